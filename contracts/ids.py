@@ -1,0 +1,63 @@
+"""Identifiers derived from their cause, so that a replay gives the same ones."""
+
+import hashlib
+from datetime import UTC, datetime
+from uuid import UUID
+
+NIL_UUID = UUID(int=0)
+"""Camera id of recognitions that came from the image call, not from a camera."""
+
+_MAX_UNIX_MS = (1 << 48) - 1
+
+
+def derived_uuid(unix_ms: int, *parts: str) -> UUID:
+    """Return a UUIDv8: 48 bits of Unix time in milliseconds, then a hash of ``parts``.
+
+    The same arguments give the same id on every machine. Ids sort by time as text and as bytes
+    (not inside ClickHouse, which compares the second half first).
+
+    Raises:
+        ValueError: ``unix_ms`` is negative or does not fit into 48 bits.
+
+    **Source:** RFC 9562, section 5.8 (UUID version 8).
+    """
+    if not 0 <= unix_ms <= _MAX_UNIX_MS:
+        raise ValueError(f"unix_ms out of range: {unix_ms}")
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    tail = int.from_bytes(digest[:10], "big")
+    value = unix_ms << 80 | tail
+    value = value & ~(0xF << 76) | 0x8 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return UUID(int=value)
+
+
+def uuid_unix_ms(identifier: UUID) -> int:
+    """Return the Unix milliseconds in the first 48 bits of a time-ordered UUID (v7 or v8)."""
+    return identifier.int >> 80
+
+
+def recognition_id(captured_ms: int, camera_id: UUID, track: str) -> UUID:
+    """Return the id of the recognition that a track gave.
+
+    ``captured_ms`` is the capture time (Unix ms, UTC) of the frame whose reading won, ``track``
+    names the track within its camera (see ``streams.recognition``).
+    """
+    return derived_uuid(captured_ms, "recognition", str(camera_id), track)
+
+
+def format_timestamp(unix_ms: int) -> str:
+    """Return Unix milliseconds as ISO 8601 in UTC with milliseconds and ``Z``."""
+    moment = datetime.fromtimestamp(unix_ms / 1000, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_timestamp(text: str) -> int:
+    """Return an ISO 8601 date-time with an offset as Unix milliseconds.
+
+    Raises:
+        ValueError: not ISO 8601, or without an offset.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a date-time needs an offset, for example Z")
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,110 @@
+"""Kafka clients set up alike: sizes, safety and names from the settings. No I/O on import."""
+
+from typing import Any
+
+import structlog
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from kafka.errors import TopicAlreadyExistsError
+
+from contracts.logs import configure_logging
+from contracts.settings import KafkaSettings, ProcessSettings, load_settings
+from contracts.topics import TOPICS, Topic
+
+log = structlog.get_logger()
+
+_REQUEST_TIMEOUT_MS = 30_000
+
+
+def topic_name(settings: KafkaSettings, topic: Topic) -> str:
+    """Return the topic's full name on the cluster."""
+    return settings.kafka_topic_prefix + topic.name
+
+
+def group_name(settings: KafkaSettings, stage: str) -> str:
+    """Return the consumer group (Faust app id) of a stage."""
+    return f"{settings.kafka_topic_prefix}platestream-{stage}"
+
+
+def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
+    """Return the options that every kafka-python client takes."""
+    return {
+        "bootstrap_servers": settings.kafka_bootstrap_servers.split(","),
+        "client_id": f"platestream-{client}",
+        "request_timeout_ms": _REQUEST_TIMEOUT_MS,
+    }
+
+
+def producer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
+    """Return the options of a ``kafka.KafkaProducer`` that loses nothing it acknowledged."""
+    return {
+        **client_options(settings, client),
+        "acks": "all",
+        "enable_idempotence": True,
+        "max_request_size": settings.kafka_max_message_bytes,
+    }
+
+
+def consumer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
+    """Return the options of a ``kafka.KafkaConsumer`` that reads everything a producer may send."""
+    return {
+        **client_options(settings, client),
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+        "max_partition_fetch_bytes": settings.kafka_max_message_bytes,
+        "fetch_max_bytes": 4 * settings.kafka_max_message_bytes,
+    }
+
+
+def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
+    """Return the topic's configuration entries as Kafka names them."""
+    options = {
+        "cleanup.policy": topic.cleanup.value,
+        "max.message.bytes": str(settings.kafka_max_message_bytes),
+        "segment.bytes": str(topic.segment_bytes),
+        "segment.ms": str(topic.segment_ms),
+        "compression.type": topic.compression,
+    }
+    if topic.cleanup.value == "delete":
+        options["retention.ms"] = str(topic.retention_ms)
+        options["retention.bytes"] = str(topic.retention_bytes)
+    else:
+        options["min.cleanable.dirty.ratio"] = "0.1"
+    return options
+
+
+def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
+    """Create the topics that are missing and return their full names. Safe to run twice at once."""
+    admin = KafkaAdminClient(**client_options(settings, "admin"))
+    try:
+        existing = set(admin.list_topics())
+        missing = [t for t in TOPICS if topic_name(settings, t) not in existing]
+        for topic in missing:
+            _create_topic(admin, settings, topic)
+        return tuple(topic_name(settings, t) for t in missing)
+    finally:
+        admin.close()
+
+
+def _create_topic(admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic) -> None:
+    new = NewTopic(
+        topic_name(settings, topic),
+        num_partitions=settings.kafka_partitions,
+        replication_factor=settings.kafka_replication_factor,
+        topic_configs=topic_options(settings, topic),
+    )
+    try:
+        admin.create_topics([new], timeout_ms=_REQUEST_TIMEOUT_MS)
+    except TopicAlreadyExistsError:
+        log.info("topic_already_exists", topic=new.name)
+
+
+class _Settings(KafkaSettings, ProcessSettings):
+    pass
+
+
+def main() -> None:
+    """Create the missing topics; the command line of ``python -m contracts.topics``."""
+    settings = load_settings(_Settings)
+    configure_logging(settings)
+    log.info("topics_created", topics=create_topics(settings))

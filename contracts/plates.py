@@ -1,0 +1,30 @@
+"""What makes two plate texts the same."""
+
+import re
+import unicodedata
+
+MAX_PLATE_LENGTH = 16
+"""Longest plate text, in characters after normalising, that the service stores or matches."""
+
+_SEPARATORS = re.compile(r"[\s.\-\u2010-\u2015\u00b7\u2022]+")
+
+
+def normalise_plate(text: str) -> str:
+    """Return the form in which plates are stored, queried and matched.
+
+    Upper case, compatibility-folded (NFKC), with white space, dots and dashes dropped. Other
+    characters stay, so a query for something that no plate holds finds nothing instead of all.
+    Idempotent. Does not limit the length.
+    """
+    folded = unicodedata.normalize("NFKC", text).upper()
+    return _SEPARATORS.sub("", folded)
+
+
+def mask_plate(text: str) -> str:
+    """Return ``text`` fit for a log above debug level: first and last character, rest starred.
+
+    Number plates are personal data.
+    """
+    if len(text) <= 2:
+        return "*" * len(text)
+    return f"{text[0]}{'*' * (len(text) - 2)}{text[-1]}"

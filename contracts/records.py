@@ -1,0 +1,272 @@
+"""The records on the topics: frozen, versioned, one codec (JSON).
+
+Every record carries ``version``. A reader accepts exactly the version it was built for; any other
+is an :class:`~contracts.errors.UnknownRecordVersionError`, which a stage answers with its
+dead-letter topic. New optional fields do not raise the version: readers ignore unknown fields.
+"""
+
+from enum import StrEnum
+from typing import ClassVar, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from contracts.errors import InvalidInputError, UnknownRecordVersionError
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what travels on a topic. Subclasses set ``VERSION``."""
+
+    VERSION: ClassVar[int] = 1
+    version: int = 1
+
+
+class FrameKind(StrEnum):
+    """What a record on the frames topic (and its follower on readings) stands for."""
+
+    FRAME = "frame"
+    TICK = "tick"
+    """No picture: only tells that the camera's clock has moved on."""
+
+
+class Box(msgspec.Struct, frozen=True, kw_only=True):
+    """An axis-aligned box in pixels of the frame as captured; ``x``, ``y`` is the top left."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """A point in fractions (0..1) of the frame's width and height, from the top left."""
+
+    x: float
+    y: float
+
+
+class ZoneKind(StrEnum):
+    """Whether plates are read only inside a zone or never inside it."""
+
+    INCLUDE = "include"
+    EXCLUDE = "exclude"
+
+
+class Zone(msgspec.Struct, frozen=True, kw_only=True):
+    """A polygon of at least three points in which plates are read, or are not."""
+
+    kind: ZoneKind
+    points: tuple[Point, ...]
+
+
+class FrameMeta(Record, frozen=True, kw_only=True):
+    """Travels in the header ``FRAME_META_HEADER`` of each record on the frames topic.
+
+    The record's value is one JPEG (``kind`` frame) or empty (``kind`` tick). ``captured_ms`` is
+    Unix time in ms, UTC, and never falls for one camera and one ingest worker.
+    """
+
+    kind: FrameKind
+    camera_id: UUID
+    owner_id: UUID
+    camera_name: str
+    captured_ms: int
+    width_px: int = 0
+    height_px: int = 0
+    min_plate_width_px: int = 0
+    zones: tuple[Zone, ...] = ()
+
+
+FRAME_META_HEADER = "platestream-frame"
+
+
+class CharacterOption(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One possible character at a position, with its probability (0..1)."""
+
+    character: str
+    probability: float
+
+
+class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What one frame says about one plate.
+
+    ``text`` is A-Z0-9 (rows of a two-row plate joined). ``positions`` holds for each character of
+    ``text`` the likeliest options, best first. ``confidence`` is 0..1 and calibrated;
+    ``detection_confidence`` is the detector's own score, 0..1.
+    """
+
+    text: str
+    confidence: float
+    detection_confidence: float
+    box: Box
+    positions: tuple[tuple[CharacterOption, ...], ...]
+    region: str | None = None
+    plate_type: str = "car"
+
+
+class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where a frame's JPEG lies on the frames topic (as long as its retention lasts)."""
+
+    partition: int
+    offset: int
+
+
+class FrameReadings(Record, frozen=True, kw_only=True):
+    """On the readings topic: one for each record of the frames topic, in its order.
+
+    ``stale`` frames were older than their deadline and were not looked at.
+    """
+
+    kind: FrameKind
+    camera_id: UUID
+    owner_id: UUID
+    camera_name: str
+    captured_ms: int
+    frame: FrameReference
+    width_px: int = 0
+    height_px: int = 0
+    stale: bool = False
+    readings: tuple[PlateReading, ...] = ()
+
+
+class RecognitionSource(StrEnum):
+    """How a recognition came about."""
+
+    CAMERA = "camera"
+    API = "api"
+
+
+class Recognition(Record, frozen=True, kw_only=True):
+    """On the recognitions topic: one pass of one vehicle, accepted.
+
+    Times are Unix ms, UTC. ``captured_ms`` is that of the frame whose reading won; ``box`` is in
+    that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
+    character of ``plate``). A key is absent where no image could be kept.
+    """
+
+    id: UUID
+    owner_id: UUID
+    camera_id: UUID
+    camera_name: str
+    plate: str
+    confidence: float
+    character_confidences: tuple[float, ...]
+    captured_ms: int
+    first_seen_ms: int
+    last_seen_ms: int
+    readings_count: int
+    box: Box | None = None
+    photo_key: str | None = None
+    crop_key: str | None = None
+    region: str | None = None
+    plate_type: str = "car"
+    source: RecognitionSource = RecognitionSource.CAMERA
+
+
+class CameraConfig(Record, frozen=True, kw_only=True):
+    """On config-cameras (compacted, key = camera id; an empty value deletes the camera).
+
+    ``stream_url_encrypted`` opens with :func:`contracts.secrets.decrypt`. ``revision`` grows with
+    each change of the camera.
+    """
+
+    camera_id: UUID
+    owner_id: UUID
+    name: str
+    stream_url_encrypted: str
+    enabled: bool
+    revision: int
+    sample_fps: float | None = None
+    min_plate_width_px: int = 0
+    zones: tuple[Zone, ...] = ()
+
+
+class CameraState(StrEnum):
+    """What a camera's status can be."""
+
+    CONNECTING = "connecting"
+    ONLINE = "online"
+    OFFLINE = "offline"
+    DISABLED = "disabled"
+
+
+class CameraStatus(Record, frozen=True, kw_only=True):
+    """On camera-status (compacted, key = camera id): sent at each change and each few seconds.
+
+    ``revision`` is that of the configuration the worker acts on. ``last_error`` is a sentence for
+    a person, without passwords. Times are Unix ms, UTC.
+    """
+
+    camera_id: UUID
+    owner_id: UUID
+    state: CameraState
+    revision: int
+    worker: str
+    at_ms: int
+    last_seen_ms: int | None = None
+    last_error: str | None = None
+    frame_width_px: int | None = None
+    frame_height_px: int | None = None
+
+
+class DeadLetter(Record, frozen=True, kw_only=True):
+    """On the dead-letter topic: a message that a stage can never handle, whole, with the reason."""
+
+    stage: str
+    topic: str
+    partition: int
+    offset: int
+    code: str
+    reason: str
+    at_ms: int
+    key: bytes | None = None
+    value: bytes | None = None
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+_R = TypeVar("_R", bound=Record)
+_encoder = msgspec.json.Encoder()
+_version_decoder = msgspec.json.Decoder(_Versioned)
+_decoders: dict[type[Record], msgspec.json.Decoder[Record]] = {}
+
+
+def encode(record: Record) -> bytes:
+    """Return the record as it travels on its topic (UTF-8 JSON)."""
+    return _encoder.encode(record)
+
+
+def decode(record_type: type[_R], data: bytes) -> _R:
+    """Return the record that ``data`` holds.
+
+    Raises:
+        UnknownRecordVersionError: the version is missing or is not the one this release reads.
+        InvalidInputError: not JSON, or not this record.
+    """
+    _check_version(record_type, data)
+    decoder = _decoders.setdefault(record_type, msgspec.json.Decoder(record_type))
+    try:
+        record = decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise InvalidInputError(
+            f"not a {record_type.__name__}: {error}", code="unreadable_record"
+        ) from error
+    assert isinstance(record, record_type)
+    return record
+
+
+def _check_version(record_type: type[Record], data: bytes) -> None:
+    try:
+        version = _version_decoder.decode(data).version
+    except msgspec.ValidationError as error:
+        raise UnknownRecordVersionError(
+            f"{record_type.__name__} without a version: {error}"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"not JSON: {error}", code="unreadable_record") from error
+    if version != record_type.VERSION:
+        raise UnknownRecordVersionError(
+            f"{record_type.__name__} version {version}, this release reads {record_type.VERSION}"
+        )

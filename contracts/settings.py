@@ -1,0 +1,167 @@
+"""Settings fragments. A process's settings class inherits the fragments it needs.
+
+Values come from the environment only, under the prefix ``PLATESTREAM_``: the field
+``kafka_topic_prefix`` is ``PLATESTREAM_KAFKA_TOPIC_PREFIX``.
+"""
+
+import sys
+from enum import StrEnum
+from typing import Annotated, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Fragment(BaseSettings):
+    """Base of every settings class: environment only, one prefix, immutable."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PLATESTREAM_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
+
+
+class Environment(StrEnum):
+    """Where the service runs; development allows example secrets and prints coloured logs."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class LogFormat(StrEnum):
+    """How a log line looks."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+def _http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an http:// or https:// address")
+    return value.rstrip("/")
+
+
+HttpUrlText = Annotated[str, AfterValidator(_http_url)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class ProcessSettings(Fragment):
+    """What every process has."""
+
+    environment: Environment = Field(
+        Environment.PRODUCTION, description="Development allows example secrets."
+    )
+    log_level: str = Field(
+        "info",
+        pattern="^(debug|info|warning|error)$",
+        description="Lowest level that is logged; plates appear unmasked at debug only.",
+    )
+    log_format: LogFormat = Field(
+        LogFormat.JSON, description="json for machines, console for a person."
+    )
+
+
+class KafkaSettings(Fragment):
+    """Where Kafka is and how its topics are made."""
+
+    kafka_bootstrap_servers: str = Field(
+        "127.0.0.1:19092",
+        min_length=3,
+        description="Comma-separated host:port list of Kafka brokers.",
+    )
+    kafka_topic_prefix: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9._-]*$",
+        description="Put before every topic and consumer group name, so that several "
+        "installations can share a cluster.",
+    )
+    kafka_partitions: int = Field(
+        8,
+        ge=1,
+        le=512,
+        description="Partitions of each topic when it is created; the most workers of one stage.",
+    )
+    kafka_replication_factor: int = Field(
+        1, ge=1, le=7, description="Replicas of each topic when it is created."
+    )
+    kafka_max_message_bytes: int = Field(
+        8_388_608,
+        ge=1_048_576,
+        description="Largest record on any topic; set alike at producers, topics and consumers.",
+    )
+    kafka_session_timeout_seconds: float = Field(
+        10.0,
+        ge=6,
+        le=300,
+        description="After this long without a sign of life a dead worker's share moves to others.",
+    )
+
+
+class S3Settings(Fragment):
+    """Where images are kept."""
+
+    s3_endpoint: HttpUrlText = Field(
+        "http://127.0.0.1:19000", description="Address of the S3 service as the processes see it."
+    )
+    s3_public_endpoint: HttpUrlText | None = Field(
+        None,
+        description="Address of the S3 service as API clients see it; presigned URLs are signed "
+        "for it. Unset: the same as s3_endpoint.",
+    )
+    s3_region: str = Field("us-east-1", description="Region name used in signatures.")
+    s3_bucket: str = Field("platestream", min_length=3, description="Bucket of all images.")
+    s3_access_key: str = Field("platestream", description="Access key id.")
+    s3_secret_key: SecretStr = Field(description="Secret access key.")
+
+
+class ClickHouseSettings(Fragment):
+    """Where recognitions are searched."""
+
+    clickhouse_url: HttpUrlText = Field(
+        "http://127.0.0.1:18123", description="HTTP address of the ClickHouse server."
+    )
+    clickhouse_user: str = Field("platestream", description="ClickHouse user.")
+    clickhouse_password: SecretStr = Field(description="ClickHouse password.")
+    clickhouse_database: str = Field(
+        "platestream", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="ClickHouse database."
+    )
+
+
+class DatabaseSettings(Fragment):
+    """Where configuration is kept."""
+
+    database_url: SecretStr = Field(
+        description="PostgreSQL address, postgresql://user:password@host:port/database."
+    )
+
+
+class EncryptionSettings(Fragment):
+    """What encrypts camera addresses and signing secrets at rest and on topics."""
+
+    secret_key: SecretStr = Field(
+        description="Fernet key (32 bytes, URL-safe base64); several, comma-separated, for "
+        "rotation: the first encrypts, all decrypt."
+    )
+
+
+_S = TypeVar("_S", bound=BaseSettings)
+
+
+def load_settings(settings_type: type[_S]) -> _S:
+    """Build a process's settings from the environment, or end the process.
+
+    All faults are printed at once to standard error, one line each, without values; exit status 78
+    (EX_CONFIG of sysexits.h).
+    """
+    try:
+        return settings_type()
+    except ValidationError as error:
+        _exit_with_faults(error)
+
+
+def _exit_with_faults(error: ValidationError) -> NoReturn:
+    for fault in error.errors(include_input=False, include_url=False):
+        name = "PLATESTREAM_" + "_".join(str(part) for part in fault["loc"]).upper()
+        sys.stderr.write(f"setting {name}: {fault['msg']}\n")
+    raise SystemExit(78) from error

@@ -1,0 +1,124 @@
+"""The Kafka topics: who writes them, what is on them, how long they keep it.
+
+``python -m contracts.topics`` creates what is missing (see :mod:`contracts.kafka`).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from contracts.records import (
+    CameraConfig,
+    CameraStatus,
+    DeadLetter,
+    FrameMeta,
+    FrameReadings,
+    Recognition,
+    Record,
+)
+
+_MINUTE_MS: Final = 60_000
+_DAY_MS: Final = 24 * 60 * _MINUTE_MS
+_MIB: Final = 1024 * 1024
+
+
+class CleanupPolicy(StrEnum):
+    """What Kafka does with old records: forget them, or keep the last one of each key."""
+
+    DELETE = "delete"
+    COMPACT = "compact"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """One topic. ``name`` is without the prefix of the settings.
+
+    ``producer`` is the one folder that writes it. ``retention_bytes`` is for each partition
+    (-1: no bound).
+    """
+
+    name: str
+    producer: str
+    record: type[Record]
+    key: str
+    cleanup: CleanupPolicy = CleanupPolicy.DELETE
+    retention_ms: int = 7 * _DAY_MS
+    retention_bytes: int = -1
+    segment_bytes: int = 64 * _MIB
+    segment_ms: int = _DAY_MS
+    compression: str = "producer"
+
+
+FRAMES = Topic(
+    name="frames",
+    producer="ingest",
+    record=FrameMeta,
+    key="camera id",
+    # 1080p JPEG: 150-350 kB; a bound by bytes so that a burst of cameras cannot fill a disk, and
+    # small segments, because Kafka only ever deletes whole closed ones.
+    retention_ms=15 * _MINUTE_MS,
+    retention_bytes=2048 * _MIB,
+    segment_bytes=32 * _MIB,
+    segment_ms=2 * _MINUTE_MS,
+    # JPEG does not compress again.
+    compression="uncompressed",
+)
+READINGS = Topic(
+    name="readings",
+    producer="streams/recognition",
+    record=FrameReadings,
+    key="camera id",
+    retention_ms=_DAY_MS,
+)
+RECOGNITIONS = Topic(
+    name="recognitions",
+    producer="streams/recognition",
+    record=Recognition,
+    key="camera id",
+)
+CONFIG_CAMERAS = Topic(
+    name="config-cameras",
+    producer="api",
+    record=CameraConfig,
+    key="camera id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+CAMERA_STATUS = Topic(
+    name="camera-status",
+    producer="ingest",
+    record=CameraStatus,
+    key="camera id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+READING_DEAD_LETTERS = Topic(
+    name="recognition-dead-letters",
+    producer="streams/recognition",
+    record=DeadLetter,
+    key="camera id",
+    retention_ms=14 * _DAY_MS,
+)
+SINK_DEAD_LETTERS = Topic(
+    name="sink-dead-letters",
+    producer="streams/sink",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
+
+TOPICS: Final[tuple[Topic, ...]] = (
+    FRAMES,
+    READINGS,
+    RECOGNITIONS,
+    CONFIG_CAMERAS,
+    CAMERA_STATUS,
+    READING_DEAD_LETTERS,
+    SINK_DEAD_LETTERS,
+)
+
+
+if __name__ == "__main__":
+    from contracts.kafka import main
+
+    main()
