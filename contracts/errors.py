@@ -1,7 +1,8 @@
 """The one error family: three branches, three answers.
 
 *Invalid* input is refused or dead-lettered and never tried again, a *transient* fault is tried
-again with back-off, a *misconfigured* process stops at start with a sentence that says what to mend.
+again with back-off, a *misconfigured* process stops at start with a sentence that says what to
+mend.
 """
 
 
