@@ -16,8 +16,15 @@ def normalise_plate(text: str) -> str:
     characters stay, so a query for something that no plate holds finds nothing instead of all.
     Idempotent. Does not limit the length.
     """
-    folded = unicodedata.normalize("NFKC", text).upper()
-    return _SEPARATORS.sub("", folded)
+    while (folded := _fold(text)) != text:
+        text = folded
+    return text
+
+
+def _fold(text: str) -> str:
+    # Dropping a separator can bring a letter and a combining mark together, and an upper-case form
+    # can have a compatibility form of its own, so one pass is not always the last.
+    return _SEPARATORS.sub("", unicodedata.normalize("NFKC", text).upper())
 
 
 def mask_plate(text: str) -> str:

@@ -1,0 +1,105 @@
+"""The rooms and who may look into which (docs/architecture.md)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = (
+    "contracts",
+    "recognition",
+    "synthetic",
+    "analytics_sql",
+    "ingest",
+    "streams",
+    "api",
+    "deploy",
+)
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "contracts": frozenset(),
+    "synthetic": frozenset(),
+    "recognition": frozenset({"contracts"}),
+    "analytics_sql": frozenset({"contracts"}),
+    "ingest": frozenset({"contracts"}),
+    "streams": frozenset({"contracts", "recognition", "analytics_sql"}),
+    "api": frozenset({"contracts", "recognition", "analytics_sql"}),
+    "deploy": frozenset(ROOMS),
+}
+TRAINING_MAY_ALSO_IMPORT = frozenset({"synthetic"})
+NEVER_WHILE_SERVING = frozenset({"torch", "torchvision", "keras", "tensorflow", "ultralytics"})
+
+
+def _modules(room: str) -> Iterator[Path]:
+    yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(path: Path, *, at_import_time: bool = False) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = iter(tree.body) if at_import_time else ast.walk(tree)
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _is_training(path: Path) -> bool:
+    return path.is_relative_to(ROOT / "recognition" / "training")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    for path in _modules(room):
+        allowed = MAY_IMPORT[room] | {room}
+        if _is_training(path):
+            allowed |= TRAINING_MAY_ALSO_IMPORT
+        foreign = {name.split(".")[0] for name in _imports(path)} & set(ROOMS) - allowed
+        assert not foreign, f"{path.relative_to(ROOT)} imports {sorted(foreign)}"
+
+
+def test_a_stage_never_imports_another_stage() -> None:
+    for path in _modules("streams"):
+        stage = path.relative_to(ROOT / "streams").parts[0]
+        others = {name.split(".")[1] for name in _imports(path) if name.startswith("streams.")} - {
+            stage,
+            "common",
+        }
+        assert not others, f"{path.relative_to(ROOT)} imports stage {sorted(others)}"
+
+
+def test_no_serving_process_imports_a_training_library() -> None:
+    for room in ROOMS:
+        for path in _modules(room):
+            if not _is_training(path):
+                roots = {name.split(".")[0] for name in _imports(path)}
+                assert not roots & NEVER_WHILE_SERVING, path.relative_to(ROOT)
+
+
+def test_no_import_rings() -> None:
+    names = {_name(path): path for room in ROOMS for path in _modules(room)}
+    edges = {
+        name: {found for found in _imports(path, at_import_time=True) if found in names} - {name}
+        for name, path in names.items()
+    }
+    done: set[str] = set()
+
+    def walk(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join((*trail[trail.index(name) :], name))
+        if name not in done:
+            for target in sorted(edges[name]):
+                walk(target, (*trail, name))
+            done.add(name)
+
+    for name in sorted(edges):
+        walk(name, ())

@@ -1,0 +1,49 @@
+"""One owner each: a topic has one producer, Postgres and ClickHouse one writer."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts import topics
+from contracts.topics import TOPICS, Topic
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _sources(folder: str) -> Iterator[Path]:
+    yield from (ROOT / folder).rglob("*.py")
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: str(topic.name))
+def test_a_topic_names_a_folder_that_exists(topic: Topic) -> None:
+    assert (ROOT / topic.producer).is_dir()
+
+
+def test_topic_names_are_unique() -> None:
+    assert len({topic.name for topic in TOPICS}) == len(TOPICS)
+
+
+def test_every_topic_constant_is_listed() -> None:
+    constants = {value for value in vars(topics).values() if isinstance(value, Topic)}
+
+    assert constants == set(TOPICS)
+
+
+def test_only_the_api_opens_postgres() -> None:
+    for folder in ("ingest", "streams", "analytics_sql", "recognition", "contracts"):
+        for path in _sources(folder):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"^\s*(import|from) (psycopg|sqlalchemy)", text, re.M), path
+
+
+def test_only_the_sink_writes_recognitions_to_clickhouse() -> None:
+    writers = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("api", "ingest", "streams", "contracts")
+        for path in _sources(folder)
+        if "insert_recognitions" in path.read_text(encoding="utf-8")
+    }
+
+    assert all(name.startswith("streams/sink/") for name in writers), writers

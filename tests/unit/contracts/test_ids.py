@@ -1,0 +1,80 @@
+"""Ids come from their cause: a replay gives the same, time can be read back."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts import object_keys
+from contracts.ids import (
+    derived_uuid,
+    format_timestamp,
+    parse_timestamp,
+    recognition_id,
+    uuid_unix_ms,
+)
+
+UNIX_MS = st.integers(min_value=0, max_value=(1 << 48) - 1)
+CAMERA = UUID("11111111-2222-4333-8444-555555555555")
+
+
+@given(UNIX_MS, st.text())
+def test_derived_uuid_is_a_version_8_uuid_that_tells_its_time(unix_ms: int, part: str) -> None:
+    identifier = derived_uuid(unix_ms, part)
+
+    assert (identifier.version, identifier.variant) == (8, "specified in RFC 4122")
+    assert uuid_unix_ms(identifier) == unix_ms
+    assert derived_uuid(unix_ms, part) == identifier
+
+
+@given(UNIX_MS, UNIX_MS)
+def test_derived_uuids_sort_by_time(one: int, other: int) -> None:
+    if one < other:
+        assert str(derived_uuid(one, "b")) < str(derived_uuid(other, "a"))
+
+
+def test_parts_are_not_glued_together() -> None:
+    assert derived_uuid(1, "ab", "c") != derived_uuid(1, "a", "bc")
+
+
+@pytest.mark.parametrize("unix_ms", [-1, 1 << 48])
+def test_a_time_that_does_not_fit_is_refused(unix_ms: int) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        derived_uuid(unix_ms)
+
+
+def test_recognition_id_differs_by_camera_and_track() -> None:
+    ids = {
+        recognition_id(1, CAMERA, "a"),
+        recognition_id(1, CAMERA, "b"),
+        recognition_id(2, CAMERA, "a"),
+        recognition_id(1, uuid4(), "a"),
+    }
+
+    assert len(ids) == 4
+
+
+@given(st.integers(min_value=0, max_value=4_102_444_800_000))
+def test_timestamps_go_there_and_back(unix_ms: int) -> None:
+    text = format_timestamp(unix_ms)
+
+    assert text.endswith("Z")
+    assert len(text) == len("2026-11-21T08:00:00.000Z")
+    assert parse_timestamp(text) == unix_ms
+
+
+@pytest.mark.parametrize("text", ["2026-11-21T08:00:00", "yesterday", ""])
+def test_a_date_time_without_an_offset_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="offset|Invalid isoformat"):
+        parse_timestamp(text)
+
+
+def test_object_keys_hold_owner_and_day_of_the_recognition() -> None:
+    recognition = recognition_id(1_700_000_000_123, CAMERA, "t")
+
+    assert object_keys.photo_key(CAMERA, recognition) == (
+        f"recognitions/{CAMERA}/2023/11/14/{recognition}/photo.jpg"
+    )
+    assert object_keys.crop_key(CAMERA, recognition).endswith("/crop.jpg")
+    assert object_keys.snapshot_key(CAMERA, CAMERA) == f"snapshots/{CAMERA}/{CAMERA}.jpg"

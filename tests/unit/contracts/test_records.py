@@ -1,0 +1,125 @@
+"""Records survive their topic, and what is no record is named as such."""
+
+from uuid import UUID
+
+import pytest
+
+from contracts.errors import InvalidInputError, UnknownRecordVersionError
+from contracts.records import (
+    Box,
+    CameraConfig,
+    CameraState,
+    CameraStatus,
+    CharacterOption,
+    DeadLetter,
+    FrameKind,
+    FrameMeta,
+    FrameReadings,
+    FrameReference,
+    PlateReading,
+    Point,
+    Recognition,
+    Record,
+    Zone,
+    ZoneKind,
+    decode,
+    encode,
+)
+from contracts.topics import TOPICS
+
+A = UUID("11111111-2222-4333-8444-555555555555")
+BOX = Box(x=1.5, y=2, width=3, height=4)
+READING = PlateReading(
+    text="AB1",
+    confidence=0.9,
+    detection_confidence=0.8,
+    box=BOX,
+    positions=((CharacterOption(character="A", probability=0.9),),),
+)
+EXAMPLES: tuple[Record, ...] = (
+    FrameMeta(
+        kind=FrameKind.FRAME,
+        camera_id=A,
+        owner_id=A,
+        camera_name="Gate ü",
+        captured_ms=1,
+        zones=(Zone(kind=ZoneKind.EXCLUDE, points=(Point(x=0, y=0.5),)),),
+    ),
+    FrameReadings(
+        kind=FrameKind.FRAME,
+        camera_id=A,
+        owner_id=A,
+        camera_name="Gate",
+        captured_ms=1,
+        frame=FrameReference(partition=0, offset=7),
+        readings=(READING,),
+    ),
+    Recognition(
+        id=A,
+        owner_id=A,
+        camera_id=A,
+        camera_name="Gate",
+        plate="AB1",
+        confidence=0.9,
+        character_confidences=(0.9, 0.8, 1.0),
+        captured_ms=1,
+        first_seen_ms=0,
+        last_seen_ms=2,
+        readings_count=3,
+        box=BOX,
+    ),
+    CameraConfig(
+        camera_id=A, owner_id=A, name="Gate", stream_url_encrypted="x", enabled=True, revision=1
+    ),
+    CameraStatus(
+        camera_id=A, owner_id=A, state=CameraState.ONLINE, revision=1, worker="w", at_ms=1
+    ),
+    DeadLetter(
+        stage="sink", topic="t", partition=0, offset=1, code="c", reason="r", at_ms=1, value=b"\xff"
+    ),
+)
+
+
+def _names(record: Record) -> str:
+    return type(record).__name__
+
+
+@pytest.mark.parametrize("record", EXAMPLES, ids=_names)
+def test_a_record_comes_back_as_it_was(record: Record) -> None:
+    assert decode(type(record), encode(record)) == record
+
+
+def test_every_record_of_a_topic_has_an_example() -> None:
+    assert {topic.record for topic in TOPICS} <= {type(record) for record in EXAMPLES}
+
+
+@pytest.mark.parametrize("record", EXAMPLES, ids=_names)
+def test_fields_of_a_newer_minor_release_are_ignored(record: Record) -> None:
+    with_more = encode(record)[:-1] + b',"fieldOfTomorrow":1}'
+
+    assert decode(type(record), with_more) == record
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"version":2}', b"{}", b"[]", b'{"version":"1"}', b'{"version":null}']
+)
+def test_another_version_is_named_as_such(data: bytes) -> None:
+    with pytest.raises(UnknownRecordVersionError) as caught:
+        decode(Recognition, data)
+
+    assert caught.value.code == "unknown_record_version"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xfe", b"{", b'{"version":1}', b'{"version":1,"id":3}']
+)
+def test_what_is_no_record_is_invalid_input(data: bytes) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        decode(Recognition, data)
+
+    assert caught.value.code == "unreadable_record"
+
+
+def test_records_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        setattr(EXAMPLES[0], "version", 2)  # noqa: B010  (mypy knows that it is frozen)
