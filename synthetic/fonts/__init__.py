@@ -1,0 +1,1 @@
+"""Font files for rendered plates; LICENCES.txt beside them says whose they are."""
