@@ -1,0 +1,91 @@
+"""Finds plates in an image with an ONNX model and its card."""
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from recognition.model_card import DetectorCard, DetectorDecoder, load_card
+from recognition.runtime import Model, Tensor, load_model
+from recognition.settings import RecognizerSettings
+from recognition.tensors import Placement, letterbox, to_tensor
+from recognition.types import BgrImage, Detection
+
+_Boxes = npt.NDArray[np.float64]
+
+
+class Detector:
+    """A loaded detector. Not for two threads at once."""
+
+    def __init__(self, card: DetectorCard, model: Model, settings: RecognizerSettings) -> None:
+        """Take a card with its model; the settings may override threshold and input size."""
+        self._card = card
+        self._model = model
+        wanted = settings.recognition_detection_threshold
+        self._threshold = card.output.score_threshold if wanted is None else wanted
+        self._height, self._width = _input_size(card, settings.recognition_input_size)
+        self._max_plates = settings.recognition_max_plates
+
+    @classmethod
+    def load(cls, settings: RecognizerSettings) -> "Detector":
+        """Load the detector that the settings name.
+
+        Raises:
+            MisconfiguredError: a file is missing or does not fit.
+        """
+        path = settings.recognition_detector_model
+        return cls(load_card(DetectorCard, path), load_model(path, settings), settings)
+
+    def find(self, image: BgrImage) -> list[Detection]:
+        """Return the plates in the image, best first, in pixels of the image."""
+        grey = self._card.input.pad_value or 0
+        canvas, where = letterbox(image, self._width, self._height, grey)
+        outputs = self._model.run(to_tensor([canvas], self._card.input))
+        boxes, scores, kinds = self._decode(outputs[self._card.output.name])
+        boxes = _undo_letterbox(boxes, where, image)
+        kept = self._keep(boxes, scores)
+        return [_detection(boxes[i], scores[i], self._kind(kinds[i])) for i in kept]
+
+    def _decode(self, output: Tensor) -> tuple[_Boxes, _Boxes, npt.NDArray[np.int64]]:
+        if self._card.output.decoder is DetectorDecoder.END2END_ROWS:
+            rows = output.astype(np.float64)
+            return rows[:, 1:5], rows[:, 6], rows[:, 5].astype(np.int64)
+        # Most of the thousands of anchors score near 0: drop them before any arithmetic.
+        scores = output[0, 4:].max(axis=0)
+        likely = output[0][:, scores >= self._threshold].astype(np.float64)
+        half = likely[2:4] / 2
+        boxes = np.concatenate([likely[:2] - half, likely[:2] + half]).T
+        return boxes, likely[4:].max(axis=0), likely[4:].argmax(axis=0)
+
+    def _keep(self, boxes: _Boxes, scores: _Boxes) -> list[int]:
+        sides = boxes[:, 2:] - boxes[:, :2]
+        usable = np.flatnonzero((scores >= self._threshold) & (sides > 1).all(axis=1))
+        if not len(usable):
+            return []
+        corner_boxes = np.concatenate([boxes[usable, :2], sides[usable]], axis=1)
+        kept = cv2.dnn.NMSBoxes(
+            corner_boxes.tolist(), scores[usable].tolist(), 0.0, self._card.output.iou_threshold
+        )
+        return [int(usable[i]) for i in np.asarray(kept).reshape(-1)[: self._max_plates]]
+
+    def _kind(self, index: np.int64) -> str:
+        classes = self._card.output.classes
+        return classes[index] if 0 <= index < len(classes) else classes[0]
+
+
+def _input_size(card: DetectorCard, side: int | None) -> tuple[int, int]:
+    if side is None or not card.input.dynamic_size:
+        return card.input.height, card.input.width
+    side = -(-side // card.input.stride) * card.input.stride
+    return side, side
+
+
+def _undo_letterbox(boxes: _Boxes, where: Placement, image: BgrImage) -> _Boxes:
+    height, width = image.shape[:2]
+    offset = [where.left, where.top, where.left, where.top]
+    inside: _Boxes = np.clip((boxes - offset) / where.scale, 0, [width, height, width, height])
+    return inside
+
+
+def _detection(box: _Boxes, score: np.float64, kind: str) -> Detection:
+    left, top, right, bottom = (float(edge) for edge in box)
+    return Detection(left, top, right, bottom, float(score), kind)

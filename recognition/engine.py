@@ -1,0 +1,71 @@
+"""The engine: an image in, the plates that can be read in it out."""
+
+from contracts.plates import MAX_PLATE_LENGTH
+from contracts.records import Box, CharacterOption, PlateReading
+from recognition.calibration import calibrate
+from recognition.detector import Detector
+from recognition.reader import Reader, cut_plate
+from recognition.settings import RecognizerSettings
+from recognition.types import BgrImage, Character, CropText, Detection
+
+
+class Recognizer:
+    """Finds and reads plates. Holds the loaded models; not for two threads at once."""
+
+    def __init__(self, settings: RecognizerSettings) -> None:
+        """Load the models that the settings name.
+
+        Raises:
+            MisconfiguredError: a model or its card is missing or does not fit.
+        """
+        self._settings = settings
+        self._detector = Detector.load(settings)
+        self._reader = Reader.load(settings)
+
+    def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
+        """Return the readings of the image, best detection first, boxes in its pixels.
+
+        Narrower plates than ``min_plate_width_px`` are not read; readings that the settings do
+        not take for plates (too short, too unsure) are left out.
+        """
+        wide = [f for f in self._detector.find(image) if f.width_px >= min_plate_width_px]
+        crop = self._reader.card.crop
+        texts = self._reader.read(
+            [cut_plate(image, found, crop.margin_x, crop.margin_y) for found in wide]
+        )
+        readings = [self._reading(f, t) for f, t in zip(wide, texts, strict=True)]
+        return [reading for reading in readings if self._is_plate(reading)]
+
+    def _reading(self, found: Detection, text: CropText) -> PlateReading:
+        characters = calibrate(text.characters, self._reader.card.calibration)
+        return PlateReading(
+            text=text.text,
+            confidence=_mean_probability(characters),
+            detection_confidence=found.score,
+            box=Box(x=found.left, y=found.top, width=found.width_px, height=found.height_px),
+            positions=tuple(_options(character) for character in characters),
+            region=text.region,
+            plate_type=plate_type(found.kind),
+        )
+
+    def _is_plate(self, reading: PlateReading) -> bool:
+        length = len(reading.text)
+        return (
+            self._settings.recognition_min_characters <= length <= MAX_PLATE_LENGTH
+            and reading.confidence >= self._settings.recognition_reading_threshold
+        )
+
+
+def plate_type(detector_class: str) -> str:
+    """Return the kind of plate that a detector's class name tells; ``car`` when it tells none."""
+    return detector_class if detector_class in ("motorcycle", "two-row") else "car"
+
+
+def _mean_probability(characters: tuple[Character, ...]) -> float:
+    if not characters:
+        return 0.0
+    return sum(c.options[0][1] for c in characters) / len(characters)
+
+
+def _options(character: Character) -> tuple[CharacterOption, ...]:
+    return tuple(CharacterOption(character=c, probability=p) for c, p in character.options)

@@ -1,0 +1,166 @@
+"""Model cards: the JSON beside an ONNX file that says how to feed it and read what comes out.
+
+The fields are described for people in ``recognition/models/README.md``.
+"""
+
+import hashlib
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from contracts.errors import MisconfiguredError
+
+
+class TensorLayout(StrEnum):
+    """Order of an image tensor's axes."""
+
+    NCHW = "NCHW"
+    NHWC = "NHWC"
+
+
+class TensorType(StrEnum):
+    """Element type of an image tensor."""
+
+    FLOAT32 = "float32"
+    UINT8 = "uint8"
+
+
+class ColourOrder(StrEnum):
+    """Order of an image tensor's channels."""
+
+    RGB = "RGB"
+    BGR = "BGR"
+
+
+class Resize(StrEnum):
+    """How an image is brought to the model's size: ratio kept and padded, or not kept."""
+
+    LETTERBOX = "letterbox"
+    STRETCH = "stretch"
+
+
+class DetectorDecoder(StrEnum):
+    """How a detector's output is laid out."""
+
+    ULTRALYTICS = "ultralytics"
+    """N x (4 + classes) x A: centre boxes and class scores, nothing suppressed."""
+    END2END_ROWS = "end2end_rows"
+    """Rows of batch, x1, y1, x2, y2, class, score; overlapping boxes already suppressed."""
+
+
+class ReaderDecoder(StrEnum):
+    """How a reader's output is laid out."""
+
+    SLOTS = "slots"
+    """N x slots x alphabet: probabilities of each character in each slot."""
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True):
+    pass
+
+
+class InputCard(_Part, frozen=True, kw_only=True):
+    """The image tensor. Pixel values 0..255 are multiplied by ``scale``; sizes are in pixels."""
+
+    name: str
+    dtype: TensorType
+    layout: TensorLayout
+    colour: ColourOrder
+    scale: float
+    resize: Resize
+    height: int
+    width: int
+    pad_value: int | None = None
+    dynamic_batch: bool = False
+    dynamic_size: bool = False
+    stride: int = 32
+
+
+class DetectorOutputCard(_Part, frozen=True, kw_only=True):
+    """What a detector gives. Thresholds are 0..1."""
+
+    decoder: DetectorDecoder
+    name: str
+    classes: tuple[str, ...]
+    score_threshold: float
+    iou_threshold: float
+
+
+class ReaderOutputCard(_Part, frozen=True, kw_only=True):
+    """What a reader gives: characters in order of the last axis, slots, padding, regions."""
+
+    decoder: ReaderDecoder
+    name: str
+    alphabet: str
+    slots: int
+    pad_char: str
+    region_name: str | None = None
+    regions: tuple[str, ...] | None = None
+
+
+class CropCard(_Part, frozen=True, kw_only=True):
+    """How far a box grows on each side, as a share of its own width and height."""
+
+    margin_x: float = 0.0
+    margin_y: float = 0.0
+
+
+class CalibrationCard(_Part, frozen=True, kw_only=True):
+    """From the mean character probability (``x``, rising) to the confidence (``y``), 0..1."""
+
+    method: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):
+    """The card of a model that finds plates in an image."""
+
+    schema: int
+    name: str
+    version: str
+    file: str
+    sha256: str
+    input: InputCard
+    output: DetectorOutputCard
+
+
+class ReaderCard(_Part, frozen=True, kw_only=True, tag="reader", tag_field="kind"):
+    """The card of a model that reads the characters of a plate crop."""
+
+    schema: int
+    name: str
+    version: str
+    file: str
+    sha256: str
+    input: InputCard
+    output: ReaderOutputCard
+    crop: CropCard = CropCard()
+    calibration: CalibrationCard | None = None
+
+
+_SCHEMA = 1
+_C = TypeVar("_C", DetectorCard, ReaderCard)
+
+
+def load_card(card_type: type[_C], model: Path) -> _C:
+    """Return the card beside an ONNX file after checking that the file is the one it describes.
+
+    Raises:
+        MisconfiguredError: a file is missing, the card cannot be read, or the file is another one.
+    """
+    path = model.with_suffix(".json")
+    try:
+        card = msgspec.json.decode(path.read_bytes(), type=card_type)
+        digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    except OSError as error:
+        raise MisconfiguredError(f"model {model} needs its file and the card {path}") from error
+    except msgspec.MsgspecError as error:
+        raise MisconfiguredError(f"model card {path}: {error}") from error
+    if card.schema != _SCHEMA:
+        raise MisconfiguredError(f"model card {path} has schema {card.schema}, not {_SCHEMA}")
+    if card.sha256 != digest:
+        raise MisconfiguredError(f"model {model} is not the file that its card describes (sha256)")
+    return card

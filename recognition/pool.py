@@ -1,0 +1,234 @@
+"""Recogniser processes that can hang, crash and be replaced without anybody else noticing.
+
+``concurrent.futures.ProcessPoolExecutor`` is broken as a whole when one of its processes dies and
+cannot stop one that hangs; hence one loop for each process here.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
+from contracts.records import PlateReading
+from recognition.process import WorkerProcess
+from recognition.protocol import Job, Outcome
+from recognition.settings import RecognizerPoolSettings
+
+log = structlog.get_logger()
+
+_RESTART_DELAY_SECONDS = 1.0
+
+
+class RecognizerBusyError(TransientError):
+    """Too many images wait already, or no process became free in time."""
+
+
+class RecognizerTimeoutError(TransientError):
+    """Reading the image took too long; the process was killed."""
+
+
+class RecognizerCrashedError(TransientError):
+    """The process died over the image."""
+
+
+@dataclass(frozen=True)
+class ImageReadings:
+    """The plates of one image, its size as a person sees it, and the time it took a process."""
+
+    readings: tuple[PlateReading, ...]
+    width_px: int
+    height_px: int
+    duration_ms: float
+
+
+class _Request:
+    """An image that waits for a process or is with one."""
+
+    def __init__(self, job: Job, timeout_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.job = job
+        self.timeout_seconds = timeout_seconds
+        self.answer: asyncio.Future[Outcome] = loop.create_future()
+        self._expiry = loop.call_later(timeout_seconds, self._expire)
+
+    def taken(self) -> bool:
+        """Return whether somebody still waits for it; it no longer expires then."""
+        self._expiry.cancel()
+        return not self.answer.done()
+
+    def succeed(self, outcome: Outcome) -> None:
+        if not self.answer.done():
+            self.answer.set_result(outcome)
+
+    def fail(self, error: Exception) -> None:
+        self._expiry.cancel()
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+    def _expire(self) -> None:
+        self.fail(RecognizerBusyError("no recogniser process became free in time"))
+
+
+class RecognizerPool:
+    """A fixed number of recogniser processes behind one bounded queue.
+
+    An asynchronous context manager. Processes die with this one, also by kill -9.
+    """
+
+    def __init__(self, settings: RecognizerPoolSettings) -> None:
+        """Take the settings; nothing starts before :meth:`start`."""
+        self._settings = settings
+        self._queue: asyncio.Queue[_Request] = asyncio.Queue(settings.recognition_queue_limit)
+        self._slots: list[asyncio.Task[None]] = []
+        self._pids: set[int] = set()
+        self._replaced = 0
+
+    @property
+    def waiting(self) -> int:
+        """Images that wait for a process."""
+        return self._queue.qsize()
+
+    @property
+    def size(self) -> int:
+        """Processes when all are well."""
+        return self._settings.recognition_workers
+
+    @property
+    def replaced(self) -> int:
+        """Processes that were replaced since the start, whatever the reason."""
+        return self._replaced
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Process ids of the processes that are ready."""
+        return frozenset(self._pids)
+
+    async def __aenter__(self) -> Self:
+        """Start the pool."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the pool."""
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start all processes and wait until they are ready.
+
+        Raises:
+            MisconfiguredError: the models or settings cannot work.
+            TransientError: a process died or hung while starting.
+        """
+        starts = [WorkerProcess.start(self._settings) for _ in range(self.size)]
+        results = await asyncio.gather(*starts, return_exceptions=True)
+        workers = [result for result in results if isinstance(result, WorkerProcess)]
+        faults = [result for result in results if isinstance(result, BaseException)]
+        if faults:
+            await asyncio.gather(*(worker.kill() for worker in workers))
+            raise _start_fault(faults[0]) from faults[0]
+        self._slots = [asyncio.create_task(self._run_slot(worker)) for worker in workers]
+
+    async def stop(self) -> None:
+        """Kill the processes and fail what still waits."""
+        for slot in self._slots:
+            slot.cancel()
+        await asyncio.gather(*self._slots, return_exceptions=True)
+        self._slots = []
+        while not self._queue.empty():
+            self._queue.get_nowait().fail(RecognizerBusyError("the recogniser is stopping"))
+
+    async def read_image(
+        self, data: bytes, *, min_plate_width_px: int = 0, timeout_seconds: float | None = None
+    ) -> ImageReadings:
+        """Return the plates of a JPEG or PNG file.
+
+        ``timeout_seconds`` bounds the wait for a process and, anew, the reading itself; unset, the
+        settings do. A caller that is cancelled disturbs nobody.
+
+        Raises:
+            InvalidInputError: not an image that can be read; the code says why.
+            RecognizerBusyError: the queue is full, or no process became free in time.
+            RecognizerTimeoutError: the reading took too long.
+            RecognizerCrashedError: the process died.
+        """
+        timeout = timeout_seconds or self._settings.recognition_timeout_seconds
+        request = _Request(Job(image=data, min_plate_width_px=min_plate_width_px), timeout)
+        try:
+            self._queue.put_nowait(request)
+        except asyncio.QueueFull as error:
+            request.taken()
+            raise RecognizerBusyError("too many images wait for a recogniser process") from error
+        outcome = await request.answer
+        if outcome.error_code is not None:
+            raise InvalidInputError(outcome.error_message, code=outcome.error_code)
+        return ImageReadings(
+            outcome.readings, outcome.width_px, outcome.height_px, outcome.duration_ms
+        )
+
+    async def _run_slot(self, first: WorkerProcess) -> None:
+        worker: WorkerProcess | None = first
+        while True:
+            worker = worker or await self._replacement()
+            self._pids.add(worker.pid)
+            try:
+                await self._serve(worker)
+            finally:
+                self._pids.discard(worker.pid)
+                await worker.kill()
+            worker = None
+
+    async def _replacement(self) -> WorkerProcess:
+        while True:
+            self._replaced += 1
+            try:
+                return await WorkerProcess.start(self._settings)
+            except (MisconfiguredError, OSError, EOFError, TimeoutError):
+                log.exception("recogniser_start_failed")
+                await asyncio.sleep(_RESTART_DELAY_SECONDS)
+
+    async def _serve(self, worker: WorkerProcess) -> None:
+        """Give the process one request after the other until it has to be replaced."""
+        ceiling = self._settings.recognition_worker_memory_bytes
+        while True:
+            request = await self._queue.get()
+            if not request.taken():
+                continue
+            resident = await self._answer(worker, request)
+            if resident is None:
+                return
+            if resident > ceiling:
+                log.warning("recogniser_too_large", pid=worker.pid, resident_bytes=resident)
+                return
+
+    async def _answer(self, worker: WorkerProcess, request: _Request) -> int | None:
+        """Return the process's memory in bytes afterwards, or None where it is lost."""
+        try:
+            async with asyncio.timeout(request.timeout_seconds):
+                outcome = await worker.ask(request.job)
+        except TimeoutError:
+            log.warning("recogniser_hung", pid=worker.pid, seconds=request.timeout_seconds)
+            request.fail(RecognizerTimeoutError("reading the image took too long"))
+        except (OSError, EOFError):
+            log.warning("recogniser_crashed", pid=worker.pid, image_bytes=len(request.job.image))
+            request.fail(RecognizerCrashedError("the recogniser process died over the image"))
+        except asyncio.CancelledError:
+            request.fail(RecognizerBusyError("the recogniser is stopping"))
+            raise
+        else:
+            request.succeed(outcome)
+            return outcome.resident_bytes
+        return None
+
+
+def _start_fault(fault: BaseException) -> Exception:
+    if isinstance(fault, MisconfiguredError):
+        return MisconfiguredError(str(fault))
+    return TransientError(f"a recogniser process did not start: {type(fault).__name__}")

@@ -1,0 +1,93 @@
+"""A recogniser process as its parent sees it: start, ask, kill."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+
+from contracts.errors import MisconfiguredError
+from recognition.protocol import LENGTH_BYTES, Job, Outcome, framed, outcome_decoder
+from recognition.settings import RecognizerPoolSettings
+from recognition.worker import MISCONFIGURED
+
+START_TIMEOUT_SECONDS = 60.0
+_REAP_TIMEOUT_SECONDS = 10.0
+
+
+class WorkerProcess:
+    """One running recogniser process. Make it with :meth:`start`, end it with :meth:`kill`."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Take a started process and the two ends of the stream to it."""
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @classmethod
+    async def start(cls, settings: RecognizerPoolSettings) -> "WorkerProcess":
+        """Start a process and wait until its models are loaded.
+
+        Raises:
+            MisconfiguredError: models or settings cannot work.
+            OSError, asyncio.IncompleteReadError, TimeoutError: it died or hung while starting.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = _spawn(settings, theirs)
+        reader, writer = await asyncio.open_connection(sock=ours)
+        worker = cls(process, reader, writer)
+        try:
+            async with asyncio.timeout(START_TIMEOUT_SECONDS):
+                first = await worker._receive()
+            if first.error_code == MISCONFIGURED:
+                raise MisconfiguredError(first.error_message)
+        except BaseException:
+            await worker.kill()
+            raise
+        return worker
+
+    async def ask(self, job: Job) -> Outcome:
+        """Return the outcome of a job. One job at a time.
+
+        Raises:
+            OSError, asyncio.IncompleteReadError: the process died.
+        """
+        self._writer.write(framed(job))
+        await self._writer.drain()
+        return await self._receive()
+
+    async def _receive(self) -> Outcome:
+        length = await self._reader.readexactly(LENGTH_BYTES)
+        body = await self._reader.readexactly(int.from_bytes(length, "big"))
+        return outcome_decoder.decode(body)
+
+    async def kill(self) -> None:
+        """End the process at once and collect it."""
+        self._process.kill()
+        self._writer.close()
+        await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
+
+
+def _spawn(settings: RecognizerPoolSettings, theirs: socket.socket) -> subprocess.Popen[bytes]:
+    # Only the engine's own fields: a command line is readable by everybody on the machine, and
+    # the process's settings class may hold secrets as well.
+    own = settings.model_dump_json(include=set(RecognizerPoolSettings.model_fields))
+    arguments = [str(theirs.fileno()), str(os.getpid()), own]
+    return subprocess.Popen(
+        [sys.executable, "-m", "recognition.worker", *arguments],
+        pass_fds=(theirs.fileno(),),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(settings.recognition_threads)},
+    )

@@ -1,0 +1,81 @@
+"""Runs ONNX files: onnxruntime or OpenVINO behind one call. Vendor types stop here."""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from contracts.errors import MisconfiguredError
+from recognition.settings import RecognizerSettings, RuntimeName
+
+Tensor = npt.NDArray[Any]
+
+
+class Model(Protocol):
+    """A loaded ONNX file with one input tensor."""
+
+    def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        """Return the output tensors by name. Not for two threads at once."""
+
+
+class _OnnxRuntimeModel:
+    def __init__(self, path: Path, settings: RecognizerSettings) -> None:
+        import onnxruntime
+
+        onnxruntime.disable_telemetry_events()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = settings.recognition_threads
+        options.inter_op_num_threads = 1
+        # Idle pool threads spin by default and eat the cores of the workers beside this one.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        options.log_severity_level = 3
+        providers = settings.recognition_providers.split(",")
+        self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        self._input = self._session.get_inputs()[0].name
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        values = self._session.run(self._outputs, {self._input: tensor})
+        return dict(zip(self._outputs, values, strict=True))
+
+
+class _OpenVinoModel:
+    def __init__(self, path: Path, settings: RecognizerSettings) -> None:
+        import openvino
+
+        device = settings.recognition_providers.replace("CPUExecutionProvider", "CPU")
+        options = {
+            "INFERENCE_NUM_THREADS": settings.recognition_threads,
+            "NUM_STREAMS": 1,
+            # bf16, the default where the CPU has it, moves boxes by about a pixel.
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        compiled = openvino.Core().compile_model(str(path), device, options)
+        self._request = compiled.create_infer_request()
+        self._outputs = [output.get_any_name() for output in compiled.outputs]
+
+    def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        values = self._request.infer([tensor], share_inputs=True).values()
+        return {name: np.array(value) for name, value in zip(self._outputs, values, strict=True)}
+
+
+def load_model(path: Path, settings: RecognizerSettings) -> Model:
+    """Load an ONNX file into the runtime that the settings name.
+
+    Raises:
+        MisconfiguredError: the runtime does not take the file or the providers.
+    """
+    kind = (
+        _OpenVinoModel
+        if settings.recognition_runtime is RuntimeName.OPENVINO
+        else _OnnxRuntimeModel
+    )
+    try:
+        return kind(path, settings)
+    # Both runtimes raise classes of their own that share nothing but Exception.
+    except Exception as error:
+        raise MisconfiguredError(
+            f"{settings.recognition_runtime} cannot load {path}: {error}"
+        ) from error

@@ -1,0 +1,89 @@
+"""Settings of the recognition engine and of the pool that runs it."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+
+from contracts.settings import Fragment
+
+MODELS = Path(__file__).parent / "models"
+
+
+class RuntimeName(StrEnum):
+    """What runs the ONNX files."""
+
+    ONNXRUNTIME = "onnxruntime"
+    OPENVINO = "openvino"
+
+
+class RecognizerSettings(Fragment):
+    """Models, runtime and thresholds of the engine."""
+
+    recognition_detector_model: Path = Field(
+        MODELS / "plate-detector.onnx",
+        description="ONNX file that finds plates, with its model card (.json) beside it.",
+    )
+    recognition_reader_model: Path = Field(
+        MODELS / "plate-reader.onnx",
+        description="ONNX file that reads plate crops, with its model card (.json) beside it.",
+    )
+    recognition_runtime: RuntimeName = Field(
+        RuntimeName.ONNXRUNTIME, description="What runs the models: onnxruntime or openvino."
+    )
+    recognition_providers: str = Field(
+        "CPUExecutionProvider",
+        description="Comma-separated onnxruntime providers in order of preference, or the "
+        "OpenVINO device (CPU, GPU); CPUExecutionProvider means CPU there.",
+    )
+    recognition_threads: int = Field(
+        1, ge=1, le=64, description="Threads of one worker; several workers use cores better."
+    )
+    recognition_detection_threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Lowest detector score of a plate; unset: as the model card says.",
+    )
+    recognition_reading_threshold: float = Field(
+        0.3, ge=0, le=1, description="Readings of lower confidence are dropped."
+    )
+    recognition_min_characters: int = Field(
+        4, ge=1, le=16, description="Shorter readings are no plates and are dropped."
+    )
+    recognition_input_size: int | None = Field(
+        None,
+        ge=64,
+        le=4096,
+        description="Side in pixels to which images are brought for a detector that takes any "
+        "size; unset: as the model card says.",
+    )
+    recognition_max_plates: int = Field(
+        50, ge=1, le=300, description="At most so many plates of one image are read, best first."
+    )
+
+
+class RecognizerPoolSettings(RecognizerSettings):
+    """How many recogniser processes run and what each may use."""
+
+    recognition_workers: int = Field(
+        max(1, (os.cpu_count() or 1) - 1),
+        ge=1,
+        le=256,
+        description="Recogniser processes of this process.",
+    )
+    recognition_queue_limit: int = Field(
+        64, ge=1, le=10_000, description="Images that may wait for a free recogniser process."
+    )
+    recognition_timeout_seconds: float = Field(
+        10.0,
+        gt=0,
+        le=600,
+        description="A recogniser process that needs longer for one image is killed and replaced.",
+    )
+    recognition_worker_memory_bytes: int = Field(
+        1_610_612_736,
+        ge=268_435_456,
+        description="Memory ceiling of one recogniser process; above it the process is replaced.",
+    )

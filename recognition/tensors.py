@@ -1,0 +1,61 @@
+"""From images to the tensors that a model card asks for."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from recognition.model_card import ColourOrder, InputCard, TensorLayout, TensorType
+from recognition.runtime import Tensor
+from recognition.types import BgrImage
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an image lies in its letterbox: scale, and offsets in pixels of the letterbox."""
+
+    scale: float
+    left: int
+    top: int
+
+
+def place(width: int, height: int, into_width: int, into_height: int) -> Placement:
+    """Return how an image is scaled (ratio kept) and centred in a box. All sizes in pixels."""
+    scale = min(into_width / width, into_height / height)
+    left = (into_width - round(width * scale)) // 2
+    top = (into_height - round(height * scale)) // 2
+    return Placement(scale, left, top)
+
+
+def letterbox(
+    image: BgrImage, into_width: int, into_height: int, grey: int
+) -> tuple[BgrImage, Placement]:
+    """Return the image centred on grey, ratio kept, and where it lies."""
+    height, width = image.shape[:2]
+    where = place(width, height, into_width, into_height)
+    size = (max(1, round(width * where.scale)), max(1, round(height * where.scale)))
+    # Area averaging keeps thin strokes of small plates; it only makes sense when shrinking.
+    method = cv2.INTER_AREA if where.scale < 1 else cv2.INTER_LINEAR
+    canvas = np.full((into_height, into_width, 3), grey, np.uint8)
+    canvas[where.top : where.top + size[1], where.left : where.left + size[0]] = cv2.resize(
+        image, size, interpolation=method
+    )
+    return canvas, where
+
+
+def stretch(image: BgrImage, into_width: int, into_height: int) -> BgrImage:
+    """Return the image resized without keeping its ratio (bilinear)."""
+    resized = cv2.resize(image, (into_width, into_height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(resized, np.uint8)
+
+
+def to_tensor(images: list[BgrImage], card: InputCard) -> Tensor:
+    """Return images of one size as the batch that the card describes."""
+    batch = np.stack(images)
+    if card.colour is ColourOrder.RGB:
+        batch = batch[..., ::-1]
+    if card.layout is TensorLayout.NCHW:
+        batch = batch.transpose(0, 3, 1, 2)
+    if card.dtype is TensorType.UINT8:
+        return np.ascontiguousarray(batch)
+    return np.multiply(batch, np.float32(card.scale), dtype=np.float32, order="C")

@@ -1,0 +1,53 @@
+"""Array types and the small frozen values that the engine's parts hand to each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+BgrImage = npt.NDArray[np.uint8]
+"""An image as OpenCV holds it: height x width x 3, uint8, blue first."""
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A plate found in an image: edges in pixels of that image, the detector's score 0..1."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    score: float
+    kind: str
+
+    @property
+    def width_px(self) -> float:
+        """Width of the box."""
+        return self.right - self.left
+
+    @property
+    def height_px(self) -> float:
+        """Height of the box."""
+        return self.bottom - self.top
+
+
+@dataclass(frozen=True)
+class Character:
+    """A position of a read plate: its likeliest characters with probability 0..1, best first."""
+
+    options: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class CropText:
+    """What the reader makes of one crop; ``region`` is None where the model does not tell."""
+
+    characters: tuple[Character, ...]
+    region: str | None
+
+    @property
+    def text(self) -> str:
+        """The likeliest character of each position."""
+        return "".join(character.options[0][0] for character in self.characters)

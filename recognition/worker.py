@@ -1,0 +1,113 @@
+"""One recogniser process: takes images from a socket, answers with readings.
+
+Started by :mod:`recognition.process` as ``python -m recognition.worker FD PARENT_PID SETTINGS``.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import cv2
+
+from contracts.errors import InvalidInputError, MisconfiguredError
+from recognition.engine import Recognizer
+from recognition.images import decode_image
+from recognition.protocol import LENGTH_BYTES, Job, Outcome, framed, job_decoder
+from recognition.settings import RecognizerPoolSettings
+
+MISCONFIGURED = "misconfigured"
+"""Error code of a worker that cannot start because of its settings or files."""
+
+_PR_SET_PDEATHSIG = 1
+_RESERVED, _RESIDENT = 0, 1
+
+
+def main() -> None:
+    """Serve until the parent closes the socket or dies."""
+    _die_with_parent(int(sys.argv[2]))
+    # One thread a worker: several workers use cores better than one with a thread pool.
+    cv2.setNumThreads(1)
+    settings = RecognizerPoolSettings(**json.loads(sys.argv[3]))
+    with socket.socket(fileno=int(sys.argv[1])) as connection:
+        try:
+            recognizer = Recognizer(settings)
+        except MisconfiguredError as error:
+            _answer(connection, Outcome(error_code=MISCONFIGURED, error_message=str(error)))
+            return
+        _limit_memory(settings.recognition_worker_memory_bytes)
+        _answer(connection, Outcome(resident_bytes=_memory_bytes(_RESIDENT)))
+        while (job := _next_job(connection)) is not None:
+            _answer(connection, _outcome(recognizer, job))
+
+
+def _die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when its parent dies, also by kill -9.
+
+    **Source:** prctl(2), PR_SET_PDEATHSIG.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getppid() != parent_pid:
+        sys.exit(0)
+
+
+def _limit_memory(ceiling_bytes: int) -> None:
+    # Runtimes reserve far more address space than they use, so the limit is what is reserved
+    # now plus the ceiling: an image that asks for more than that fails to allocate.
+    reserved = _memory_bytes(_RESERVED)
+    resource.setrlimit(resource.RLIMIT_AS, (reserved + ceiling_bytes, resource.RLIM_INFINITY))
+
+
+def _memory_bytes(column: int) -> int:
+    """Return a figure of this process's memory. **Source:** proc_pid_statm(5)."""
+    return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
+
+
+def _outcome(recognizer: Recognizer, job: Job) -> Outcome:
+    started = time.perf_counter()
+    try:
+        image = decode_image(job.image)
+    except InvalidInputError as error:
+        return Outcome(error_code=error.code, error_message=str(error))
+    readings = recognizer.read(image, min_plate_width_px=job.min_plate_width_px)
+    return Outcome(
+        readings=tuple(readings),
+        width_px=image.shape[1],
+        height_px=image.shape[0],
+        duration_ms=(time.perf_counter() - started) * 1000,
+        resident_bytes=_memory_bytes(_RESIDENT),
+    )
+
+
+def _next_job(connection: socket.socket) -> Job | None:
+    length = _receive(connection, LENGTH_BYTES)
+    if length is None:
+        return None
+    body = _receive(connection, int.from_bytes(length, "big"))
+    return None if body is None else job_decoder.decode(body)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes | None:
+    """Return exactly ``size`` bytes, or None where the parent has closed the socket."""
+    parts = bytearray(size)
+    view, filled = memoryview(parts), 0
+    while filled < size:
+        count = connection.recv_into(view[filled:])
+        if not count:
+            return None
+        filled += count
+    return bytes(parts)
+
+
+def _answer(connection: socket.socket, outcome: Outcome) -> None:
+    connection.sendall(framed(outcome))
+
+
+if __name__ == "__main__":
+    main()

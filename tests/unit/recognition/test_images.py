@@ -1,0 +1,138 @@
+import io
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from contracts.errors import InvalidInputError
+from recognition.images import decode_image
+
+
+def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def red(mode: str = "RGB", size: tuple[int, int] = (40, 20)) -> Image.Image:
+    return Image.new("RGB", size, (255, 0, 0)).convert(mode)
+
+
+def png_header(width: int, height: int) -> bytes:
+    chunk = b"IHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\x02\0\0\0"
+    data = b"IDAT" + zlib.compress(b"\0" * 1000)
+    parts = [b"\x89PNG\r\n\x1a\n"]
+    for body in (chunk, data, b"IEND"):
+        parts += [(len(body) - 4).to_bytes(4, "big"), body, zlib.crc32(body).to_bytes(4, "big")]
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encoded(red(), "JPEG"),
+        encoded(red(), "JPEG", progressive=True),
+        encoded(red("CMYK"), "JPEG"),
+        encoded(red(), "PNG"),
+        encoded(red("RGBA"), "PNG"),
+        encoded(red("P"), "PNG"),
+    ],
+    ids=["jpeg", "progressive", "cmyk", "png", "png-alpha", "png-palette"],
+)
+def test_decodes_to_bgr(data: bytes) -> None:
+    image = decode_image(data)
+    assert image.shape == (20, 40, 3)
+    assert image.dtype == np.uint8
+    assert image.flags.c_contiguous
+    blue, green, redness = image[10, 20]
+    assert redness > 200
+    assert max(blue, green) < 60
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "LA"])
+def test_grey_becomes_colour(mode: str) -> None:
+    image = decode_image(encoded(Image.new("L", (8, 8), 255).convert(mode), "PNG"))
+    assert (image == 255).all()
+
+
+def test_grey_jpeg_becomes_colour() -> None:
+    assert decode_image(encoded(red("L"), "JPEG")).shape == (20, 40, 3)
+
+
+def test_16_bit_png_keeps_the_upper_byte() -> None:
+    ok, data = cv2.imencode(".png", np.full((4, 4), 0x8012, np.uint16))
+    assert ok
+    assert (decode_image(data.tobytes()) == 0x80).all()
+
+
+def test_transparent_parts_become_white() -> None:
+    image = decode_image(encoded(Image.new("RGBA", (4, 4), (0, 0, 0, 0)), "PNG"))
+    assert (image == 255).all()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_applies_exif_orientation(kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = Image.new("RGB", (40, 20), "white")
+    picture.paste("black", (0, 0, 20, 20))
+    image = decode_image(encoded(picture, kind, exif=exif.tobytes()))
+    assert image.shape == (40, 20, 3)
+    assert image[5, 10].max() < 50
+    assert image[35, 10].min() > 200
+
+
+def jpeg_with_thumbnail() -> bytes:
+    thumbnail = encoded(red(size=(16, 16)), "JPEG")
+    app1 = b"Exif\0\0" + thumbnail
+    data = encoded(red(size=(64, 64)), "JPEG")
+    return data[:2] + b"\xff\xe1" + (len(app1) + 2).to_bytes(2, "big") + app1 + data[2:]
+
+
+def noise_jpeg(**options: object) -> bytes:
+    pixels = np.random.default_rng(1).integers(0, 255, (80, 80, 3), np.uint8)
+    return encoded(Image.fromarray(pixels), "JPEG", **options)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        noise_jpeg()[:-2],
+        noise_jpeg()[:2000],
+        noise_jpeg(progressive=True)[:-10],
+        jpeg_with_thumbnail()[:-2],
+        encoded(Image.fromarray(np.zeros((50, 50), np.uint8)), "PNG")[:60],
+    ],
+    ids=["no-end", "half", "progressive", "thumbnail-has-an-end", "png"],
+)
+def test_refuses_a_truncated_image(data: bytes) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        decode_image(data)
+    assert refused.value.code == "truncated_image"
+
+
+def test_takes_what_cameras_append() -> None:
+    assert decode_image(noise_jpeg() + b"\0" * 100 + b"junk").shape == (80, 80, 3)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", "empty_image"),
+        (b"GIF89a" + b"\0" * 50, "unsupported_image"),
+        (b"\xff\xd8\xff\xe0garbage", "unreadable_image"),
+        (b"\x89PNG\r\n\x1a\ngarbage", "unreadable_image"),
+        (png_header(20_000, 20_000), "image_too_large"),
+        (png_header(10_001, 10), "image_too_large"),
+        (png_header(8_000, 8_000), "image_too_large"),
+        (png_header(0, 10), "unreadable_image"),
+        (b"<html>no image</html>", "unsupported_image"),
+    ],
+)
+def test_refuses_with_a_code(data: bytes, code: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        decode_image(data)
+    assert refused.value.code == code
+    assert str(refused.value).endswith(".")
