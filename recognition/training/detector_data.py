@@ -1,0 +1,95 @@
+"""Turns photos and completed labels into the folder that the detector trains from."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from recognition.training.labels import Labels
+from recognition.training.onnx_models import grow
+from recognition.training.photos import Box, Image, Photo, read_image
+
+PLATE_FREE_SHARE = 0.3
+"""Of the photos, the share from which a part without any plate is cut as one more photo."""
+
+PLATE_FREE_MIN_PX = 160
+JPEG_QUALITY = 92
+
+
+def write_dataset(
+    photos: list[Photo], labels: dict[str, Labels], out: Path, split: str, seed: int
+) -> None:
+    """Write ``out/images/split`` and ``out/labels/split``, one file a photo.
+
+    Training photos have their doubtful plates blurred away and are followed by plate-free cuts.
+    """
+    rng = np.random.default_rng(seed)
+    for part in ("images", "labels"):
+        (out / part / split).mkdir(parents=True, exist_ok=True)
+    for index, photo in enumerate(photos):
+        image, label = read_image(photo.path), labels[photo.name]
+        if split == "train":
+            image = mask(image, label.masked)
+            free = plate_free_part(photo, label, rng)
+            if free and rng.random() < PLATE_FREE_SHARE:
+                x1, y1, x2, y2 = free
+                _write(out, split, f"{index:05d}_free", image[y1:y2, x1:x2], ())
+        _write(out, split, f"{index:05d}", image, label.plates)
+
+
+def write_description(out: Path) -> Path:
+    """Write the dataset description for ultralytics; its path."""
+    path = out / "data.yaml"
+    path.write_text(
+        f"path: {out.resolve()}\ntrain: images/train\nval: images/val\nnames:\n  0: plate\n"
+    )
+    return path
+
+
+def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
+    """A copy of ``image`` in which ``boxes``, slightly grown, are blurred beyond reading."""
+    image = image.copy()
+    height, width = image.shape[:2]
+    for box in boxes:
+        x1, y1, x2, y2 = (round(v) for v in grow(box, 0.15, 0.25, width, height))
+        if x2 > x1 and y2 > y1:
+            part = image[y1:y2, x1:x2]
+            image[y1:y2, x1:x2] = cv2.blur(part, (max(3, x2 - x1), max(3, y2 - y1)))
+    return image
+
+
+def plate_free_part(
+    photo: Photo, label: Labels, rng: np.random.Generator
+) -> tuple[int, int, int, int] | None:
+    """A random part (x1, y1, x2, y2 px) that holds no plate, known or doubtful; None if none."""
+    for _ in range(12):
+        width = int(photo.width * rng.uniform(0.35, 0.9))
+        height = int(photo.height * rng.uniform(0.35, 0.9))
+        if min(width, height) < PLATE_FREE_MIN_PX:
+            continue
+        x1 = int(rng.integers(0, photo.width - width + 1))
+        y1 = int(rng.integers(0, photo.height - height + 1))
+        part = (x1, y1, x1 + width, y1 + height)
+        if not any(_meet(part, box) for box in label.plates + label.masked):
+            return part
+    return None
+
+
+def _meet(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _write(out: Path, split: str, stem: str, image: Image, boxes: tuple[Box, ...]) -> None:
+    height, width = image.shape[:2]
+    cv2.imwrite(
+        str(out / "images" / split / f"{stem}.jpg"),
+        cv2.cvtColor(image, cv2.COLOR_RGB2BGR),
+        [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY],
+    )
+    lines = [_line(grow(box, 0, 0, width, height), width, height) for box in boxes]
+    (out / "labels" / split / f"{stem}.txt").write_text("".join(lines))
+
+
+def _line(box: Box, width: int, height: int) -> str:
+    x, y = (box[0] + box[2]) / 2 / width, (box[1] + box[3]) / 2 / height
+    return f"0 {x:.6f} {y:.6f} {(box[2] - box[0]) / width:.6f} {(box[3] - box[1]) / height:.6f}\n"

@@ -1,0 +1,136 @@
+"""Measures a detector and a reader together, alone from the serving engine.
+
+``python -m recognition.training.evaluate --photos DIR --detector FILE.onnx --reader FILE.onnx
+[--calibrate] [--predictions FILE.jsonl]`` prints one line of figures. ``--calibrate`` first fits
+the reader's confidence on the training plates that were kept back and writes it into its card.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recognition.training.calibration import Curve, apply, fit_curve
+from recognition.training.onnx_models import (
+    Detector,
+    Reader,
+    cut,
+    grow,
+    load_card,
+    onnxruntime_runner,
+    openvino_runner,
+)
+from recognition.training.photos import Image, Photo, load_photos, read_image
+from recognition.training.reader_data import Sample, load_samples, plain_crop
+from recognition.training.scoring import Figures, Said, score
+
+CALIBRATION_JITTERS = (0.0, 0.03)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A detector and a reader with their cards."""
+
+    detector: Detector
+    reader: Reader
+    detector_card: dict
+    reader_card: dict
+    threshold: float
+
+    def read(self, image: Image) -> list[Said]:
+        """The plates of one photo."""
+        finds = self.detector(image, self.threshold, self.detector_card["output"]["iou_threshold"])
+        if not finds:
+            return []
+        height, width = image.shape[:2]
+        crop = self.reader_card["crop"]
+        margins = (crop["margin_x"], crop["margin_y"])
+        boxes = [grow(f.box, *margins, width, height) for f in finds]
+        texts = self.reader([cut(image, box) for box in boxes])
+        return [
+            Said(t.text, apply(self.reader_card, t.raw_confidence), f.box)
+            for t, f in zip(texts, finds, strict=True)
+        ]
+
+
+def load_pair(args: argparse.Namespace) -> Pair:
+    """The pair that the command line names."""
+    runner = openvino_runner if args.runtime == "openvino" else onnxruntime_runner
+    detector_card = load_card(args.detector)
+    reader_card = load_card(args.reader)
+    size = (args.size, args.size) if args.size else (416, 416)
+    if not args.size:
+        size = (detector_card["input"]["height"], detector_card["input"]["width"])
+    detector = Detector(runner(args.detector, 1), size, detector_card["output"]["decoder"])
+    threshold = args.threshold or detector_card["output"]["score_threshold"]
+    reader = Reader(runner(args.reader, 1), reader_card)
+    return Pair(detector, reader, detector_card, reader_card, threshold)
+
+
+def measure(photos: list[Photo], pair: Pair, predictions: Path | None) -> tuple[Figures, float]:
+    """Figures, and the median of the milliseconds a photo, decoding of the JPEG apart."""
+    said, times = {}, []
+    for photo in photos:
+        image = read_image(photo.path)
+        start = time.perf_counter()
+        said[photo.name] = pair.read(image)
+        times.append(1000 * (time.perf_counter() - start))
+    if predictions:
+        predictions.write_text(
+            "".join(_line(p.name, said[p.name], t) for p, t in zip(photos, times, strict=True))
+        )
+    return score(photos, said), float(np.median(times))
+
+
+def calibrate(samples: list[Sample], pair: Pair) -> Curve:
+    """Fit the confidence of the reader on plates that it did not learn from."""
+    crop, rng = pair.reader_card["crop"], np.random.default_rng(0)
+    margins = (crop["margin_x"], crop["margin_y"])
+    kept = [s for s in samples if s.held_out]
+    raw, right = [], []
+    for jitter in CALIBRATION_JITTERS:
+        for sample in kept:
+            read = pair.reader([plain_crop(sample, margins, jitter, rng)])[0]
+            raw.append(read.raw_confidence)
+            right.append(read.text == sample.text)
+    curve = fit_curve(raw, right)
+    print(f"calibration: {len(kept)} plates, right {np.mean(right):.3f}, {curve}")
+    return curve
+
+
+def _line(name: str, said: list[Said], ms: float) -> str:
+    plates = [{"text": s.text, "conf": s.confidence, "box": s.box} for s in said]
+    return json.dumps({"image": name, "plates": plates, "ms": ms}) + "\n"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--detector", type=Path, required=True, help="ONNX with a card beside it")
+    parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
+    parser.add_argument("--split", default="val", choices=("train", "val"))
+    parser.add_argument("--size", type=int, help="letterbox side in place of the card's")
+    parser.add_argument("--threshold", type=float, help="in place of the card's")
+    parser.add_argument("--runtime", default="onnxruntime", choices=("onnxruntime", "openvino"))
+    parser.add_argument(
+        "--predictions", type=Path, help="also write what was read, one photo a line"
+    )
+    parser.add_argument("--calibrate", action="store_true", help="fit and write the confidence")
+    args = parser.parse_args()
+    pair = load_pair(args)
+    if args.calibrate:
+        slots = pair.reader_card["output"]["slots"]
+        samples = load_samples(args.photos, "train", slots, lone=False)
+        pair.reader_card["calibration"] = calibrate(samples, pair).as_card()
+        path = args.reader.with_suffix(".json")
+        path.write_text(json.dumps(pair.reader_card, indent=1, ensure_ascii=False) + "\n")
+    figures, ms = measure(load_photos(args.photos, args.split), pair, args.predictions)
+    print(json.dumps(figures.as_row() | {"ms_a_photo": round(ms, 1)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Runs a detector and a reader ONNX file as their cards say, for labelling and for measuring.
+
+Kept apart from the serving engine on purpose: what is measured here is the models alone.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from recognition.training.photos import Box, Image
+
+LETTERBOX_GREY = 114
+
+
+@dataclass(frozen=True)
+class Found:
+    """A plate box in pixels of the photo with the detector's score, 0–1."""
+
+    box: Box
+    score: float
+
+
+@dataclass(frozen=True)
+class Read:
+    """Text of a crop and the probability, 0–1, of each of its characters."""
+
+    text: str
+    probabilities: tuple[float, ...]
+
+    @property
+    def raw_confidence(self) -> float:
+        """Mean of the character probabilities; 0 for an empty text."""
+        return float(np.mean(self.probabilities)) if self.probabilities else 0.0
+
+
+class Runner(Protocol):
+    """A loaded ONNX file: a named input in, the outputs in the file's order out."""
+
+    def __call__(self, tensor: npt.NDArray) -> list[npt.NDArray]: ...
+
+
+def onnxruntime_runner(path: Path, threads: int = 1) -> Runner:
+    """The file on onnxruntime's CPU provider."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return lambda tensor: session.run(None, {name: tensor})
+
+
+def openvino_runner(path: Path, threads: int = 1, precision: str = "f32") -> Runner:
+    """The file on OpenVINO's CPU plugin, computing in ``precision``: ``f32`` or ``bf16``."""
+    import openvino
+
+    compiled = openvino.Core().compile_model(
+        str(path), "CPU", {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision}
+    )
+    request = compiled.create_infer_request()
+    return lambda tensor: [np.array(v) for v in request.infer([tensor]).values()]
+
+
+class Detector:
+    """Finds plates in one photo at a time."""
+
+    def __init__(self, run: Runner, size: tuple[int, int], decoder: str) -> None:
+        """``size`` is height, width of the letterbox; ``decoder`` as in the card."""
+        self._run, self._size, self._decoder = run, size, decoder
+
+    def __call__(self, image: Image, score: float, overlap: float = 0.5) -> list[Found]:
+        """Plates of at least ``score``, best first, overlapping by ``overlap`` at most."""
+        tensor, ratio, left, top = letterbox(image, self._size)
+        output = self._run(tensor)[0]
+        boxes, scores = _decode(output, self._decoder)
+        boxes = (boxes - [left, top, left, top]) / ratio
+        height, width = image.shape[:2]
+        boxes = np.clip(boxes, 0, [width, height, width, height])
+        keep = scores >= score
+        return suppress(boxes[keep], scores[keep], overlap)
+
+
+class Reader:
+    """Reads crops."""
+
+    def __init__(self, run: Runner, card: dict) -> None:
+        """``card`` is the reader's model card."""
+        self._run = run
+        self._alphabet, self._pad = card["output"]["alphabet"], card["output"]["pad_char"]
+        self._size = (card["input"]["width"], card["input"]["height"])
+
+    def __call__(self, crops: list[Image]) -> list[Read]:
+        """One reading a crop."""
+        batch = np.stack([cv2.resize(c, self._size, interpolation=cv2.INTER_LINEAR) for c in crops])
+        slots = self._run(batch)[0]
+        return [self._read(row) for row in slots]
+
+    def _read(self, slots: npt.NDArray) -> Read:
+        best = [(self._alphabet[i], float(row[i])) for row in slots for i in [int(row.argmax())]]
+        kept = [(c, p) for c, p in best if c != self._pad]
+        return Read("".join(c for c, _ in kept), tuple(p for _, p in kept))
+
+
+def letterbox(image: Image, size: tuple[int, int]) -> tuple[npt.NDArray, float, float, float]:
+    """``image`` centred in ``size`` (height, width) on grey, as 1×3×H×W float32 0–1.
+
+    Also the ratio and the left and top offset in pixels that undo it.
+    """
+    height, width = image.shape[:2]
+    ratio = min(size[0] / height, size[1] / width)
+    new_w, new_h = round(width * ratio), round(height * ratio)
+    left, top = (size[1] - new_w) // 2, (size[0] - new_h) // 2
+    canvas = np.full((*size, 3), LETTERBOX_GREY, np.uint8)
+    mode = cv2.INTER_AREA if ratio < 1 else cv2.INTER_LINEAR
+    canvas[top : top + new_h, left : left + new_w] = cv2.resize(
+        image, (new_w, new_h), interpolation=mode
+    )
+    tensor = canvas.transpose(2, 0, 1)[None].astype(np.float32) / 255.0
+    return np.ascontiguousarray(tensor), ratio, left, top
+
+
+def suppress(boxes: npt.NDArray, scores: npt.NDArray, overlap: float) -> list[Found]:
+    """Non-maximum suppression over x1, y1, x2, y2 boxes, best first."""
+    if not len(boxes):
+        return []
+    sizes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+    kept = cv2.dnn.NMSBoxes(sizes.tolist(), scores.tolist(), 0.0, overlap)
+    return [Found(tuple(map(float, boxes[i])), float(scores[i])) for i in np.array(kept).flatten()]
+
+
+def grow(box: Box, margin_x: float, margin_y: float, width: int, height: int) -> Box:
+    """``box`` grown on each side by a share of its own size, clipped to the photo."""
+    dx, dy = margin_x * (box[2] - box[0]), margin_y * (box[3] - box[1])
+    return (
+        max(0.0, box[0] - dx),
+        max(0.0, box[1] - dy),
+        min(float(width), box[2] + dx),
+        min(float(height), box[3] + dy),
+    )
+
+
+def cut(image: Image, box: Box) -> Image:
+    """The part of ``image`` in ``box``, at least one pixel large."""
+    height, width = image.shape[:2]
+    x1 = min(max(0, round(box[0])), width - 1)
+    y1 = min(max(0, round(box[1])), height - 1)
+    return image[y1 : max(y1 + 1, round(box[3])), x1 : max(x1 + 1, round(box[2]))]
+
+
+def load_card(model: Path) -> dict:
+    """The card beside an ONNX file."""
+    return json.loads(model.with_suffix(".json").read_text())
+
+
+def _decode(output: npt.NDArray, decoder: str) -> tuple[npt.NDArray, npt.NDArray]:
+    if decoder == "end2end_rows":
+        return output[:, 1:5].astype(float), output[:, 6].astype(float)
+    centre = output[0, :4].T.astype(float)
+    half = centre[:, 2:] / 2
+    boxes = np.concatenate([centre[:, :2] - half, centre[:, :2] + half], axis=1)
+    return boxes, output[0, 4:].max(axis=0).astype(float)

@@ -1,0 +1,106 @@
+"""The labelled photos that the models learn from and are measured on."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Image = npt.NDArray[np.uint8]
+"""H×W×3, uint8, RGB."""
+
+Box = tuple[float, float, float, float]
+"""x1, y1, x2, y2 in pixels of the photo."""
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A plate that a person boxed. ``text`` is A-Z0-9, two rows joined; empty where unknown."""
+
+    text: str
+    uncertain: bool
+    box: Box
+    region: str | None
+
+
+@dataclass(frozen=True)
+class Photo:
+    """One photo of ``scenes.jsonl``. ``exhaustive``: every visible plate is boxed."""
+
+    name: str
+    path: Path
+    width: int
+    height: int
+    plates: tuple[Plate, ...]
+    exhaustive: bool
+
+    @property
+    def group(self) -> str:
+        """The data set that the photo comes from."""
+        return self.name.split("/")[-2]
+
+
+@dataclass(frozen=True)
+class Crop:
+    """One plate image of ``crops.jsonl`` that belongs to no photo, with its certain text."""
+
+    name: str
+    path: Path
+    text: str
+    region: str | None
+
+
+def load_photos(folder: Path, split: str) -> list[Photo]:
+    """The photos of one split (``train`` or ``val``), in the order of the file."""
+    rows = _lines(folder / "scenes.jsonl")
+    return [_photo(folder, row) for row in rows if row["split"] == split]
+
+
+def load_lone_crops(folder: Path, split: str) -> list[Crop]:
+    """The crops of one split that were not cut from one of the photos and whose text is certain."""
+    return [
+        Crop(row["image"], folder / row["image"], row["text"], row.get("region"))
+        for row in _lines(folder / "crops.jsonl")
+        if row["split"] == split and not row.get("scene") and not row["uncertain"] and row["text"]
+    ]
+
+
+def read_image(path: Path) -> Image:
+    """The image as H×W×3 uint8 RGB. Raises OSError where it cannot be decoded."""
+    image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    if image is None:
+        raise OSError(f"cannot decode {path}")
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+
+
+def iou(a: Box, b: Box) -> float:
+    """Intersection over union of two boxes, 0–1."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
+    return width * height / (both - width * height)
+
+
+def _lines(path: Path) -> Iterator[dict]:
+    with path.open() as file:
+        yield from map(json.loads, file)
+
+
+def _photo(folder: Path, row: dict) -> Photo:
+    plates = tuple(
+        Plate(p["text"] or "", p["uncertain"], tuple(p["box"]), p.get("region"))
+        for p in row["plates"]
+    )
+    return Photo(
+        row["image"],
+        folder / row["image"],
+        row["width"],
+        row["height"],
+        plates,
+        row["exhaustive"],
+    )

@@ -1,0 +1,266 @@
+"""Trains the plate reader further, gently, from published weights.
+
+``python -m recognition.training.reader --photos DIR --start FILE.onnx --work DIR --out FILE.onnx``
+starts, or goes on after an interruption. Each epoch is compared with the published weights; what
+is written at the end lies on the line between both, where the validation plates are read best.
+"""
+
+import argparse
+import copy
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from recognition.training.onnx_models import load_card
+from recognition.training.photos import Image
+from recognition.training.reader_data import (
+    Sample,
+    changed_crop,
+    encode,
+    load_samples,
+    plain_crop,
+    sampling_weights,
+)
+from recognition.training.reader_net import blend, load_network, write_onnx
+from recognition.training.rendered import load_rendered
+
+LABEL_SMOOTHING = 0.04
+REGION_WEIGHT = 0.3
+EMA_DECAY = 0.998
+SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the trained weights that are tried at the end; the rest is the published ones."""
+
+VAL_JITTER = (0.0, 0.03, 0.03)
+"""Deviations of the box moves in the validation rounds: a plate is read once in each."""
+
+WORTH_IT = 0.004
+"""A larger share must read this much more of ``val`` than a smaller one to be taken."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the card says of the reader's input and output."""
+
+    size: tuple[int, int]
+    margins: tuple[float, float]
+    alphabet: str
+    pad: str
+    slots: int
+
+    @classmethod
+    def of(cls, card: dict) -> "Shape":
+        """Taken from a reader's model card."""
+        out, crop = card["output"], card["crop"]
+        size = (card["input"]["width"], card["input"]["height"])
+        margins = (crop["margin_x"], crop["margin_y"])
+        return cls(size, margins, out["alphabet"], out["pad_char"], out["slots"])
+
+
+class Crops(torch.utils.data.Dataset):
+    """``length`` changed crops an epoch, drawn by weight; item i of an epoch is always the same."""
+
+    def __init__(self, samples: list[Sample], rendered, shape: Shape, length: int, seed: int):
+        """``rendered`` may be empty; its crops then make no part of an epoch."""
+        self._samples, self._rendered, self._shape = samples, rendered, shape
+        self._weights = sampling_weights(samples)
+        self._length, self._seed, self.epoch = length, seed, 0
+
+    def __len__(self) -> int:
+        """Crops an epoch."""
+        return self._length
+
+    def __getitem__(self, index: int):
+        """H×W×3 uint8 RGB and the class of each slot."""
+        rng = np.random.default_rng((self._seed, self.epoch, index))
+        if len(self._rendered) and rng.random() < self._rendered.share:
+            sample = self._rendered.draw(rng)
+        else:
+            sample = self._samples[int(rng.choice(len(self._samples), p=self._weights))]
+        image = changed_crop(sample, self._shape.margins, self._shape.size, rng)
+        shape = self._shape
+        return image, encode(sample.text, shape.alphabet, shape.pad, shape.slots)
+
+
+def texts_of(slots: torch.Tensor, shape: Shape) -> list[str]:
+    """Text of each N×slots×characters row of probabilities."""
+    best = slots.argmax(-1).tolist()
+    return ["".join(shape.alphabet[i] for i in row).replace(shape.pad, "") for row in best]
+
+
+def validation_crops(samples: list[Sample], shape: Shape) -> tuple[list[Image], list[str]]:
+    """The same crops every time: each plate once for each of ``VAL_JITTER``."""
+    rng = np.random.default_rng(0)
+    crops = [plain_crop(s, shape.margins, j, rng) for j in VAL_JITTER for s in samples]
+    return [_resized(c, shape.size) for c in crops], [s.text for _ in VAL_JITTER for s in samples]
+
+
+@torch.no_grad()
+def exact_share(network, crops: list[Image], texts: list[str], shape: Shape) -> float:
+    """Share of the crops whose whole text is read right, 0–1."""
+    right = 0
+    for start in range(0, len(crops), 64):
+        batch = torch.from_numpy(np.stack(crops[start : start + 64]))
+        read = texts_of(network(batch)[0], shape)
+        right += sum(a == b for a, b in zip(read, texts[start : start + 64], strict=True))
+    return right / len(texts)
+
+
+def loss_of(network, teacher, images: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+    """Cross entropy of the slots, and of the region against what the published network says."""
+    plate, region = network(images)
+    logs = plate.clamp_min(1e-7).log().flatten(0, 1)
+    smooth = LABEL_SMOOTHING
+    chars = functional.nll_loss(logs, classes.flatten()) * (1 - smooth) - smooth * logs.mean()
+    with torch.no_grad():
+        wanted = teacher(images)[1]
+    kept = -(wanted * region.clamp_min(1e-7).log()).sum(-1).mean()
+    return chars + REGION_WEIGHT * kept
+
+
+class Training:
+    """The state of one run, kept in ``work`` after every epoch."""
+
+    def __init__(self, args: argparse.Namespace, shape: Shape) -> None:
+        """Load data and the published network, and the last checkpoint where there is one."""
+        self.args, self.shape = args, shape
+        self.teacher, _ = load_network(args.start)
+        self.network, self.weights = load_network(args.start)
+        self.published = _snapshot(self.weights)
+        self.average = _snapshot(self.weights)
+        self.optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
+        self.epoch, self.step, self.history = 0, 0, []
+        samples = load_samples(args.photos, "train", shape.slots, lone=True)
+        learnt = [s for s in samples if not s.held_out]
+        rendered = load_rendered(args.rendered_share, shape.slots)
+        self.data = Crops(learnt, rendered, shape, args.crops_an_epoch, args.seed)
+        val = load_samples(args.photos, "val", shape.slots, lone=False)
+        self.val = validation_crops(val, shape)
+        print(f"learnt {len(learnt)}, held out {len(samples) - len(learnt)}, val {len(val)}")
+        self._restore()
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.args.work / "reader.pt"
+
+    def run(self) -> None:
+        """Train the epochs that are left."""
+        if self.epoch == 0:
+            self._note("published", self.published)
+        while self.epoch < self.args.epochs:
+            self._one_epoch()
+            self.epoch += 1
+            self._note(f"epoch {self.epoch}", self.average)
+            self._keep()
+
+    def choose(self) -> dict[str, torch.Tensor]:
+        """The smallest share of the trained weights that nothing larger beats clearly."""
+        best, best_exact = self.published, self._measure(self.published)
+        chosen = 0.0
+        for share in SHARES:
+            weights = blend(self.published, self.average, share)
+            exact = self._measure(weights)
+            print(f"share {share}: val exact {exact:.4f}", flush=True)
+            if exact > best_exact + WORTH_IT:
+                best, best_exact, chosen = weights, exact, share
+        self.history.append({"chosen_share": chosen, "val_exact": best_exact})
+        (self.args.work / "reader_history.json").write_text(json.dumps(self.history, indent=1))
+        return best
+
+    def _one_epoch(self) -> None:
+        self.data.epoch = self.epoch
+        loader = torch.utils.data.DataLoader(self.data, self.args.batch, num_workers=1)
+        total = math.ceil(len(self.data) / self.args.batch) * self.args.epochs
+        for images, classes in loader:
+            self._set_rate(total)
+            self.optimizer.zero_grad()
+            loss_of(self.network, self.teacher, images, classes).backward()
+            torch.nn.utils.clip_grad_norm_(self.weights.values(), 1.0)
+            self.optimizer.step()
+            self.step += 1
+            decay = min(EMA_DECAY, self.step / (self.step + 10))
+            for name, value in self.weights.items():
+                self.average[name].lerp_(value.detach(), 1 - decay)
+
+    def _set_rate(self, total: int) -> None:
+        warm = min(1.0, self.step / (0.05 * total))
+        rate = self.args.rate * warm * (0.02 + 0.49 * (1 + math.cos(math.pi * self.step / total)))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def _measure(self, weights: dict[str, torch.Tensor]) -> float:
+        network, parameters = copy.deepcopy((self.network, self.weights))
+        with torch.no_grad():
+            for name, value in weights.items():
+                parameters[name].copy_(value)
+        return exact_share(network, *self.val, self.shape)
+
+    def _note(self, what: str, weights: dict[str, torch.Tensor]) -> None:
+        exact = self._measure(weights)
+        self.history.append({"what": what, "val_exact": exact})
+        print(f"{what}: val exact {exact:.4f}", flush=True)
+
+    def _keep(self) -> None:
+        state = {
+            "weights": _snapshot(self.weights),
+            "average": self.average,
+            "optimizer": self.optimizer.state_dict(),
+            "epoch": self.epoch,
+            "step": self.step,
+            "history": self.history,
+        }
+        torch.save(state, self._checkpoint.with_suffix(".new"))
+        self._checkpoint.with_suffix(".new").replace(self._checkpoint)
+
+    def _restore(self) -> None:
+        if not self._checkpoint.exists():
+            return
+        state = torch.load(self._checkpoint, weights_only=True)
+        with torch.no_grad():
+            for name, value in state["weights"].items():
+                self.weights[name].copy_(value)
+        self.average, self.history = state["average"], state["history"]
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.epoch, self.step = state["epoch"], state["step"]
+
+
+def _snapshot(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {k: v.detach().clone() for k, v in weights.items()}
+
+
+def _resized(crop: Image, size: tuple[int, int]) -> Image:
+    import cv2
+
+    return cv2.resize(crop, size, interpolation=cv2.INTER_LINEAR)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--start", type=Path, required=True, help="published reader, ONNX")
+    parser.add_argument("--card", type=Path, required=True, help="the reader's model card")
+    parser.add_argument("--work", type=Path, required=True, help="checkpoint and history")
+    parser.add_argument("--out", type=Path, required=True, help="ONNX file to write")
+    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--crops-an-epoch", type=int, default=2560)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--rendered-share", type=float, default=0.0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=7)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    args.work.mkdir(parents=True, exist_ok=True)
+    training = Training(args, Shape.of(load_card(args.card)))
+    training.run()
+    write_onnx(args.start, training.choose(), args.out)
+
+
+if __name__ == "__main__":
+    main()

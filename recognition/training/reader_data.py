@@ -1,0 +1,169 @@
+"""Plate crops for the reader: cut with context, then changed anew every time they are seen."""
+
+import math
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from recognition.training.onnx_models import cut, grow
+from recognition.training.photos import Box, Image, load_lone_crops, load_photos, read_image
+
+CONTEXT = 0.35
+"""Photo kept around a plate, as a share of its width and height, so that boxes can be moved."""
+
+HOLD_OUT_PERCENT = 12
+"""Of the training plates (by text), those kept back to fit the calibration."""
+
+LONE_CROP_WEIGHT = 0.25
+"""Lone crops are all from one country: as frequent as they come, they would drown the rest."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A plate with its surroundings. ``box`` is the plate in pixels of ``image``."""
+
+    image: Image
+    box: Box
+    text: str
+    group: str
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the plate is one of those kept back, the same for every photo of it."""
+        return zlib.crc32(self.text.encode()) % 100 < HOLD_OUT_PERCENT
+
+
+def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sample]:
+    """Every plate of a split with a certain text of at most ``slots`` characters."""
+    samples = []
+    for photo in load_photos(folder, split):
+        plates = [p for p in photo.plates if not p.uncertain and 0 < len(p.text) <= slots]
+        image = read_image(photo.path) if plates else None
+        for plate in plates:
+            samples.append(_with_context(image, plate.box, plate.text, photo.group))
+    if lone:
+        for crop in load_lone_crops(folder, split):
+            image = read_image(crop.path)
+            height, width = image.shape[:2]
+            box = (0.0, 0.0, float(width), float(height))
+            samples.append(Sample(image, box, crop.text, "lone"))
+    return samples
+
+
+def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
+    """How often each sample is drawn (sums to 1): photos of one plate share most of one turn."""
+    counts = Counter(s.text for s in samples)
+    weights = np.array(
+        [(LONE_CROP_WEIGHT if s.group == "lone" else 1.0) * counts[s.text] ** -0.7 for s in samples]
+    )
+    return weights / weights.sum()
+
+
+def plain_crop(
+    sample: Sample, margins: tuple[float, float], jitter: float, rng: np.random.Generator
+) -> Image:
+    """The crop as a detector would give it: box moved by ``jitter`` (deviation, share of size)."""
+    height, width = sample.image.shape[:2]
+    box = grow(_moved(sample.box, jitter, rng), *margins, width, height)
+    return cut(sample.image, box)
+
+
+def changed_crop(
+    sample: Sample, margins: tuple[float, float], size: tuple[int, int], rng: np.random.Generator
+) -> Image:
+    """A crop of ``size`` (width, height) as another camera, light and detector would give it."""
+    crop = _warped(sample, margins, size, rng)
+    crop = _coarser(crop, sample, size, rng)
+    crop = _other_light(crop, rng)
+    return _other_camera(crop, rng)
+
+
+def encode(text: str, alphabet: str, pad: str, slots: int) -> npt.NDArray[np.int64]:
+    """Class of each slot for ``text``, padded at the end."""
+    return np.array([alphabet.index(c) for c in text.ljust(slots, pad)], dtype=np.int64)
+
+
+def _with_context(image: Image, box: Box, text: str, group: str) -> Sample:
+    height, width = image.shape[:2]
+    outer = grow(box, CONTEXT, CONTEXT * 2, width, height)
+    left, top = math.floor(outer[0]), math.floor(outer[1])
+    part = cut(image, (left, top, outer[2], outer[3])).copy()
+    moved = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
+    return Sample(part, moved, text, group)
+
+
+def _moved(box: Box, jitter: float, rng: np.random.Generator) -> Box:
+    width, height = box[2] - box[0], box[3] - box[1]
+    d = np.clip(rng.normal(0, 1, 4), -2, 2) * jitter
+    return (
+        box[0] + d[0] * width,
+        box[1] + d[1] * height,
+        box[2] + d[2] * width,
+        box[3] + d[3] * height,
+    )
+
+
+def _warped(
+    sample: Sample, margins: tuple[float, float], size: tuple[int, int], rng: np.random.Generator
+) -> Image:
+    box = grow(_moved(sample.box, 0.035, rng), *margins, 10**6, 10**6)
+    x1, y1, x2, y2 = box
+    corners = np.array([[x1, y1], [x2, y1], [x2, y2], [x1, y2]], np.float32)
+    centre = corners.mean(axis=0)
+    angle = math.radians(float(np.clip(rng.normal(0, 3.0), -8, 8)))
+    turn = np.array(
+        [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]], np.float32
+    )
+    bent = rng.normal(0, 0.02, (4, 2)) * [x2 - x1, y2 - y1]
+    corners = ((corners - centre) @ turn.T + centre + bent).astype(np.float32)
+    width, height = size
+    target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    matrix = cv2.getPerspectiveTransform(corners, target)
+    # Shrinking by a plain warp would alias, which the serving resize does too, but less.
+    return cv2.warpPerspective(
+        sample.image, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    )
+
+
+def _coarser(crop: Image, sample: Sample, size: tuple[int, int], rng: np.random.Generator) -> Image:
+    if rng.random() > 0.35:
+        return crop
+    plate_px = sample.box[2] - sample.box[0]
+    width = int(min(plate_px, rng.uniform(34, 110)))
+    height = max(8, round(width * (sample.box[3] - sample.box[1]) / plate_px))
+    small = cv2.resize(crop, (max(12, width), height), interpolation=cv2.INTER_AREA)
+    return cv2.resize(small, size, interpolation=cv2.INTER_LINEAR)
+
+
+def _other_light(crop: Image, rng: np.random.Generator) -> Image:
+    values = crop.astype(np.float32)
+    if rng.random() < 0.5:
+        values = (values - 128) * rng.uniform(0.5, 1.3) + 128 + rng.uniform(-45, 35)
+    if rng.random() < 0.25:
+        values = 255 * (np.clip(values, 0, 255) / 255) ** rng.uniform(0.5, 2.0)
+    if rng.random() < 0.2:
+        values = values * rng.uniform(0.75, 1.2, (1, 1, 3))
+    if rng.random() < 0.15:
+        values = np.repeat(values.mean(axis=2, keepdims=True), 3, axis=2)
+    return np.clip(values, 0, 255).astype(np.uint8)
+
+
+def _other_camera(crop: Image, rng: np.random.Generator) -> Image:
+    if rng.random() < 0.15:
+        crop = cv2.GaussianBlur(crop, (0, 0), float(rng.uniform(0.4, 1.5)))
+    if rng.random() < 0.12:
+        length = int(rng.integers(3, 8))
+        crop = cv2.filter2D(crop, -1, np.full((1, length), 1 / length, np.float32))
+    if rng.random() < 0.2:
+        noise = rng.normal(0, rng.uniform(3, 16), crop.shape)
+        crop = np.clip(crop + noise, 0, 255).astype(np.uint8)
+    if rng.random() < 0.3:
+        quality = int(rng.integers(20, 85))
+        _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, quality])
+        crop = cv2.imdecode(data, cv2.IMREAD_COLOR)
+    return np.asarray(crop, dtype=np.uint8)
