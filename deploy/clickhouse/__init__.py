@@ -1,0 +1,5 @@
+"""The embedded ClickHouse: the real engine as a library (chDB) behind a small HTTP server.
+
+It does what clickhouse-connect needs and nothing else. A production installation sets the address
+of a real server instead; one test suite runs against both.
+"""

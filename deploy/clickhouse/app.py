@@ -1,0 +1,206 @@
+"""The HTTP side of the embedded ClickHouse server: an ASGI application."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import structlog
+
+from deploy.clickhouse.answer import Answer, Send, ServerIdentity, send_text
+from deploy.clickhouse.body import ClientGoneError, Receive, RequestBody
+from deploy.clickhouse.engine import Engine
+from deploy.clickhouse.errors import ClickHouseError, ErrorCode
+from deploy.clickhouse.execution import OpenAnswer, RunningInsert, start_insert, start_statement
+from deploy.clickhouse.request import (
+    Credentials,
+    QueryRequest,
+    credentials_of,
+    parse_form,
+    parse_request,
+)
+from deploy.clickhouse.statement import InsertHead, insert_head, starts_insert
+
+_log = structlog.get_logger(__name__)
+_R = TypeVar("_R")
+
+_STATEMENT_LIMIT_BYTES = 16 << 20
+_INSERT_HEAD_BYTES = 4 << 10
+_INSERT_HEAD_LIMIT_BYTES = 256 << 10
+_INSERT_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much the server does at once."""
+
+    concurrent_queries: int
+    queue_seconds: float
+
+
+class ClickHouseApp:
+    """Serves one engine: statements at ``/``, readiness at ``/ping``."""
+
+    def __init__(
+        self, engine: Engine, credentials: Credentials, limits: Limits, display_name: str
+    ) -> None:
+        self._engine = engine
+        self._credentials = credentials
+        self._limits = limits
+        self._identity = ServerIdentity(display_name, engine.version, engine.time_zone)
+        self._slots = asyncio.Semaphore(limits.concurrent_queries)
+        self._threads = ThreadPoolExecutor(limits.concurrent_queries, thread_name_prefix="query")
+        self._killers = ThreadPoolExecutor(1, thread_name_prefix="kill")
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        path, method = scope["path"], scope["method"]
+        bare_get = method == "GET" and not scope["query_string"]
+        if path == "/ping" or (path == "/" and bare_get):
+            await send_text(send, HTTPStatus.OK, b"Ok.\n")
+        elif path != "/" or method not in ("GET", "POST"):
+            await send_text(send, HTTPStatus.NOT_FOUND, b"Nothing is served here\n")
+        else:
+            await self._serve(scope, receive, send)
+
+    def close(self) -> None:
+        """Wait for running calls into the engine; call it when no request is open any more."""
+        self._threads.shutdown()
+        self._killers.shutdown()
+
+    async def _serve(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
+        }
+        answer = Answer(send, self._identity, "", "")
+        try:
+            request = parse_request(scope["method"], scope["query_string"], headers)
+            answer = Answer(send, self._identity, request.query_id, request.accept_encoding)
+            self._admit(scope["query_string"], headers)
+            await self._run(request, RequestBody(receive, request.content_encoding), answer)
+        except ClickHouseError as error:
+            _log.info("query_failed", code=error.code, query_id=answer.query_id)
+            await answer.fail(error)
+        except ClientGoneError:
+            _log.info("client_gone", query_id=answer.query_id)
+
+    def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> None:
+        user, password = credentials_of(query_string, headers)
+        if not self._credentials.admit(user, password):
+            raise ClickHouseError.of(
+                ErrorCode.AUTHENTICATION_FAILED,
+                f"{user}: Authentication failed: password is incorrect, or there is no such user",
+            )
+
+    async def _run(self, request: QueryRequest, body: RequestBody, answer: Answer) -> None:
+        if request.is_form:
+            form = parse_form(request.content_type, await body.rest(_STATEMENT_LIMIT_BYTES))
+            parameters = {**request.parameters, **form.parameters}
+            request = replace(request, parameters=parameters)
+            await self._run_statement(request, request.query + form.query, body, answer)
+            return
+        start = request.query.encode() + b"\n" if request.query else b""
+        text, head = await _read_head(body, start)
+        if head is not None:
+            await self._run_insert(request, head, text[head.data_offset :], body, answer)
+            return
+        statement = await body.rest(_STATEMENT_LIMIT_BYTES, text)
+        await self._run_statement(
+            request, statement.decode("utf-8", "surrogateescape"), body, answer
+        )
+
+    async def _run_statement(
+        self, request: QueryRequest, statement: str, body: RequestBody, answer: Answer
+    ) -> None:
+        async with self._slot(), self._killed_with_client(request, body):
+            result = await self._in_thread(start_statement, self._engine, request, statement)
+            if isinstance(result, OpenAnswer):
+                await self._send_open(result, answer)
+            else:
+                await answer.whole(result.body, result.summary, result.result_format)
+
+    async def _send_open(self, result: OpenAnswer, answer: Answer) -> None:
+        try:
+            await answer.begin(result.result_format)
+            block: bytes | None = result.buffered
+            while block is not None:
+                await answer.block(block)
+                block = await self._in_thread(result.next_block)
+            await answer.end()
+        finally:
+            await self._in_thread(result.close)
+
+    async def _run_insert(
+        self,
+        request: QueryRequest,
+        head: InsertHead,
+        data: bytes,
+        body: RequestBody,
+        answer: Answer,
+    ) -> None:
+        async with self._slot():
+            insert = await self._in_thread(start_insert, self._engine, request, head)
+            try:
+                await self._push(insert, data, body)
+                summary = await self._in_thread(insert.finish)
+            finally:
+                await self._in_thread(insert.close)
+        await answer.whole(b"", summary, None)
+
+    async def _push(self, insert: RunningInsert, data: bytes, body: RequestBody) -> None:
+        while True:
+            data += await body.next_piece(_INSERT_PIECE_BYTES - len(data))
+            if not data:
+                return
+            await self._in_thread(insert.append, data)
+            data = b""
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._limits.queue_seconds):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise ClickHouseError.of(
+                ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries"
+            ) from error
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    @asynccontextmanager
+    async def _killed_with_client(
+        self, request: QueryRequest, body: RequestBody
+    ) -> AsyncIterator[None]:
+        watch = asyncio.create_task(self._kill_when_gone(request, body))
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    async def _kill_when_gone(self, request: QueryRequest, body: RequestBody) -> None:
+        await body.client_gone()
+        if request.ends_with_client:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._killers, self._engine.kill, request.query_id)
+
+    async def _in_thread(self, function: Callable[..., _R], *arguments: object) -> _R:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(function, *arguments))
+
+
+async def _read_head(body: RequestBody, text: bytes) -> tuple[bytes, InsertHead | None]:
+    """Read until it is clear whether an insert with data comes; return all that was read."""
+    head = insert_head(text)
+    while head is None and len(text) < _INSERT_HEAD_LIMIT_BYTES:
+        piece = await body.next_piece(_INSERT_HEAD_BYTES)
+        text += piece
+        head = insert_head(text)
+        if not piece or not starts_insert(text):
+            break
+    return text, head

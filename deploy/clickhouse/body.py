@@ -1,0 +1,69 @@
+"""The body of a request, decoded and bounded."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from deploy.clickhouse.compression import Decoder
+from deploy.clickhouse.errors import ClickHouseError, ErrorCode
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+
+class ClientGoneError(Exception):
+    """The client broke off before its request was complete."""
+
+
+class RequestBody:
+    """Decoded bytes of a request, read as fast as they are asked for and no faster."""
+
+    def __init__(self, receive: Receive, content_encoding: str) -> None:
+        self._receive = receive
+        self._decoder = Decoder(content_encoding)
+        self._ended = False
+
+    async def next_piece(self, at_least_bytes: int = 1) -> bytes:
+        """Return the next bytes; empty at the end, else ``at_least_bytes`` if so many are left.
+
+        Raises:
+            ClientGoneError: the client left; what came must not be committed.
+            ClickHouseError: the encoded data is damaged.
+        """
+        parts: list[bytes] = []
+        size = 0
+        while size < at_least_bytes and not self._ended:
+            part = await self._receive_part()
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)
+
+    async def _receive_part(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        data = self._decoder.feed(message.get("body", b""))
+        if not message.get("more_body", False):
+            self._ended = True
+            self._decoder.finish()
+        return data
+
+    async def rest(self, limit_bytes: int, start: bytes = b"") -> bytes:
+        """Return ``start`` and everything that is left.
+
+        Raises:
+            ClickHouseError: it is more than ``limit_bytes``.
+        """
+        parts, size = [start], len(start)
+        while piece := await self.next_piece():
+            parts.append(piece)
+            size += len(piece)
+            if size > limit_bytes:
+                raise ClickHouseError.of(
+                    ErrorCode.QUERY_IS_TOO_LARGE, f"A statement is at most {limit_bytes} bytes"
+                )
+        return b"".join(parts)
+
+    async def client_gone(self) -> None:
+        """Return once the client has left; call it only after the whole body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass

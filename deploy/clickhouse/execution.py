@@ -1,0 +1,145 @@
+"""Runs statements on the engine: the blocking half of a request."""
+
+from dataclasses import dataclass
+
+from deploy.clickhouse.engine import AnswerStream, Engine, EngineSession, InsertStream, Summary
+from deploy.clickhouse.errors import ClickHouseError, ErrorCode
+from deploy.clickhouse.request import QueryRequest
+from deploy.clickhouse.statement import InsertHead, is_streamable, leading_word, output_format
+
+_BUFFER_BYTES = 1 << 20
+_BUFFER_UNTIL_END_BYTES = 32 << 20
+_WHOLE_ANSWER_LIMIT_BYTES = 256 << 20
+_DEFAULT_QUERY_LIMIT_BYTES = 262_144
+_GIVES_A_RESULT = frozenset(
+    {"SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "CHECK", "KILL"}
+)
+
+
+@dataclass(frozen=True)
+class WholeAnswer:
+    """An answer that is complete in memory."""
+
+    body: bytes
+    summary: Summary
+    result_format: str | None
+    """None for a statement that has no result."""
+
+
+@dataclass(frozen=True)
+class OpenAnswer:
+    """An answer that was too long to hold: its beginning, and the running query."""
+
+    buffered: bytes
+    result_format: str
+    _stream: AnswerStream
+    _session: EngineSession
+
+    def next_block(self) -> bytes | None:
+        """Return the next bytes, or None after the last."""
+        return self._stream.next_block()
+
+    def close(self) -> None:
+        """End the query, if it has not ended, and its session."""
+        self._stream.cancel()
+        self._session.close()
+
+
+def start_statement(
+    engine: Engine, request: QueryRequest, statement: str
+) -> WholeAnswer | OpenAnswer:
+    """Run a statement until it ends or its answer has outgrown the buffer.
+
+    Raises:
+        ClickHouseError: it failed before anything had to be sent.
+    """
+    _check_size(request, statement)
+    session = _open_session(engine, request)
+    result_format = output_format(statement, request.default_format)
+    try:
+        session.check_single(statement)
+        if is_streamable(statement, result_format):
+            return _start_stream(request, session, statement, result_format)
+        answer = _whole(session, statement, result_format)
+    except BaseException:
+        session.close()
+        raise
+    session.close()
+    return answer
+
+
+def _start_stream(
+    request: QueryRequest, session: EngineSession, statement: str, result_format: str
+) -> WholeAnswer | OpenAnswer:
+    stream = session.stream(statement, result_format)
+    limit = _BUFFER_UNTIL_END_BYTES if request.waits_for_end else _BUFFER_BYTES
+    blocks: list[bytes] = []
+    size = 0
+    while (block := stream.next_block()) is not None:
+        blocks.append(block)
+        size += len(block)
+        if size > limit:
+            return OpenAnswer(b"".join(blocks), result_format, stream, session)
+    session.close()
+    return WholeAnswer(b"".join(blocks), stream.summary, result_format)
+
+
+def _whole(session: EngineSession, statement: str, result_format: str) -> WholeAnswer:
+    body, summary = session.query(statement, result_format)
+    if len(body) > _WHOLE_ANSWER_LIMIT_BYTES:
+        raise ClickHouseError.of(
+            ErrorCode.TOO_MANY_ROWS_OR_BYTES,
+            f"An answer in format {result_format} is at most {_WHOLE_ANSWER_LIMIT_BYTES} bytes",
+        )
+    has_result = leading_word(statement) in _GIVES_A_RESULT
+    return WholeAnswer(body, summary, result_format if has_result else None)
+
+
+def _check_size(request: QueryRequest, statement: str) -> None:
+    limit = int(request.settings.get("max_query_size", _DEFAULT_QUERY_LIMIT_BYTES))
+    if leading_word(statement) != "INSERT" and len(statement.encode("utf-8", "replace")) > limit:
+        raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "Max query size exceeded")
+
+
+class RunningInsert:
+    """An insert whose data is on its way."""
+
+    def __init__(self, session: EngineSession, stream: InsertStream) -> None:
+        self._session = session
+        self._stream = stream
+
+    def append(self, data: bytes) -> None:
+        """Push the next bytes."""
+        self._stream.append(data)
+
+    def finish(self) -> Summary:
+        """Commit."""
+        return self._stream.finish()
+
+    def close(self) -> None:
+        """Drop what was not committed, and end the session."""
+        try:
+            self._stream.cancel()
+        finally:
+            self._session.close()
+
+
+def start_insert(engine: Engine, request: QueryRequest, head: InsertHead) -> RunningInsert:
+    """Open an insert.
+
+    Raises:
+        ClickHouseError: the statement cannot run, for example as there is no such table.
+    """
+    session = _open_session(engine, request)
+    try:
+        return RunningInsert(session, session.insert(head.statement, head.data_format))
+    except BaseException:
+        session.close()
+        raise
+
+
+def _open_session(engine: Engine, request: QueryRequest) -> EngineSession:
+    settings = {**request.settings, "log_comment": request.query_id}
+    if request.is_read_only:
+        settings["readonly"] = "2"
+    return engine.session(request.database, settings, request.parameters)

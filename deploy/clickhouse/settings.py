@@ -1,0 +1,46 @@
+"""Settings of the embedded ClickHouse server."""
+
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+
+from contracts.settings import Port, ProcessSettings
+
+
+class ClickHouseServerSettings(ProcessSettings):
+    """What the embedded ClickHouse server is told from outside."""
+
+    clickhouse_server_host: str = Field(
+        "127.0.0.1", description="Address the embedded ClickHouse server listens on."
+    )
+    clickhouse_server_port: Port = Field(
+        18123, description="Port the embedded ClickHouse server listens on."
+    )
+    clickhouse_server_data_path: Path = Field(
+        Path(".local/clickhouse"),
+        description="Folder of the embedded ClickHouse server; one process at a time.",
+    )
+    clickhouse_server_user: str = Field(
+        "platestream", min_length=1, description="The one user the server admits."
+    )
+    clickhouse_server_password: SecretStr = Field(description="That user's password.")
+    clickhouse_server_concurrent_queries: int = Field(
+        16, ge=1, le=256, description="Queries that run at once; the next ones wait their turn."
+    )
+    clickhouse_server_queue_seconds: float = Field(
+        10.0, gt=0, description="How long a query waits for its turn before it is refused."
+    )
+    clickhouse_server_memory_bytes: int = Field(
+        1 << 30, ge=256 << 20, description="Memory that queries and merges may take together."
+    )
+    clickhouse_server_query_seconds: int = Field(
+        300, ge=0, description="A query that runs longer is ended; 0: never."
+    )
+    clickhouse_server_stop_seconds: int = Field(
+        30, ge=1, description="How long a stop waits for running requests."
+    )
+    clickhouse_server_fsync: bool = Field(
+        True,
+        description="Whether an insert is on the disk, not only with the operating system, when it "
+        "is acknowledged; off, a power cut can lose the latest ones, a killed process still none.",
+    )
