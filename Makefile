@@ -1,0 +1,63 @@
+# Platestream. `make` alone tells what there is.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help run up down status logs test check bench fault bootstrap clean
+
+# Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
+SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
+PYTHON := .venv/bin/python
+BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
+STACK := @exec $(PYTHON) -m deploy.local
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 18
+	@echo
+	@echo "  make run CAMERA=rtsp://user:password@address/path   plays your camera (or a video file)"
+	@echo "  Settings (PLATESTREAM_...) given in the environment reach every process: docs/settings.md"
+
+run: ## Start the local stack here, with a demo camera; Ctrl-C stops it
+	$(BOOTSTRAP) run
+	$(STACK) run $(if $(CAMERA),--camera "$(CAMERA)")
+
+up: ## Start the local stack in the background
+	$(BOOTSTRAP) run
+	$(STACK) up $(if $(CAMERA),--camera "$(CAMERA)")
+
+down: ## Stop the local stack
+	$(STACK) down
+
+status: ## Show the stack's processes, their memory and addresses
+	$(STACK) status
+
+logs: ## Follow the logs; make logs NAME=api for one process
+	$(STACK) logs $(NAME)
+
+test: ## Format, lint, types and all tests, on real servers that it starts itself
+	$(BOOTSTRAP) test
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy
+	$(PYTHON) -m pytest $(PYTEST)
+
+check: ## Format, lint, types and unit tests: a minute, no servers
+	$(BOOTSTRAP) python
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m mypy
+	$(PYTHON) -m pytest tests/unit tests/structure $(PYTEST)
+
+fault: ## Only the tests that kill processes and cut servers off
+	$(BOOTSTRAP) test
+	$(PYTHON) -m pytest -m fault $(PYTEST)
+
+bench: ## Measure; results go to docs/benchmarks.md by hand
+	$(BOOTSTRAP) test
+	$(PYTHON) -m benchmarks
+
+bootstrap: ## Only install what is missing
+	$(BOOTSTRAP) test
+
+clean: ## Stop the stack and delete its data, logs and secrets
+	@test ! -x $(PYTHON) || $(PYTHON) -m deploy.local down
+	rm -rf .local

@@ -1,0 +1,260 @@
+"""Make a bare clone ready: virtual environment, locked packages, Java, Maven, the servers' jars.
+
+Standard library only, because nothing else is there yet; any Python from 3.8 starts it, Python 3.11
+is what the environment is made with. Each step is skipped when what it was made from has not
+changed, and each can be cut off at any moment: it is then done again from its start.
+
+    python3 deploy/local/bootstrap.py python|run|test
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+CLONE = Path(__file__).resolve().parents[2]
+VENV = CLONE / ".venv"
+LOCAL = CLONE / ".local"
+PYTHON = VENV / "bin" / "python"
+LOCK_FILES = (
+    CLONE / "requirements" / "bootstrap.txt",
+    CLONE / "requirements" / "dev.txt",
+)
+JAVA_PACKAGES = ("default-jre-headless", "maven")
+RTSP_SERVER_PACKAGES = (
+    "gir1.2-gst-rtsp-server-1.0",
+    "python3-gi",
+    "gstreamer1.0-plugins-base",
+    "gstreamer1.0-plugins-good",
+    "gstreamer1.0-plugins-bad",
+    "gstreamer1.0-plugins-ugly",
+    "gstreamer1.0-libav",
+)
+RTSP_SERVER_PROBE = (
+    "/usr/bin/python3",
+    "-c",
+    "import gi; gi.require_version('GstRtspServer', '1.0'); import gi.repository.GstRtspServer",
+)
+# pip's settings that decide where packages come from, as uv calls them.
+UV_NAMES = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+}
+
+
+class BootstrapError(Exception):
+    """Something is missing that this script cannot install; the message says what to do."""
+
+
+def main(level: str) -> None:
+    """Run the steps of ``level``: ``python``, ``run`` (and the servers), ``test`` (and RTSP)."""
+    LOCAL.mkdir(exist_ok=True)
+    with (LOCAL / "bootstrap.lock").open("w") as lock:
+        # Two `make` at once: the second waits and then finds everything done.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install_packages()
+        install_project()
+        if level in ("run", "test"):
+            install_java()
+            resolve_jars("kafka")
+            resolve_jars("s3")
+        if level == "test":
+            install_rtsp_server()
+
+
+def install_packages() -> None:
+    """Fill the virtual environment with exactly the locked packages.
+
+    The stamp goes before packages change and comes back after: without it the environment may be
+    half of something, and is made anew.
+    """
+    stamp = VENV / "packages.stamp"
+    wanted = digest(*LOCK_FILES)
+    if read(stamp) == wanted:
+        return
+    if not stamp.exists():
+        make_virtual_environment()
+    stamp.unlink(missing_ok=True)
+    say("installing the locked Python packages")
+    pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    run(*pip, "--require-hashes", "-r", str(LOCK_FILES[0]))
+    locked = ("--require-hashes", "--only-binary", ":all:", "-r", str(LOCK_FILES[1]))
+    if subprocess.call(uv("pip", "install", "--quiet", *locked), env=uv_environment()) != 0:
+        say("uv could not install them, trying pip (slower)")
+        run(*pip, *locked)
+    write(stamp, wanted)
+
+
+def make_virtual_environment() -> None:
+    """Make an empty virtual environment with Python 3.11, in place of whatever is there."""
+    python = find_python()
+    if subprocess.call((python, "-c", "import ensurepip"), stderr=subprocess.DEVNULL) != 0:
+        apt_install(("python3.11-venv",), "Python's venv module")
+    say("making the virtual environment .venv")
+    run(python, "-m", "venv", "--clear", str(VENV))
+
+
+def find_python() -> str:
+    """Return the path of a Python 3.11."""
+    for name in (sys.executable, "python3.11", "python3", "/usr/bin/python3.11"):
+        path = shutil.which(name)
+        if path and python_version(path) == "3.11":
+            return path
+    raise BootstrapError("Python 3.11 is needed and was not found: apt-get install python3.11")
+
+
+def python_version(path: str) -> str:
+    """Return "major.minor" of the Python at ``path``, or "" where it does not start."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    result = subprocess.run((path, "-c", code), capture_output=True, text=True, check=False)
+    return result.stdout.strip()
+
+
+def install_project() -> None:
+    """Install this project itself, editable, so that its command and version are known."""
+    stamp = VENV / "project.stamp"
+    wanted = digest(CLONE / "pyproject.toml") + read(VENV / "packages.stamp")
+    if read(stamp) == wanted:
+        return
+    editable = ("--no-deps", "--no-build-isolation", "--editable", str(CLONE))
+    run(*uv("pip", "install", "--quiet", *editable), environment=uv_environment())
+    write(stamp, wanted)
+
+
+def uv(*arguments: str) -> tuple[str, ...]:
+    """Return the command line of the uv in the virtual environment."""
+    return (str(VENV / "bin" / "uv"), *arguments)
+
+
+def uv_environment() -> dict[str, str]:
+    """Return the environment for uv, with pip's own settings (file and environment) kept."""
+    environment = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_PYTHON": str(PYTHON)}
+    listing = subprocess.run(
+        (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name, value in re.findall(r"^[^=\s]*\.([a-z-]+)='(.*)'$", listing.stdout, re.MULTILINE):
+        if name in UV_NAMES:
+            environment.setdefault(UV_NAMES[name], " ".join(value.split("\\n")).strip())
+    return environment
+
+
+def install_java() -> None:
+    """Have a Java of at least 17 and Maven on the path."""
+    if java_version() < 17 or not shutil.which("mvn"):
+        apt_install(JAVA_PACKAGES, "Java 17 or newer and Maven")
+    if java_version() < 17:
+        raise BootstrapError("Java 17 or newer is needed, `java -version` tells of an older one")
+
+
+def java_version() -> int:
+    """Return the major version of the Java on the path, 0 where there is none."""
+    if not shutil.which("java"):
+        return 0
+    told = subprocess.run(("java", "-version"), capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', told.stderr)
+    return int(found.group(1)) if found else 0
+
+
+def resolve_jars(server: str) -> None:
+    """Let Maven collect the server's class path in ``.local/jars/<server>``, checksums verified."""
+    pom = CLONE / "deploy" / "local" / server / "pom.xml"
+    target = LOCAL / "jars" / server
+    stamp = LOCAL / "jars" / (server + ".stamp")
+    wanted = digest(pom)
+    if read(stamp) == wanted and target.is_dir():
+        return
+    say("resolving the jars of " + server)
+    fresh = LOCAL / "jars" / (server + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
+    run("mvn", "-q", "-B", "-C", "-f", str(pom), *goal, "-DoutputDirectory=" + str(fresh))
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)
+    write(stamp, wanted)
+
+
+def install_rtsp_server() -> None:
+    """Have GStreamer's RTSP server, which plays the cameras in the tests."""
+    if subprocess.call(RTSP_SERVER_PROBE, stderr=subprocess.DEVNULL) != 0:
+        apt_install(RTSP_SERVER_PACKAGES, "GStreamer's RTSP server for the tests")
+
+
+def apt_install(packages: tuple[str, ...], purpose: str) -> None:
+    """Install Debian packages, as root or by a sudo that asks for nothing."""
+    prefix = administrator_prefix()
+    if prefix is None or not shutil.which("apt-get"):
+        command = "sudo apt-get install " + " ".join(packages)
+        raise BootstrapError(purpose + " missing, install with: " + command)
+    say("installing " + purpose + " (apt-get)")
+    apt = (*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y")
+    # Another apt may be at work on a machine that was just started.
+    wait = ("-o", "DPkg::Lock::Timeout=300")
+    with open(os.devnull, "w") as quiet:
+        run(*apt, *wait, "update", stdout=quiet)
+        run(*apt, *wait, "install", "--no-install-recommends", *packages, stdout=quiet)
+
+
+def administrator_prefix() -> tuple[str, ...] | None:
+    """Return what to put before a command that needs root, or None where root is out of reach."""
+    if os.geteuid() == 0:
+        return ()
+    silent = subprocess.DEVNULL
+    sudo = ("sudo", "-n", "true")
+    if shutil.which("sudo") and subprocess.call(sudo, stdout=silent, stderr=silent) == 0:
+        return ("sudo", "-n")
+    return None
+
+
+def digest(*files: Path) -> str:
+    """Return a hash over the contents of ``files``."""
+    total = hashlib.sha256()
+    for file in files:
+        total.update(file.read_bytes())
+    return total.hexdigest()
+
+
+def read(stamp: Path) -> str:
+    """Return what the stamp file says, "" where there is none."""
+    return stamp.read_text() if stamp.exists() else ""
+
+
+def write(stamp: Path, text: str) -> None:
+    """Write the stamp file whole or not at all."""
+    fresh = stamp.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(stamp)
+
+
+def run(
+    *command: str, environment: dict[str, str] | None = None, stdout: IO[str] | None = None
+) -> None:
+    """Run a command to its end; its failure ends the bootstrap."""
+    if subprocess.call(command, env=environment, stdout=stdout) != 0:
+        raise BootstrapError("failed: " + " ".join(command))
+
+
+def say(text: str) -> None:
+    """Tell the person in front of the terminal what takes its time."""
+    print("bootstrap: " + text, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1] if len(sys.argv) > 1 else "run")
+    except BootstrapError as fault:
+        sys.exit("bootstrap: " + str(fault))
+    except KeyboardInterrupt:
+        sys.exit(130)

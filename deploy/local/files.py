@@ -1,0 +1,63 @@
+"""Files that are whole or not there, and folders of the local stack."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.servers.base import CLONE
+
+JARS = CLONE / ".local" / "jars"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the local stack keeps what: one folder, safe to delete while the stack is down."""
+
+    root: Path
+
+    @property
+    def logs(self) -> Path:
+        """One file a process."""
+        return self.root / "logs"
+
+    @property
+    def secrets(self) -> Path:
+        """Passwords and keys of this installation."""
+        return self.root / "secrets.json"
+
+    @property
+    def access(self) -> Path:
+        """Address, key and account for a user's scripts."""
+        return self.root / "access.json"
+
+    @property
+    def demo_clip(self) -> Path:
+        """The road scene that the demo camera plays."""
+        return self.root / "demo" / "road.mp4"
+
+    @property
+    def demo_truth(self) -> Path:
+        """The passes that are really in the demo clip."""
+        return self.root / "demo" / "road.json"
+
+    @property
+    def supervisor_configuration(self) -> Path:
+        """Written at each start."""
+        return self.root / "supervisor.conf"
+
+    def data(self, server: str) -> Path:
+        """Return the folder of one server."""
+        return self.root / server
+
+
+def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
+    """Write a file so that a reader, or a crash, never meets half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

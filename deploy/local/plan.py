@@ -1,0 +1,172 @@
+"""What the local stack consists of: servers, processes, and the environment that joins them."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from deploy.local.files import Layout
+from deploy.local.secrets import LocalSecrets, load_or_create_secrets
+from deploy.local.servers.base import PortUse, Program, Server, python_module
+from deploy.local.servers.clickhouse import ClickHouseServer
+from deploy.local.servers.kafka import KafkaServer
+from deploy.local.servers.postgres import PostgresServer
+from deploy.local.servers.s3 import S3Server
+from deploy.local.settings import LocalStackSettings
+
+SERVERS_GROUP: Final = "servers"
+APPLICATION_GROUP: Final = "application"
+
+# The service's own processes. Their order is that of `make status`; they start together and each
+# waits by itself for what it needs.
+APPLICATION: Final[tuple[Program, ...]] = (
+    Program(name="ingest", command=python_module("ingest")),
+    Program(name="recognition", command=python_module("streams.recognition"), stop_seconds=30),
+    Program(name="sink", command=python_module("streams.sink"), stop_seconds=30),
+    Program(name="relay", command=python_module("api.config_log")),
+    Program(name="api", command=python_module("api")),
+)
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A command that brings a server's contents up to date. Safe to repeat."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (
+    Migration("topics", (sys.executable, "-m", "contracts.topics")),
+    Migration("database schema", (sys.executable, "-m", "api.db", "migrate")),
+    Migration("search schema", (sys.executable, "-m", "analytics_sql", "migrate")),
+)
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """One local stack, ready to be started."""
+
+    layout: Layout
+    api_port: int
+    servers: tuple[Server, ...]
+    environment: Mapping[str, str]
+    secrets: LocalSecrets
+    application: tuple[Program, ...] = APPLICATION
+    migrations: tuple[Migration, ...] = MIGRATIONS
+
+    @property
+    def base_url(self) -> str:
+        """Address of the API."""
+        return f"http://127.0.0.1:{self.api_port}"
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return every port of the stack."""
+        api = PortUse(self.api_port, "PLATESTREAM_API_PORT")
+        return (*(use for server in self.servers for use in server.ports()), api)
+
+    def groups(self) -> dict[str, tuple[Program, ...]]:
+        """Return all processes by supervisor group."""
+        return {
+            SERVERS_GROUP: tuple(server.program() for server in self.servers),
+            APPLICATION_GROUP: self.application,
+        }
+
+
+def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:
+    """Decide from the settings what is started and what every process is told.
+
+    ``environment`` is the caller's own; what it sets reaches every process and wins.
+    """
+    layout = Layout(settings.local_dir.resolve())
+    layout.logs.mkdir(parents=True, exist_ok=True)
+    secrets = load_or_create_secrets(layout)
+    kafka = _kafka(settings, layout)
+    s3 = _s3(settings, layout, secrets, environment)
+    postgres = _postgres(settings, layout, secrets)
+    clickhouse = _clickhouse(settings, layout, secrets, environment)
+    addresses = {
+        "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "PLATESTREAM_S3_ENDPOINT": s3.endpoint,
+        "PLATESTREAM_S3_ACCESS_KEY": s3.access_key,
+        "PLATESTREAM_S3_SECRET_KEY": s3.secret_key,
+        "PLATESTREAM_DATABASE_URL": postgres.url(),
+        "PLATESTREAM_CLICKHOUSE_URL": clickhouse.url,
+        "PLATESTREAM_CLICKHOUSE_USER": clickhouse.user,
+        "PLATESTREAM_CLICKHOUSE_PASSWORD": clickhouse.password,
+    }
+    embedded: tuple[tuple[Server, bool], ...] = (
+        (kafka, settings.kafka_bootstrap_servers is None),
+        (s3, settings.s3_endpoint is None),
+        (postgres, settings.database_url is None),
+        (clickhouse, settings.clickhouse_url is None),
+    )
+    return StackPlan(
+        layout=layout,
+        api_port=settings.api_port,
+        servers=tuple(server for server, wanted in embedded if wanted),
+        environment={**_defaults(settings, secrets), **addresses, **environment},
+        secrets=secrets,
+    )
+
+
+def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, str]:
+    return {
+        "PLATESTREAM_ENVIRONMENT": "development",
+        "PLATESTREAM_LOCAL_DIR": str(settings.local_dir.resolve()),
+        "PLATESTREAM_SECRET_KEY": secrets.secret_key,
+        "PLATESTREAM_API_PORT": str(settings.api_port),
+        # The demo camera is a file, and a camera simulator runs on the same machine.
+        "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
+        "PLATESTREAM_CAMERA_ALLOW_FILES": "true",
+        "PATH": os.defpath,
+    }
+
+
+def _kafka(settings: LocalStackSettings, layout: Layout) -> KafkaServer:
+    return KafkaServer(
+        directory=layout.data("kafka"),
+        port=settings.kafka_port,
+        controller_port=settings.kafka_controller_port,
+        max_message_bytes=settings.kafka_max_message_bytes,
+    )
+
+
+def _s3(
+    settings: LocalStackSettings,
+    layout: Layout,
+    secrets: LocalSecrets,
+    environment: Mapping[str, str],
+) -> S3Server:
+    return S3Server(
+        directory=layout.data("s3"),
+        port=settings.s3_port,
+        access_key=environment.get("PLATESTREAM_S3_ACCESS_KEY", secrets.s3_access_key),
+        secret_key=environment.get("PLATESTREAM_S3_SECRET_KEY", secrets.s3_secret_key),
+        bucket=settings.s3_bucket,
+    )
+
+
+def _postgres(
+    settings: LocalStackSettings, layout: Layout, secrets: LocalSecrets
+) -> PostgresServer:
+    return PostgresServer(
+        directory=layout.data("postgres"),
+        port=settings.postgres_port,
+        password=secrets.postgres_password,
+    )
+
+
+def _clickhouse(
+    settings: LocalStackSettings,
+    layout: Layout,
+    secrets: LocalSecrets,
+    environment: Mapping[str, str],
+) -> ClickHouseServer:
+    return ClickHouseServer(
+        directory=layout.data("clickhouse"),
+        port=settings.clickhouse_port,
+        user=environment.get("PLATESTREAM_CLICKHOUSE_USER", "platestream"),
+        password=environment.get("PLATESTREAM_CLICKHOUSE_PASSWORD", secrets.clickhouse_password),
+    )

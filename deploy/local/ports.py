@@ -1,0 +1,64 @@
+"""Who holds a port."""
+
+import random
+import socket
+from collections.abc import Iterable
+
+import psutil
+
+from deploy.local.servers.base import PortUse
+
+# Below the range of outgoing connections (ip_local_port_range), so that none of those takes a port
+# before its server does.
+_SERVER_PORTS = range(20_000, 32_000)
+
+
+def busy_ports(uses: Iterable[PortUse]) -> tuple[str, ...]:
+    """Return, for each port that something else listens on, a sentence that helps to free it."""
+    return tuple(
+        f"port {use.port} is in use by {holder(use.port)}; stop that, or set {use.setting}"
+        for use in uses
+        if not is_free(use.port)
+    )
+
+
+def is_free(port: int) -> bool:
+    """Return whether a server can listen on the port on 127.0.0.1."""
+    with socket.socket() as probe:
+        # As servers do, so that connections in TIME_WAIT do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def holder(port: int) -> str:
+    """Return the name and pid of what listens on the port, as far as this user may know."""
+    try:
+        listening = [
+            connection.pid
+            for connection in psutil.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+        ]
+    except psutil.AccessDenied:
+        listening = []
+    for pid in filter(None, listening):
+        try:
+            command = psutil.Process(pid).cmdline()
+        except psutil.Error:
+            continue
+        return f"process {pid} ({' '.join(command)[:80]})"
+    return "a process of another user"
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return ports that nobody listens on, all different."""
+    found: list[int] = []
+    for port in random.sample(_SERVER_PORTS, len(_SERVER_PORTS)):
+        if len(found) == count:
+            break
+        if is_free(port):
+            found.append(port)
+    return tuple(found)

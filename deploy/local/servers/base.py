@@ -1,0 +1,95 @@
+"""What the embedded servers have in common."""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import Signals
+from typing import Protocol
+
+CLONE = Path(__file__).resolve().parents[3]
+
+
+class NotReadyError(Exception):
+    """The server does not answer as it should yet; the message says what it answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One long-running process: what starts it and how it is asked to stop."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path = CLONE
+    stop_signal: Signals = Signals.SIGTERM
+    stop_seconds: int = 20
+
+
+@dataclass(frozen=True)
+class PortUse:
+    """A port on 127.0.0.1 that a process is going to listen on, and the setting that moves it."""
+
+    port: int
+    setting: str
+
+
+class Server(Protocol):
+    """A server of the local stack. Its data stands in one directory that nobody else touches."""
+
+    @property
+    def name(self) -> str:
+        """Short name, also of its log file."""
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return every port that it listens on."""
+
+    def prepare(self) -> None:
+        """Make what it needs before its first start. Done once; cut off, it starts over."""
+
+    def program(self) -> Program:
+        """Return what starts it."""
+
+    def check(self) -> None:
+        """Ask it something that only a working server answers.
+
+        Raises:
+            NotReadyError: it does not answer as it should.
+        """
+
+    def initialise(self) -> None:
+        """Make inside the running server what is missing: a database, a bucket."""
+
+
+def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:
+    """Return the command so that the process gets ``last_signal`` when its starter ends.
+
+    A killed supervisor then leaves nothing behind that holds ports and data.
+
+    **Source:** prctl(2), PR_SET_PDEATHSIG, by util-linux' setpriv, which every Debian has.
+    """
+    return ("setpriv", "--pdeathsig", last_signal.name.removeprefix("SIG"), *command)
+
+
+def python_module(module: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command that runs a module with this interpreter."""
+    return tied(sys.executable, "-u", "-m", module, *arguments)
+
+
+def java(class_path: Path, *arguments: str) -> tuple[str, ...]:
+    """Return the command that runs a Java main class with all jars of a folder."""
+    return tied("java", "-XX:+UseSerialGC", "-cp", f"{class_path}/*", *arguments)
+
+
+def check_port(port: int) -> None:
+    """Connect to a port on this machine.
+
+    Raises:
+        NotReadyError: nobody listens.
+    """
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError as error:
+        raise NotReadyError(f"port {port}: {os.strerror(error.errno or 0)}") from error

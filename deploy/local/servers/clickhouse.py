@@ -1,0 +1,64 @@
+"""ClickHouse: the engine as a library behind our own HTTP server (``deploy.clickhouse``)."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import urllib3
+
+from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, python_module
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickHouseServer:
+    """The embedded search database."""
+
+    directory: Path
+    port: int
+    password: str = field(repr=False)
+    user: str = "platestream"
+    name: str = "clickhouse"
+
+    @property
+    def url(self) -> str:
+        """What clients connect to."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return the one port."""
+        return (PortUse(self.port, "PLATESTREAM_CLICKHOUSE_PORT"),)
+
+    def prepare(self) -> None:
+        """Nothing: the server makes its own folder."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def program(self) -> Program:
+        """Return the server's process."""
+        return Program(
+            name=self.name,
+            command=python_module("deploy.clickhouse"),
+            environment={
+                "PLATESTREAM_CLICKHOUSE_SERVER_HOST": "127.0.0.1",
+                "PLATESTREAM_CLICKHOUSE_SERVER_PORT": str(self.port),
+                "PLATESTREAM_CLICKHOUSE_SERVER_DATA_PATH": str(self.directory / "data"),
+                "PLATESTREAM_CLICKHOUSE_SERVER_USER": self.user,
+                "PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD": self.password,
+            },
+            stop_seconds=40,
+        )
+
+    def check(self) -> None:
+        """Ask for a sign of life.
+
+        Raises:
+            NotReadyError: the server does not answer.
+        """
+        check_port(self.port)
+        try:
+            answer = urllib3.request("GET", f"{self.url}/ping", timeout=3, retries=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise NotReadyError(f"/ping: {error}") from error
+        if answer.status != 200:
+            raise NotReadyError(f"/ping answers {answer.status}")
+
+    def initialise(self) -> None:
+        """Nothing: the schema is made by ``analytics_sql``, on every kind of ClickHouse."""

@@ -1,0 +1,124 @@
+"""Apache Kafka: one KRaft node, broker and controller in one Java process."""
+
+import base64
+import shutil
+import subprocess
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from deploy.local.files import JARS, write_whole
+from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, java
+
+_HERE = Path(__file__).parents[1] / "kafka"
+_HEAP = "-Xmx384m"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaServer:
+    """The embedded broker."""
+
+    directory: Path
+    port: int
+    controller_port: int
+    max_message_bytes: int = 8_388_608
+    jars: Path = JARS / "kafka"
+    name: str = "kafka"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to."""
+        return f"127.0.0.1:{self.port}"
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return the broker's and the controller's port."""
+        return (
+            PortUse(self.port, "PLATESTREAM_KAFKA_PORT"),
+            PortUse(self.controller_port, "PLATESTREAM_KAFKA_CONTROLLER_PORT"),
+        )
+
+    def prepare(self) -> None:
+        """Write the configuration; format the data folder the first time."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._write_properties("server.properties", self._data)
+        if not self._data.exists():
+            self._format()
+
+    def program(self) -> Program:
+        """Return the broker's process."""
+        logging = f"-Dlog4j2.configurationFile={_HERE / 'log4j2.yaml'}"
+        properties = str(self.directory / "server.properties")
+        return Program(
+            name=self.name,
+            command=java(self.jars, _HEAP, logging, "kafka.Kafka", properties),
+            directory=self.directory,
+            stop_seconds=30,
+        )
+
+    def check(self) -> None:
+        """Ask for the cluster's metadata.
+
+        Raises:
+            NotReadyError: no broker answers.
+        """
+        check_port(self.port)
+        try:
+            admin = KafkaAdminClient(
+                bootstrap_servers=self.bootstrap_servers,
+                bootstrap_timeout_ms=2000,
+                request_timeout_ms=2000,
+            )
+        except KafkaError as error:
+            raise NotReadyError(f"no metadata: {error}") from error
+        try:
+            admin.list_topics()
+        except KafkaError as error:
+            raise NotReadyError(f"no list of topics: {error}") from error
+        finally:
+            admin.close()
+
+    def initialise(self) -> None:
+        """Nothing: topics are made by ``contracts.topics``, on every kind of Kafka."""
+
+    @property
+    def _data(self) -> Path:
+        return self.directory / "data"
+
+    def _write_properties(self, name: str, data: Path) -> Path:
+        template = Template((_HERE / "server.properties.template").read_text())
+        text = template.substitute(
+            port=self.port,
+            controller_port=self.controller_port,
+            data=data,
+            max_message_bytes=self.max_message_bytes,
+        )
+        write_whole(self.directory / name, text)
+        return self.directory / name
+
+    def _format(self) -> None:
+        fresh = self.directory / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        properties = self._write_properties("format.properties", fresh)
+        arguments = ("format", "--standalone", "-t", _cluster_id(), "-c", str(properties))
+        subprocess.run(
+            java(self.jars, "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", *arguments),
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        properties.unlink()
+        fresh.rename(self._data)
+
+
+def _cluster_id() -> str:
+    """Return a new id as Kafka writes them: 16 random bytes, URL-safe base64, no padding.
+
+    **Source:** org.apache.kafka.common.Uuid; the hexadecimal form keeps clear of a leading dash,
+    which the storage tool would take for an option.
+    """
+    raw = uuid.uuid4().bytes
+    return base64.urlsafe_b64encode(b"\x30" + raw[1:]).decode().rstrip("=")

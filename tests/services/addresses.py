@@ -1,0 +1,22 @@
+"""Servers that stand already, to test against instead of starting our own."""
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from contracts.settings import HttpUrlText
+
+
+class GivenServers(BaseSettings):
+    """Addresses from the environment. The tests make topics, databases and buckets of their own."""
+
+    model_config = SettingsConfigDict(env_prefix="PLATESTREAM_TEST_", frozen=True)
+
+    kafka_bootstrap_servers: str | None = Field(
+        default=None, description="Kafka brokers to test on."
+    )
+    database_url: SecretStr | None = Field(
+        default=None, description="PostgreSQL to test on, as a user that may create databases."
+    )
+    s3_endpoint: HttpUrlText | None = Field(default=None, description="S3 service to test on.")
+    s3_access_key: str = Field(default="", description="Access key id there.")
+    s3_secret_key: SecretStr = Field(default=SecretStr(""), description="Secret access key there.")

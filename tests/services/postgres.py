@@ -1,0 +1,52 @@
+"""PostgreSQL for tests: one server a test run, a database of its own for each test."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+from pydantic import SecretStr
+
+from contracts.settings import DatabaseSettings, load_settings
+from deploy.local.ports import free_ports
+from deploy.local.servers.postgres import PostgresServer
+from tests.services.addresses import GivenServers
+from tests.services.process import ServerProcess
+
+
+def postgres_process(directory: Path) -> ServerProcess:
+    """Return a server that is not started yet, for a test that kills or freezes it."""
+    (port,) = free_ports(1)
+    server = PostgresServer(directory=directory / "postgres", port=port, password="for-tests-only")
+    return ServerProcess(server, directory / "logs")
+
+
+def create_database(server_url: str, *, template: str = "template1") -> DatabaseSettings:
+    """Make an empty database, or a copy of ``template``, and return its settings."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    with psycopg.connect(server_url, autocommit=True, connect_timeout=10) as connection:
+        connection.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+    url = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+    return DatabaseSettings(database_url=SecretStr(url))
+
+
+@pytest.fixture(scope="session")
+def postgres_url(services_directory: Path) -> Iterator[str]:
+    """Address of the test run's server: a database to connect to, not to write in."""
+    given = load_settings(GivenServers).database_url
+    if given is not None:
+        yield given.get_secret_value()
+        return
+    with postgres_process(services_directory) as process:
+        assert isinstance(process.server, PostgresServer)
+        yield process.server.url("postgres")
+
+
+@pytest.fixture
+def database_settings(postgres_url: str) -> DatabaseSettings:
+    """Settings of a fresh, empty database."""
+    return create_database(postgres_url)

@@ -1,0 +1,153 @@
+"""A server of the local stack as a child process that a test can stop, kill and freeze."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Self
+
+from deploy.local.servers.base import Program, Server
+from deploy.local.waiting import Progress, StartError, wait_until_ready
+
+_READY_SECONDS = 90
+
+
+class ChildProcess:
+    """One program in a process group of its own. It ends with the test run, however that ends."""
+
+    def __init__(
+        self, program: Program, log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Take what to run; nothing is started. ``environment`` comes on top of this process's."""
+        self.program = program
+        self.log = log
+        self._environment = {**os.environ, **(environment or {}), **program.environment}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the started program, which is also its group's."""
+        return self._started().pid
+
+    def is_running(self) -> bool:
+        """Return whether the process is there, frozen or not."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the program; returns before it is ready."""
+        assert not self.is_running(), f"{self.program.name} is running"
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.program.command,
+                cwd=self.program.directory,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def stop(self) -> None:
+        """Ask it to end, as the supervisor does, and wait; a failure where it has to be killed."""
+        if not self.is_running():
+            return
+        self.resume()
+        self._started().send_signal(self.program.stop_signal)
+        try:
+            self._started().wait(self.program.stop_seconds)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            raise AssertionError(f"{self.program.name} had to be killed\n{self.tail()}") from error
+        finally:
+            self._kill_group()
+
+    def kill(self) -> None:
+        """Kill it and its children at once (SIGKILL)."""
+        if self.is_running():
+            self._kill_group()
+            self._started().wait(10)
+
+    def pause(self) -> None:
+        """Freeze it and its children: connections stay, nothing answers (SIGSTOP)."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT)."""
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def tail(self) -> str:
+        """Return the end of its log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
+
+    def _kill_group(self) -> None:
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, f"{self.program.name} was never started"
+        return self._process
+
+
+class ServerProcess:
+    """A server that a test run, or one test, owns. Use it as a context manager."""
+
+    def __init__(
+        self, server: Server, logs: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Take the server; its data folder is made at the first start."""
+        self.server = server
+        logs.mkdir(parents=True, exist_ok=True)
+        self.process = ChildProcess(server.program(), logs / f"{server.name}.log", environment)
+
+    def start(self) -> None:
+        """Start it and wait until it answers; also after :meth:`kill`, with the same data."""
+        self.server.prepare()
+        self.process.start()
+        self.wait_until_ready()
+        self.server.initialise()
+
+    def wait_until_ready(self) -> None:
+        """Wait until it answers."""
+        try:
+            wait_until_ready(
+                self.server.name, self._check, Progress(StringIO()), seconds=_READY_SECONDS
+            )
+        except StartError as error:
+            raise AssertionError(f"{error}\n{self.process.tail()}") from error
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """Kill it (SIGKILL)."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Kill it and bring it back with the same data and port."""
+        self.kill()
+        self.start()
+
+    def pause(self) -> None:
+        """Freeze it (SIGSTOP)."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT)."""
+        self.process.resume()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _check(self) -> None:
+        if not self.process.is_running():
+            raise StartError(f"{self.server.name} ended")
+        self.server.check()

@@ -1,0 +1,67 @@
+"""S3 for tests: one server a test run, a bucket of its own for each test."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from minio import Minio
+
+from contracts.settings import S3Settings, load_settings
+from deploy.local.ports import free_ports
+from deploy.local.servers.s3 import S3Server
+from tests.services.addresses import GivenServers
+from tests.services.process import ServerProcess
+
+_ACCESS_KEY = "tests"
+_SECRET_KEY = "for-tests-only"
+
+
+def s3_process(directory: Path) -> ServerProcess:
+    """Return a server that is not started yet, for a test that kills or freezes it."""
+    (port,) = free_ports(1)
+    server = S3Server(
+        directory=directory / "s3", port=port, access_key=_ACCESS_KEY, secret_key=_SECRET_KEY
+    )
+    return ServerProcess(server, directory / "logs")
+
+
+def s3_client(settings: S3Settings) -> Minio:
+    """Return a client for looking at what the code under test has stored."""
+    endpoint = urlsplit(settings.s3_endpoint)
+    return Minio(
+        endpoint.netloc,
+        access_key=settings.s3_access_key,
+        secret_key=settings.s3_secret_key.get_secret_value(),
+        region=settings.s3_region,
+        secure=endpoint.scheme == "https",
+    )
+
+
+@pytest.fixture(scope="session")
+def s3_server(services_directory: Path) -> Iterator[S3Settings]:
+    """Settings of the test run's server, with a bucket that does not exist."""
+    given = load_settings(GivenServers)
+    if given.s3_endpoint is not None:
+        yield _settings(
+            given.s3_endpoint, given.s3_access_key, given.s3_secret_key.get_secret_value()
+        )
+        return
+    with s3_process(services_directory) as process:
+        assert isinstance(process.server, S3Server)
+        yield _settings(process.server.endpoint, _ACCESS_KEY, _SECRET_KEY)
+
+
+def _settings(endpoint: str, access_key: str, secret_key: str) -> S3Settings:
+    return S3Settings.model_validate(
+        {"s3_endpoint": endpoint, "s3_access_key": access_key, "s3_secret_key": secret_key}
+    )
+
+
+@pytest.fixture
+def s3_settings(s3_server: S3Settings) -> S3Settings:
+    """Settings of a fresh, empty bucket."""
+    settings = s3_server.model_copy(update={"s3_bucket": f"test-{uuid.uuid4().hex[:12]}"})
+    s3_client(settings).make_bucket(settings.s3_bucket)
+    return settings
