@@ -145,6 +145,17 @@ class EncryptionSettings(Fragment):
     )
 
 
+class CameraAddressSettings(Fragment):
+    """Which stream addresses cameras may have beyond the usual (see contracts.stream_urls)."""
+
+    camera_allow_loopback: bool = Field(
+        False, description="Lets cameras be on this machine's own addresses (127.0.0.1)."
+    )
+    camera_allow_files: bool = Field(
+        False, description="Lets file:/// addresses play a video file of this machine in a loop."
+    )
+
+
 _S = TypeVar("_S", bound=BaseSettings)
 
 

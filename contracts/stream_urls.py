@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from contracts.errors import InvalidInputError
+from contracts.settings import CameraAddressSettings
 
 MASK: Final = "***"
 """What stands in the place of a password wherever a stream address is shown."""
@@ -94,6 +95,13 @@ _SECRET_PARAMETER: Final = re.compile(
 _USER_INFO: Final = re.compile(
     r"(?P<head>[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:]*:)(?P<password>[^/?#\s]*)@"
 )
+
+
+def stream_url_rules(settings: CameraAddressSettings) -> StreamUrlRules:
+    """Return the rules that an installation's settings make."""
+    return StreamUrlRules(
+        allow_loopback=settings.camera_allow_loopback, allow_files=settings.camera_allow_files
+    )
 
 
 def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:
