@@ -1,0 +1,128 @@
+"""The Faust app of a stage: names, sizes and safety alike for all."""
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import faust
+from faust.transport.utils import DefaultSchedulingStrategy
+from faust.types.transports import TransportT
+from yarl import URL
+
+from contracts.kafka import group_name, topic_name
+from contracts.topics import Topic
+from streams.common.consumer import StageConsumer, StageTransport, check_version
+from streams.common.settings import StreamSettings
+
+Event: TypeAlias = faust.EventT[bytes | None]
+"""A message of one of our topics: ``value`` as it lies there, ``message`` with its position."""
+
+MEMORY_STORE = "memory://"
+
+_REQUEST_TIMEOUT_SECONDS = 40.0
+_DAY_SECONDS = 86_400.0
+
+
+class StageTopic(faust.Topic):
+    """A topic that Faust never creates, except its own changelogs."""
+
+    async def declare(self) -> None:
+        """Create the topic if it is a changelog; ours are made with their properties before."""
+        if self.internal:
+            await super().declare()
+
+
+class StageApp(faust.App):
+    """A Faust app that commits only what the stage released."""
+
+    settings: StreamSettings
+
+    def release(self, event: Event) -> None:
+        """Say that an event is done for good: its offset may be committed."""
+        if isinstance(self._consumer, StageConsumer):
+            self._consumer.release(event.message)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether a stop or a rebalance is under way, so that nothing new should be begun."""
+        return bool(self.should_stop or self.rebalancing)
+
+    def _create_directories(self) -> None:
+        self.conf.datadir.mkdir(parents=True, exist_ok=True)
+        super()._create_directories()
+
+    def _new_transport(self) -> TransportT:
+        return StageTransport(self.conf.broker_consumer, self)
+
+
+def build_app(
+    settings: StreamSettings,
+    stage: str,
+    *,
+    store: str = MEMORY_STORE,
+    stream_buffer_maxsize: int = 4096,
+    max_poll_records: int | None = None,
+    linger_ms: int = 5,
+) -> StageApp:
+    """Return the app of a stage, not yet started.
+
+    ``stream_buffer_maxsize`` bounds the messages that wait in memory for one agent (frames are
+    0.3 MB each), ``max_poll_records`` what one poll hands over.
+
+    Raises:
+        MisconfiguredError: the installed faust-streaming is not one that this code knows.
+    """
+    check_version()
+    session_seconds = settings.kafka_session_timeout_seconds
+    app = StageApp(
+        group_name(settings, stage),
+        broker=_broker_urls(settings),
+        env_prefix="PLATESTREAM_FAUST",
+        autodiscover=False,
+        datadir=Path(settings.stream_data_directory) / stage,
+        store=store,
+        table_standby_replicas=0,
+        broker_client_id=f"platestream-{stage}",
+        broker_session_timeout=session_seconds,
+        broker_heartbeat_interval=session_seconds / 5,
+        broker_request_timeout=max(_REQUEST_TIMEOUT_SECONDS, session_seconds + 5),
+        broker_commit_interval=settings.stream_commit_interval_seconds,
+        broker_max_poll_records=max_poll_records,
+        # A stage that waits for a neighbour does not poll; it must stay in its group all the same.
+        broker_max_poll_interval=_DAY_SECONDS,
+        consumer_max_fetch_size=settings.kafka_max_message_bytes,
+        consumer_auto_offset_reset="earliest",
+        producer_acks=-1,
+        producer_linger_ms=linger_ms,
+        producer_max_request_size=settings.kafka_max_message_bytes,
+        producer_request_timeout=_REQUEST_TIMEOUT_SECONDS,
+        stream_buffer_maxsize=stream_buffer_maxsize,
+        stream_wait_empty=True,
+        topic_allow_declare=True,
+        topic_disable_leader=True,
+        topic_partitions=settings.kafka_partitions,
+        topic_replication_factor=settings.kafka_replication_factor,
+        web_enabled=False,
+        worker_redirect_stdouts=False,
+        ConsumerScheduler=DefaultSchedulingStrategy,
+        Topic=StageTopic,
+    )
+    app.settings = settings
+    return app
+
+
+def _broker_urls(settings: StreamSettings) -> list[URL]:
+    servers = settings.kafka_bootstrap_servers.split(",")
+    return [URL(f"kafka://{server.strip()}") for server in servers]
+
+
+def raw_topic(app: StageApp, topic: Topic, **options: Any) -> faust.TopicT:
+    """Return one of our topics with keys and values as bytes, empty values allowed."""
+    return app.topic(
+        topic_name(app.settings, topic),
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        allow_empty=True,
+        **options,
+    )

@@ -1,0 +1,151 @@
+"""Faust's Kafka consumer with a commit rule that never passes a record that is not done.
+
+faust-streaming 0.15.3 can commit past a record in four ways: a head gap of exactly one is taken
+for a hole in the log (its issue 606); an exception out of an agent acknowledges (527); a record
+that a rebalance skips is acknowledged all the same; and records fetched before a seek and delivered
+after it open a gap that is then counted as done (596). Here an offset is committed only when the
+stage has released it and everything delivered before it, see :mod:`streams.common.offsets`; and a
+jump ahead in a partition's offsets is fetched once more before it is believed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import structlog
+from faust.transport.consumer import RecordMap
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP, Message
+from faust.types.transports import ConsumerCallback, TPorTopicSet
+
+from contracts.errors import MisconfiguredError
+from streams.common.offsets import PartitionProgress
+
+log = structlog.get_logger()
+
+CHECKED_VERSIONS = frozenset({"0.15.3"})
+"""Releases of faust-streaming whose consumer was read and tested with this module."""
+
+_FETCH_MAX_WAIT_MS = 100
+# Faust asks the broker to hold a fetch for 1.5 s. One fetch is open at a time for each broker, and
+# a partition with records in the buffer is not in it, so its next record would wait that long.
+
+
+def check_version() -> None:
+    """Make sure that this module knows the installed faust-streaming.
+
+    Raises:
+        MisconfiguredError: it was not read with this release, so what it overrides may have moved.
+    """
+    installed = version("faust-streaming")
+    if installed not in CHECKED_VERSIONS:
+        raise MisconfiguredError(
+            f"faust-streaming {installed} was not checked with streams/common/consumer.py, "
+            f"which knows {', '.join(sorted(CHECKED_VERSIONS))}"
+        )
+
+
+class StageConsumerThread(driver.AIOKafkaConsumerThread):
+    """The thread that talks to Kafka; answers new records at once."""
+
+    def _create_worker_consumer(self, transport: driver.Transport) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._fetch_max_wait_ms = _FETCH_MAX_WAIT_MS
+        return consumer
+
+
+class StageConsumer(driver.Consumer):
+    """Commits what the stage released, and nothing past it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._progress: defaultdict[TP, PartitionProgress] = defaultdict(PartitionProgress)
+        self._confirmed_gaps: dict[TP, int] = {}
+        self._deliver = self.callback
+        self.callback: ConsumerCallback = self._on_delivery
+
+    def release(self, message: Message) -> None:
+        """Say that a message is done for good: its offset may be committed."""
+        progress = self._progress.get(message.tp)
+        if progress is not None and message.generation_id == self.app.consumer_generation_id:
+            progress.done(message.offset)
+
+    def committed_offsets(self) -> dict[TP, int]:
+        """Return the committed offset of each partition that has one."""
+        return {tp: offset for tp, offset in self._committed_offset.items() if offset is not None}
+
+    async def _on_delivery(self, message: Message) -> None:
+        if self.app.topics.acks_enabled_for(message.topic):
+            self._progress[message.tp].delivered(message.offset)
+        await self._deliver(message)
+
+    def _new_consumer_thread(self) -> StageConsumerThread:
+        return StageConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    def _filter_tps_with_pending_acks(self, topics: TPorTopicSet | None = None) -> Iterator[TP]:
+        return (
+            tp
+            for tp in list(self._progress)
+            if topics is None or tp in topics or tp.topic in topics
+        )
+
+    def _new_offset(self, tp: TP) -> int | None:
+        offset = self._progress[tp].take_committable()
+        if offset is not None:
+            # Faust's own books are not used, and would grow for ever.
+            self._acked[tp] = []
+            self._acked_index[tp] = {o for o in self._acked_index[tp] if o >= offset}
+            self._gap.pop(tp, None)
+        return offset
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Finish and commit what is in flight (Faust does), then forget the partitions."""
+        await super().on_partitions_revoked(revoked)
+        for tp in revoked:
+            self._progress.pop(tp, None)
+            self._confirmed_gaps.pop(tp, None)
+
+    async def perform_seek(self) -> None:
+        """Read again from the committed offsets; where there is none, from the beginning."""
+        await super().perform_seek()
+        await self._rewind(tp for tp in self.assignment() if not self._is_changelog_tp(tp))
+
+    async def _rewind(self, partitions: Iterable[TP]) -> None:
+        for tp in list(partitions):
+            committed = self._committed_offset.get(tp)
+            if committed is None:
+                # aiokafka seeks to an offset above zero only.
+                committed = (await self.earliest_offsets(tp)).get(tp)
+            self._progress[tp].rewind(committed)
+
+    async def _getmany(
+        self,
+        active_partitions: set[TP] | None,
+        timeout: float,  # noqa: ASYNC109 - Faust's signature
+    ) -> RecordMap:
+        records = await super()._getmany(active_partitions, timeout)
+        jumps = self._unconfirmed_jumps(records)
+        if not jumps:
+            return records
+        log.warning("offsets_jumped_ahead", expected={str(tp): o for tp, o in jumps.items()})
+        await self.seek_wait(jumps)
+        self._confirmed_gaps.update(jumps)
+        return {tp: found for tp, found in records.items() if tp not in jumps}
+
+    def _unconfirmed_jumps(self, records: Mapping[TP, list[Any]]) -> dict[TP, int]:
+        """Return by partition the offset that should have come and was never asked for twice."""
+        jumps = {}
+        for tp, found in records.items():
+            expected = self._progress[tp].expected_offset if tp in self._progress else None
+            if expected is None or not found or found[0].offset <= expected:
+                continue
+            if self._confirmed_gaps.get(tp) != expected:
+                jumps[tp] = expected
+        return jumps
+
+
+class StageTransport(driver.Transport):
+    """Faust's aiokafka transport with :class:`StageConsumer`."""
+
+    Consumer = StageConsumer

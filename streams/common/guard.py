@@ -1,0 +1,219 @@
+"""The guard around a stage's handler: no exception ever leaves an agent's body.
+
+An exception out of the body would make Faust let go of the message. So the guard retries what is
+transient in place, sends what can never be handled to the stage's dead-letter topic, and releases a
+message only after one of both went well. What it gives up because the stage stops or the partitions
+move is not released, and is read again.
+"""
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn, Protocol, TypeVar
+
+import faust
+import structlog
+
+from contracts.errors import InvalidInputError, TransientError
+from streams.common.app import Event, StageApp
+from streams.common.dead_letters import Source, dead_letter
+from streams.common.retry import RateBound, RetryPolicy
+
+log = structlog.get_logger()
+
+EXIT_TEMPORARY_FAILURE = 75
+"""Exit status of a process that ended without acknowledging: EX_TEMPFAIL of sysexits.h."""
+
+_PAUSE_SLICE_SECONDS = 0.1
+_WINDOW_SECONDS = 60.0
+
+T = TypeVar("T")
+Handler = Callable[[Event], Awaitable[None]]
+BatchHandler = Callable[[Sequence[Event]], Awaitable[None]]
+
+
+class _LeavingError(Exception):
+    """The stage stops or its partitions move: give up, release nothing."""
+
+
+class DeadLetterSender(Protocol):
+    """Sends an encoded dead letter and returns once Kafka has it."""
+
+    async def __call__(self, key: bytes | None, value: bytes) -> None: ...
+
+
+def end_process(status: int) -> NoReturn:
+    """End the process at once: no handlers, no acknowledgement."""
+    os._exit(status)
+
+
+class Guard:
+    """Runs a stage's handlers. One a stage."""
+
+    def __init__(
+        self,
+        app: StageApp,
+        *,
+        stage: str,
+        send_dead_letter: DeadLetterSender,
+        retry: RetryPolicy,
+        dead_letters_per_minute: int,
+        max_dead_letter_bytes: int,
+        end: Callable[[int], NoReturn] = end_process,
+    ) -> None:
+        self._app = app
+        self._stage = stage
+        self._send_dead_letter = send_dead_letter
+        self._retry = retry
+        self._bound = RateBound(limit=dead_letters_per_minute, window_seconds=_WINDOW_SECONDS)
+        self._max_dead_letter_bytes = max_dead_letter_bytes
+        self._end = end
+        self.is_waiting = False
+        """Whether a neighbour is away just now; a standstill is then not a fault of the stage."""
+
+    async def run(self, event: Event, handler: Handler) -> None:
+        """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
+        await self.run_batch([event], lambda events: handler(events[0]))
+
+    async def run_batch(self, events: Sequence[Event], handler: BatchHandler) -> None:
+        """Handle events together and release them.
+
+        ``handler`` must be repeatable. When it fails for good, the batch is halved until the
+        events at fault are alone; those become dead letters.
+        """
+        try:
+            await self._run_parts(events, handler)
+        except _LeavingError:
+            log.info("events_given_up", stage=self._stage, count=len(events))
+
+    async def reject(self, event: Event, error: Exception) -> None:
+        """Send the event to the dead-letter topic for ``error``, then release it."""
+        try:
+            await self._reject(event, error)
+        except _LeavingError:
+            log.info("events_given_up", stage=self._stage, count=1)
+
+    async def _run_parts(self, events: Sequence[Event], handler: BatchHandler) -> None:
+        try:
+            await self._attempt(lambda: handler(events))
+        except _LeavingError:
+            raise
+        except Exception as error:
+            if not isinstance(error, InvalidInputError):
+                log.exception("handler_failed", stage=self._stage, count=len(events))
+            await self._isolate(events, handler, error)
+        else:
+            for event in events:
+                self._app.release(event)
+
+    async def _isolate(
+        self, events: Sequence[Event], handler: BatchHandler, error: Exception
+    ) -> None:
+        if len(events) == 1:
+            await self._reject(events[0], error)
+            return
+        middle = len(events) // 2
+        await self._run_parts(events[:middle], handler)
+        await self._run_parts(events[middle:], handler)
+
+    async def _reject(self, event: Event, error: Exception) -> None:
+        source = source_of(event)
+        log.warning(
+            "message_dead_lettered",
+            stage=self._stage,
+            topic=source.topic,
+            partition=source.partition,
+            offset=source.offset,
+            error=type(error).__name__,
+        )
+        if self._bound.is_exceeded_by(time.monotonic()):
+            log.error("too_many_dead_letters", stage=self._stage)
+            self._end(EXIT_TEMPORARY_FAILURE)
+        letter = dead_letter(
+            self._stage,
+            source,
+            error,
+            at_ms=time.time_ns() // 1_000_000,
+            max_bytes=self._max_dead_letter_bytes,
+        )
+        await self._attempt(lambda: self._send_dead_letter(source.key, letter))
+        self._app.release(event)
+
+    async def _attempt(self, operation: Callable[[], Awaitable[T]]) -> T:
+        started = time.monotonic()
+        failures = 0
+        while True:
+            if self._app.is_leaving:
+                raise _LeavingError
+            try:
+                result = await operation()
+            except TransientError as error:
+                failures += 1
+                await self._wait_out(error, failures, time.monotonic() - started)
+            else:
+                self.is_waiting = False
+                return result
+
+    async def _wait_out(self, error: TransientError, failures: int, elapsed: float) -> None:
+        self.is_waiting = True
+        if self._retry.is_exhausted(elapsed):
+            log.error("retries_exhausted", stage=self._stage, failures=failures, error=str(error))
+            self._end(EXIT_TEMPORARY_FAILURE)
+        pause = self._retry.pause_seconds(failures)
+        log.warning(
+            "transient_failure",
+            stage=self._stage,
+            failures=failures,
+            pause_seconds=round(pause, 2),
+            error=str(error),
+        )
+        await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        for _ in range(math.ceil(seconds / _PAUSE_SLICE_SECONDS)):
+            if self._app.is_leaving:
+                return
+            await asyncio.sleep(_PAUSE_SLICE_SECONDS)
+
+
+def source_of(event: Event) -> Source:
+    """Return where an event came from, with its raw key and value."""
+    message = event.message
+    return Source(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        key=message.key,
+        value=message.value,
+    )
+
+
+def build_guard(
+    app: StageApp, *, stage: str, dead_letters: faust.TopicT, gives_up: bool = True
+) -> Guard:
+    """Return the guard of a stage as its settings say; with ``gives_up`` off it retries for ever.
+
+    ``dead_letters`` is the stage's own dead-letter topic.
+    """
+    settings = app.settings
+
+    async def send(key: bytes | None, value: bytes) -> None:
+        try:
+            await (await dead_letters.send(key=key, value=value))
+        except Exception as error:
+            raise TransientError(f"dead letter not taken by Kafka: {error!r}") from error
+
+    return Guard(
+        app,
+        stage=stage,
+        send_dead_letter=send,
+        retry=RetryPolicy(
+            longest_pause_seconds=settings.stream_retry_pause_seconds,
+            bound_seconds=settings.stream_retry_seconds if gives_up else None,
+        ),
+        dead_letters_per_minute=settings.stream_dead_letters_per_minute,
+        # Room for the record's key and Kafka's own framing.
+        max_dead_letter_bytes=settings.kafka_max_message_bytes - 16_384,
+    )

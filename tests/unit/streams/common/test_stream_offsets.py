@@ -1,0 +1,82 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.common.offsets import PartitionProgress
+
+
+def _progress(*offsets: int) -> PartitionProgress:
+    progress = PartitionProgress()
+    for offset in offsets:
+        progress.delivered(offset)
+    return progress
+
+
+def test_commits_after_the_finished_head() -> None:
+    progress = _progress(10, 11, 12)
+    progress.done(10)
+    progress.done(11)
+    assert progress.take_committable() == 12
+    assert progress.take_committable() is None
+
+
+def test_never_passes_a_record_in_flight() -> None:
+    # faust-streaming issue 606: committed 2585, done 2586..2589 gave a commit of 2590.
+    progress = _progress(2585, 2586, 2587, 2588, 2589)
+    for offset in (2586, 2587, 2588, 2589):
+        progress.done(offset)
+    assert progress.take_committable() is None
+    progress.done(2585)
+    assert progress.take_committable() == 2590
+
+
+def test_holes_in_the_log_are_not_waited_for() -> None:
+    progress = _progress(100, 103, 107)
+    for offset in (100, 103, 107):
+        progress.done(offset)
+    assert progress.take_committable() == 108
+
+
+def test_a_rewind_makes_what_was_done_open_again() -> None:
+    progress = _progress(5, 6, 7)
+    progress.done(6)
+    progress.done(7)
+    progress.delivered(5)
+    progress.delivered(6)
+    progress.done(5)
+    assert progress.take_committable() == 6
+
+
+def test_rewind_forgets_what_is_in_flight() -> None:
+    progress = _progress(5, 6)
+    progress.done(5)
+    progress.rewind(4)
+    assert progress.take_committable() is None
+    assert progress.expected_offset == 4
+    assert progress.in_flight == 0
+
+
+def test_done_before_a_redelivery_does_not_count_for_it() -> None:
+    progress = _progress(5)
+    progress.rewind(5)
+    progress.done(5)
+    progress.delivered(5)
+    assert progress.take_committable() is None
+
+
+@given(
+    offsets=st.sets(st.integers(0, 60), min_size=1).map(sorted),
+    data=st.data(),
+)
+def test_no_order_of_finishing_commits_past_an_open_record(
+    offsets: list[int], data: st.DataObject
+) -> None:
+    progress = _progress(*offsets)
+    finished: set[int] = set()
+    for offset in data.draw(st.permutations(offsets)):
+        progress.done(offset)
+        finished.add(offset)
+        committable = progress.take_committable()
+        if committable is not None:
+            assert {o for o in offsets if o < committable} <= finished
+    assert finished == set(offsets)
+    assert progress.in_flight == 0
