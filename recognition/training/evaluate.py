@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from recognition.training.calibration import Curve, apply, fit_curve
+from recognition.training.cards import write_card
 from recognition.training.onnx_models import (
     Detector,
     Reader,
@@ -126,8 +127,7 @@ def main() -> None:
         slots = pair.reader_card["output"]["slots"]
         samples = load_samples(args.photos, "train", slots, lone=False)
         pair.reader_card["calibration"] = calibrate(samples, pair).as_card()
-        path = args.reader.with_suffix(".json")
-        path.write_text(json.dumps(pair.reader_card, indent=1, ensure_ascii=False) + "\n")
+        write_card(args.reader, pair.reader_card)
     figures, ms = measure(load_photos(args.photos, args.split), pair, args.predictions)
     print(json.dumps(figures.as_row() | {"ms_a_photo": round(ms, 1)}))
 

@@ -27,7 +27,7 @@ from recognition.training.reader_data import (
     sampling_weights,
 )
 from recognition.training.reader_net import blend, load_network, write_onnx
-from recognition.training.rendered import load_rendered
+from recognition.training.rendered import Rendered, render_samples
 
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
@@ -64,8 +64,10 @@ class Shape:
 class Crops(torch.utils.data.Dataset):
     """``length`` changed crops an epoch, drawn by weight; item i of an epoch is always the same."""
 
-    def __init__(self, samples: list[Sample], rendered, shape: Shape, length: int, seed: int):
-        """``rendered`` may be empty; its crops then make no part of an epoch."""
+    def __init__(
+        self, samples: list[Sample], rendered: Rendered, shape: Shape, length: int, seed: int
+    ) -> None:
+        """Photographed ``samples``, mixed with ``rendered`` ones by their share."""
         self._samples, self._rendered, self._shape = samples, rendered, shape
         self._weights = sampling_weights(samples)
         self._length, self._seed, self.epoch = length, seed, 0
@@ -77,7 +79,7 @@ class Crops(torch.utils.data.Dataset):
     def __getitem__(self, index: int):
         """H×W×3 uint8 RGB and the class of each slot."""
         rng = np.random.default_rng((self._seed, self.epoch, index))
-        if len(self._rendered) and rng.random() < self._rendered.share:
+        if rng.random() < self._rendered.share:
             sample = self._rendered.draw(rng)
         else:
             sample = self._samples[int(rng.choice(len(self._samples), p=self._weights))]
@@ -136,7 +138,7 @@ class Training:
         self.epoch, self.step, self.history = 0, 0, []
         samples = load_samples(args.photos, "train", shape.slots, lone=True)
         learnt = [s for s in samples if not s.held_out]
-        rendered = load_rendered(args.rendered_share, shape.slots)
+        rendered = render_samples(args.rendered_share, args.rendered, shape.slots, args.seed)
         self.data = Crops(learnt, rendered, shape, args.crops_an_epoch, args.seed)
         val = load_samples(args.photos, "val", shape.slots, lone=False)
         self.val = validation_crops(val, shape)
@@ -250,7 +252,8 @@ def main() -> None:
     parser.add_argument("--crops-an-epoch", type=int, default=2560)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=2e-4)
-    parser.add_argument("--rendered-share", type=float, default=0.0)
+    parser.add_argument("--rendered-share", type=float, default=0.3)
+    parser.add_argument("--rendered", type=int, default=3000, help="different rendered plates")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()

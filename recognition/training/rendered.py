@@ -1,28 +1,53 @@
-"""Rendered plates as training samples, where the generator is there."""
+"""Rendered plates as training samples: layouts that the photos lack, and every character."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
-from recognition.training.reader_data import Sample
+from recognition.training.photos import Image
+from recognition.training.reader_data import CONTEXT, Sample
+from synthetic.plates import Plate, random_plate
+
+PLATE_WIDTH_PX = (70, 260)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rendered:
-    """Plates drawn anew on every call, ``share`` of what the reader sees."""
+    """Plates drawn once; ``share``, 0–1, of what the reader sees comes from here."""
 
     share: float
-    samples: list[Sample] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        """0 where nothing is rendered."""
-        return len(self.samples)
+    samples: tuple[Sample, ...]
 
     def draw(self, rng: np.random.Generator) -> Sample:
-        """One rendered plate with its surroundings."""
+        """One of the plates with its surroundings."""
         return self.samples[int(rng.integers(len(self.samples)))]
 
 
-def load_rendered(share: float, slots: int) -> Rendered:
-    """Plates of at most ``slots`` characters; none where ``share`` is 0."""
-    return Rendered(share)
+def render_samples(share: float, count: int, slots: int, seed: int) -> Rendered:
+    """``count`` plates of at most ``slots`` characters; none at all where ``share`` is 0."""
+    rng = np.random.default_rng(seed)
+    plates = (random_plate(rng) for _ in range(count if share else 0))
+    return Rendered(share, tuple(_mounted(p, rng) for p in plates if len(p.text) <= slots))
+
+
+def _mounted(plate: Plate, rng: np.random.Generator) -> Sample:
+    width = int(rng.uniform(*PLATE_WIDTH_PX))
+    height = round(width * plate.image.shape[0] / plate.image.shape[1])
+    size = (width, height)
+    front = cv2.resize(plate.image, size, interpolation=cv2.INTER_AREA)[..., ::-1]
+    alpha = cv2.resize(plate.alpha, size, interpolation=cv2.INTER_AREA)[..., None]
+    left, top = round(width * CONTEXT), round(height * CONTEXT)
+    image = _bodywork(width + 2 * left, height + 2 * top, rng)
+    part = image[top : top + height, left : left + width]
+    part[:] = (part * (1 - alpha) + front * alpha).astype(np.uint8)
+    box = (float(left), float(top), float(left + width), float(top + height))
+    return Sample(image, box, plate.text, "rendered")
+
+
+def _bodywork(width: int, height: int, rng: np.random.Generator) -> Image:
+    """A plain, uneven surface of any colour around the plate."""
+    coarse = rng.uniform(0, 255, 3) + rng.normal(0, 30, (3, 3, 1))
+    return cv2.resize(
+        np.clip(coarse, 0, 255).astype(np.uint8), (width, height), interpolation=cv2.INTER_CUBIC
+    )

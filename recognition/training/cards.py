@@ -1,0 +1,30 @@
+"""Keeps the model cards true to their files.
+
+``python -m recognition.training.cards FILE.onnx ...`` writes each file's SHA-256 into its card.
+"""
+
+import argparse
+import hashlib
+import json
+from pathlib import Path
+
+from recognition.training.onnx_models import load_card
+
+
+def write_card(model: Path, card: dict) -> None:
+    """Write the card beside an ONNX file, with the SHA-256 of the file as it is now."""
+    card = card | {"sha256": hashlib.sha256(model.read_bytes()).hexdigest()}
+    text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
+    model.with_suffix(".json").write_text(text)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", type=Path, nargs="+", help="ONNX files with cards beside them")
+    for model in parser.parse_args().models:
+        write_card(model, load_card(model))
+
+
+if __name__ == "__main__":
+    main()
