@@ -5,12 +5,15 @@ from typing import Any, TypeAlias
 
 import faust
 from faust.transport.utils import DefaultSchedulingStrategy
+from faust.types import TP
 from faust.types.transports import TransportT
 from yarl import URL
 
 from contracts.kafka import group_name, topic_name
 from contracts.topics import Topic
 from streams.common.consumer import StageConsumer, StageTransport, check_version
+from streams.common.liveness import Position
+from streams.common.metrics import StageMetrics
 from streams.common.settings import StreamSettings
 
 Event: TypeAlias = faust.EventT[bytes | None]
@@ -35,11 +38,21 @@ class StageApp(faust.App):
     """A Faust app that commits only what the stage released."""
 
     settings: StreamSettings
+    metrics: StageMetrics
+    is_waiting = False
+    """Whether a neighbour is away just now; a standstill is then not a fault of the stage."""
 
     def release(self, event: Event) -> None:
         """Say that an event is done for good: its offset may be committed."""
+        self.metrics.message_released()
         if isinstance(self._consumer, StageConsumer):
             self._consumer.release(event.message)
+
+    async def positions(self) -> dict[TP, Position]:
+        """Return how far the partitions of this process are done, and how far they reach."""
+        if not isinstance(self._consumer, StageConsumer):
+            return {}
+        return await self._consumer.positions()
 
     @property
     def is_leaving(self) -> bool:
@@ -107,6 +120,7 @@ def build_app(
         Topic=StageTopic,
     )
     app.settings = settings
+    app.metrics = StageMetrics()
     return app
 
 

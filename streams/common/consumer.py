@@ -20,6 +20,7 @@ from faust.types import TP, Message
 from faust.types.transports import ConsumerCallback, TPorTopicSet
 
 from contracts.errors import MisconfiguredError
+from streams.common.liveness import Position
 from streams.common.offsets import PartitionProgress
 
 log = structlog.get_logger()
@@ -61,6 +62,7 @@ class StageConsumer(driver.Consumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._progress: defaultdict[TP, PartitionProgress] = defaultdict(PartitionProgress)
+        self._starts: dict[TP, int] = {}
         self._confirmed_gaps: dict[TP, int] = {}
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
@@ -71,9 +73,17 @@ class StageConsumer(driver.Consumer):
         if progress is not None and message.generation_id == self.app.consumer_generation_id:
             progress.done(message.offset)
 
-    def committed_offsets(self) -> dict[TP, int]:
-        """Return the committed offset of each partition that has one."""
-        return {tp: offset for tp, offset in self._committed_offset.items() if offset is not None}
+    async def positions(self) -> dict[TP, Position]:
+        """Return for each partition how far it is committed and where it ends, asking Kafka."""
+        starts = dict(self._starts)
+        if not starts:
+            return {}
+        ends = await self.highwaters(*starts)
+        return {
+            tp: Position(done=max(start, self._committed_offset[tp] or 0), end=ends[tp])
+            for tp, start in starts.items()
+            if tp in ends
+        }
 
     async def _on_delivery(self, message: Message) -> None:
         if self.app.topics.acks_enabled_for(message.topic):
@@ -105,6 +115,7 @@ class StageConsumer(driver.Consumer):
         for tp in revoked:
             self._progress.pop(tp, None)
             self._confirmed_gaps.pop(tp, None)
+            self._starts.pop(tp, None)
 
     async def perform_seek(self) -> None:
         """Read again from the committed offsets; where there is none, from the beginning."""
@@ -118,6 +129,7 @@ class StageConsumer(driver.Consumer):
                 # aiokafka seeks to an offset above zero only.
                 committed = (await self.earliest_offsets(tp)).get(tp)
             self._progress[tp].rewind(committed)
+            self._starts[tp] = committed or 0
 
     async def _getmany(
         self,

@@ -8,28 +8,24 @@ move is not released, and is read again.
 
 import asyncio
 import math
-import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NoReturn, Protocol, TypeVar
+from typing import NoReturn, Protocol
 
 import faust
 import structlog
 
 from contracts.errors import InvalidInputError, TransientError
 from streams.common.app import Event, StageApp
-from streams.common.dead_letters import Source, dead_letter
+from streams.common.dead_letters import UNEXPECTED, Source, dead_letter
+from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
 from streams.common.retry import RateBound, RetryPolicy
 
 log = structlog.get_logger()
 
-EXIT_TEMPORARY_FAILURE = 75
-"""Exit status of a process that ended without acknowledging: EX_TEMPFAIL of sysexits.h."""
-
 _PAUSE_SLICE_SECONDS = 0.1
 _WINDOW_SECONDS = 60.0
 
-T = TypeVar("T")
 Handler = Callable[[Event], Awaitable[None]]
 BatchHandler = Callable[[Sequence[Event]], Awaitable[None]]
 
@@ -42,11 +38,6 @@ class DeadLetterSender(Protocol):
     """Sends an encoded dead letter and returns once Kafka has it."""
 
     async def __call__(self, key: bytes | None, value: bytes) -> None: ...
-
-
-def end_process(status: int) -> NoReturn:
-    """End the process at once: no handlers, no acknowledgement."""
-    os._exit(status)
 
 
 class Guard:
@@ -70,8 +61,6 @@ class Guard:
         self._bound = RateBound(limit=dead_letters_per_minute, window_seconds=_WINDOW_SECONDS)
         self._max_dead_letter_bytes = max_dead_letter_bytes
         self._end = end
-        self.is_waiting = False
-        """Whether a neighbour is away just now; a standstill is then not a fault of the stage."""
 
     async def run(self, event: Event, handler: Handler) -> None:
         """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
@@ -96,17 +85,24 @@ class Guard:
             log.info("events_given_up", stage=self._stage, count=1)
 
     async def _run_parts(self, events: Sequence[Event], handler: BatchHandler) -> None:
+        error = await self._failure_of(events, handler)
+        if error is not None:
+            await self._isolate(events, handler, error)
+            return
+        for event in events:
+            self._app.release(event)
+
+    async def _failure_of(self, events: Sequence[Event], handler: BatchHandler) -> Exception | None:
         try:
             await self._attempt(lambda: handler(events))
         except _LeavingError:
             raise
+        except InvalidInputError as error:
+            return error
         except Exception as error:
-            if not isinstance(error, InvalidInputError):
-                log.exception("handler_failed", stage=self._stage, count=len(events))
-            await self._isolate(events, handler, error)
-        else:
-            for event in events:
-                self._app.release(event)
+            log.exception("handler_failed", stage=self._stage, count=len(events))
+            return error
+        return None
 
     async def _isolate(
         self, events: Sequence[Event], handler: BatchHandler, error: Exception
@@ -139,25 +135,28 @@ class Guard:
             max_bytes=self._max_dead_letter_bytes,
         )
         await self._attempt(lambda: self._send_dead_letter(source.key, letter))
+        self._app.metrics.dead_letter(
+            error.code if isinstance(error, InvalidInputError) else UNEXPECTED
+        )
         self._app.release(event)
 
-    async def _attempt(self, operation: Callable[[], Awaitable[T]]) -> T:
+    async def _attempt(self, operation: Callable[[], Awaitable[None]]) -> None:
         started = time.monotonic()
         failures = 0
-        while True:
-            if self._app.is_leaving:
-                raise _LeavingError
-            try:
-                result = await operation()
-            except TransientError as error:
-                failures += 1
-                await self._wait_out(error, failures, time.monotonic() - started)
-            else:
-                self.is_waiting = False
-                return result
+        try:
+            while not self._app.is_leaving:
+                try:
+                    return await operation()
+                except TransientError as error:
+                    failures += 1
+                    await self._wait_out(error, failures, time.monotonic() - started)
+            raise _LeavingError
+        finally:
+            self._app.is_waiting = False
 
     async def _wait_out(self, error: TransientError, failures: int, elapsed: float) -> None:
-        self.is_waiting = True
+        self._app.is_waiting = True
+        self._app.metrics.transient_failure()
         if self._retry.is_exhausted(elapsed):
             log.error("retries_exhausted", stage=self._stage, failures=failures, error=str(error))
             self._end(EXIT_TEMPORARY_FAILURE)

@@ -10,6 +10,7 @@ import structlog
 from faust.worker import Worker
 
 from streams.common.app import StageApp
+from streams.common.watchdog import Watchdog
 
 log = structlog.get_logger()
 
@@ -47,9 +48,14 @@ def _end_late() -> NoReturn:
     os._exit(0)
 
 
-def run(app: StageApp) -> NoReturn:
-    """Run the stage until a signal stops it; the last line of a stage's ``__main__``."""
+def run(app: StageApp, *, metrics_port: int = 0) -> NoReturn:
+    """Run the stage until a signal stops it; the last line of a stage's ``__main__``.
+
+    Prometheus metrics are on ``metrics_port`` of 127.0.0.1, unless it is 0.
+    """
+    app.metrics.serve(metrics_port)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
+    Watchdog(app, loop, stall_seconds=app.settings.stream_stall_seconds).start()
     worker = StageWorker(app, stop_seconds=app.settings.stream_stop_seconds, loop=loop)
     worker.execute_from_commandline()

@@ -1,0 +1,142 @@
+"""Names of the metrics, with their units and what a rise means."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+MetricName = Literal[
+    "platestream_ingest_cameras",
+    "platestream_ingest_frames_decoded_total",
+    "platestream_ingest_frames_sent_total",
+    "platestream_ingest_frames_still_total",
+    "platestream_ingest_frames_dropped_total",
+    "platestream_ingest_ticks_sent_total",
+    "platestream_ingest_connections_lost_total",
+    "platestream_ingest_snapshots_total",
+    "platestream_ingest_config_faults_total",
+    "platestream_ingest_waiting_bytes",
+    "platestream_ingest_send_delay_seconds",
+    "platestream_stream_messages_released_total",
+    "platestream_stream_dead_letters_total",
+    "platestream_stream_transient_failures_total",
+    "platestream_stream_lag_messages",
+]
+
+
+class MetricKind(StrEnum):
+    """How a metric behaves: only grows, goes up and down, or counts by size."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One metric. ``rise`` says what it means when it goes up."""
+
+    name: MetricName
+    kind: MetricKind
+    unit: str
+    rise: str
+    labels: tuple[str, ...] = ()
+
+
+METRICS: Final[tuple[Metric, ...]] = (
+    Metric(
+        name="platestream_ingest_cameras",
+        kind=MetricKind.GAUGE,
+        unit="cameras",
+        rise="This worker took cameras over; state offline: cameras are lost.",
+        labels=("state",),
+    ),
+    Metric(
+        name="platestream_ingest_frames_decoded_total",
+        kind=MetricKind.COUNTER,
+        unit="frames",
+        rise="Cameras deliver; its rate is what the processor pays for.",
+    ),
+    Metric(
+        name="platestream_ingest_frames_sent_total",
+        kind=MetricKind.COUNTER,
+        unit="frames",
+        rise="Frames go to recognition; its rate is recognition's load.",
+    ),
+    Metric(
+        name="platestream_ingest_frames_still_total",
+        kind=MetricKind.COUNTER,
+        unit="frames",
+        rise="Frames were held back because nothing moved.",
+    ),
+    Metric(
+        name="platestream_ingest_frames_dropped_total",
+        kind=MetricKind.COUNTER,
+        unit="frames",
+        rise="Frames were lost; slow: too little processor; buffer, kafka: Kafka is slow or away.",
+        labels=("reason",),
+    ),
+    Metric(
+        name="platestream_ingest_ticks_sent_total",
+        kind=MetricKind.COUNTER,
+        unit="records",
+        rise="Seconds in which a camera had no frame to send.",
+    ),
+    Metric(
+        name="platestream_ingest_connections_lost_total",
+        kind=MetricKind.COUNTER,
+        unit="connections",
+        rise="Cameras or the network to them are unstable.",
+        labels=("fault",),
+    ),
+    Metric(
+        name="platestream_ingest_snapshots_total",
+        kind=MetricKind.COUNTER,
+        unit="pictures",
+        rise="outcome failed or skipped: S3 is slow or away, pictures at the API grow old.",
+        labels=("outcome",),
+    ),
+    Metric(
+        name="platestream_ingest_config_faults_total",
+        kind=MetricKind.COUNTER,
+        unit="records",
+        rise="Camera configurations cannot be read: releases or secret keys do not fit.",
+    ),
+    Metric(
+        name="platestream_ingest_waiting_bytes",
+        kind=MetricKind.GAUGE,
+        unit="bytes",
+        rise="Kafka takes frames more slowly than they come.",
+    ),
+    Metric(
+        name="platestream_ingest_send_delay_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="From capture to hand-over to Kafka takes longer: too little processor.",
+    ),
+    Metric(
+        name="platestream_stream_messages_released_total",
+        kind=MetricKind.COUNTER,
+        unit="messages",
+        rise="The stage gets on; flat while there is lag: it stands still.",
+    ),
+    Metric(
+        name="platestream_stream_dead_letters_total",
+        kind=MetricKind.COUNTER,
+        unit="messages",
+        rise="Messages cannot be handled; unknown_record_version: releases do not fit.",
+        labels=("code",),
+    ),
+    Metric(
+        name="platestream_stream_transient_failures_total",
+        kind=MetricKind.COUNTER,
+        unit="tries",
+        rise="A neighbour of the stage (Kafka, S3, ClickHouse) is away or slow.",
+    ),
+    Metric(
+        name="platestream_stream_lag_messages",
+        kind=MetricKind.GAUGE,
+        unit="messages",
+        rise="More comes in than the stage handles, or it stands still.",
+        labels=("topic", "partition"),
+    ),
+)
