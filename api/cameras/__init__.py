@@ -1,0 +1,1 @@
+"""Cameras: what clients register and ingest workers open."""

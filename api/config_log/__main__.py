@@ -1,0 +1,64 @@
+"""``python -m api.config_log``: the relay; ``--republish-all`` publishes everything again."""
+
+import signal
+from types import FrameType
+from typing import Annotated
+
+import structlog
+import typer
+
+from api.config_log.publisher import KafkaPublisher
+from api.config_log.relay import Relay
+from api.config_log.republish import republish_all
+from api.config_log.settings import RelaySettings
+from api.db.engine import in_transaction, open_engine, plain_database_url
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+
+log = structlog.get_logger()
+
+
+def main(
+    republish: Annotated[
+        bool,
+        typer.Option(
+            "--republish-all", help="Queue all configuration for the running relay, then end."
+        ),
+    ] = False,
+) -> None:
+    """Move configuration from PostgreSQL to Kafka until told to stop."""
+    settings = load_settings(RelaySettings)
+    configure_logging(settings)
+    if republish:
+        _republish(settings)
+    else:
+        _relay(settings)
+
+
+def _republish(settings: RelaySettings) -> None:
+    engine = open_engine(settings)
+    try:
+        log.info("config_queued_again", cameras=in_transaction(engine, republish_all))
+    finally:
+        engine.dispose()
+
+
+def _relay(settings: RelaySettings) -> None:
+    relay = Relay(
+        plain_database_url(settings),
+        lambda: KafkaPublisher(settings),
+        poll_seconds=settings.relay_poll_seconds,
+        batch_rows=settings.relay_batch_rows,
+    )
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        relay.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    relay.run()
+    log.info("relay_stopped")
+
+
+if __name__ == "__main__":
+    typer.run(main)

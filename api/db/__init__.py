@@ -1,0 +1,1 @@
+"""PostgreSQL: tables, migrations and transactions. Opened by the api room only."""

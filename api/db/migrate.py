@@ -1,0 +1,61 @@
+"""Bringing a database to the newest (or another) version of the tables."""
+
+from pathlib import Path
+
+import structlog
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, Engine, text
+
+from api.db.locks import AdvisoryLock
+
+log = structlog.get_logger()
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def migrate(engine: Engine, target: str = "head") -> str:
+    """Bring the database to ``target`` (a revision, ``head`` or ``base``); return its revision.
+
+    Two runs at once are safe: the second waits for the first and finds nothing to do.
+    """
+    with engine.connect() as connection:
+        # The wait for another run may take longer than one statement is allowed otherwise.
+        connection.execute(text("SET statement_timeout = 0"))
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": AdvisoryLock.MIGRATION})
+        connection.commit()
+        try:
+            return _move(connection, target)
+        finally:
+            connection.rollback()
+            connection.execute(
+                text("SELECT pg_advisory_unlock(:key)"), {"key": AdvisoryLock.MIGRATION}
+            )
+            connection.commit()
+            connection.invalidate()
+
+
+def _move(connection: Connection, target: str) -> str:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    config.attributes["connection"] = connection
+    before = current_revision(connection)
+    if target == "base" or _is_older(config, target, before):
+        command.downgrade(config, target)
+    else:
+        command.upgrade(config, target)
+    connection.commit()
+    after = current_revision(connection)
+    log.info("database_migrated", revision_before=before, revision=after)
+    return after
+
+
+def current_revision(connection: Connection) -> str:
+    """Return the revision of the tables, ``base`` where there are none."""
+    return MigrationContext.configure(connection).get_current_revision() or "base"
+
+
+def _is_older(config: Config, target: str, current: str) -> bool:
+    # Revisions are numbered with leading zeros, so text order is their order.
+    return target != "head" and current != "base" and target < current

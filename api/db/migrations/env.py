@@ -1,0 +1,10 @@
+"""Alembic's entry: runs the migrations on the connection that ``api.db.migrate`` hands over."""
+
+from alembic import context
+
+from api.db.tables import Base
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=Base.metadata, compare_type=True)
+with context.begin_transaction():
+    context.run_migrations()

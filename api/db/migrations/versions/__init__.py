@@ -1,0 +1,1 @@
+"""Alembic migrations: numbered, applied once, never edited."""

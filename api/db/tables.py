@@ -1,0 +1,171 @@
+"""The tables of the service's own data, as SQLAlchemy 2 mappings.
+
+The migrations under ``api/db/migrations`` make them; a test proves that both agree.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    MetaData,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """Root of all mappings; constraint names follow one convention."""
+
+    metadata = MetaData(naming_convention=_NAMES)
+    type_annotation_map = {datetime: DateTime(timezone=True), str: Text(), int: BigInteger()}
+
+
+class Owner(Base):
+    """An account: everything else belongs to one. ``email`` is lower case."""
+
+    __tablename__ = "owners"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    email: Mapped[str] = mapped_column(unique=True)
+    password_hash: Mapped[str]
+    timezone: Mapped[str] = mapped_column(server_default="UTC")
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ApiKey(Base):
+    """A credential of an owner. Only the SHA-256 of the key is kept."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    prefix: Mapped[str]
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Camera(Base):
+    """A camera. Hidden from every read until an ingest worker has taken it (``confirmed``)."""
+
+    __tablename__ = "cameras"
+    __table_args__ = (
+        UniqueConstraint("owner_id", "identifier"),
+        CheckConstraint("revision >= 1", name="revision_positive"),
+        Index(
+            "ix_cameras_unconfirmed_created_at",
+            "created_at",
+            postgresql_where=text("NOT confirmed"),
+        ),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    identifier: Mapped[str]
+    identifier_derived: Mapped[bool]
+    name: Mapped[str]
+    location: Mapped[str] = mapped_column(server_default="")
+    stream_url_encrypted: Mapped[str]
+    stream_url_shown: Mapped[str]
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    sample_fps: Mapped[float | None]
+    min_plate_width_px: Mapped[int] = mapped_column(server_default=text("0"))
+    zones: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+    timezone: Mapped[str | None]
+    confirmed: Mapped[bool] = mapped_column(server_default=text("false"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class CreditAccount(Base):
+    """An owner's balance: the sum of the ledger, and what calls in flight hold back of it."""
+
+    __tablename__ = "credit_accounts"
+    __table_args__ = (
+        CheckConstraint("reserved >= 0", name="reserved_not_negative"),
+        CheckConstraint("balance >= reserved", name="balance_covers_reserved"),
+    )
+
+    owner_id: Mapped[UUID] = mapped_column(
+        ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True
+    )
+    balance: Mapped[int] = mapped_column(server_default=text("0"))
+    reserved: Mapped[int] = mapped_column(server_default=text("0"))
+
+
+class CreditEntry(Base):
+    """One row of the ledger; never changed, never deleted."""
+
+    __tablename__ = "credit_entries"
+    __table_args__ = (Index("ix_credit_entries_owner_id_id", "owner_id", "id"),)
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    delta: Mapped[int]
+    balance_after: Mapped[int]
+    kind: Mapped[str]
+    reason: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class CreditReservation(Base):
+    """Credits held back for a call in flight, released by a sweeper where the call died."""
+
+    __tablename__ = "credit_reservations"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
+    amount: Mapped[int]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class IdempotencyKey(Base):
+    """The first answer to a call with an ``Idempotency-Key``; no answer: still in flight."""
+
+    __tablename__ = "idempotency_keys"
+
+    owner_id: Mapped[UUID] = mapped_column(
+        ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True
+    )
+    key: Mapped[str] = mapped_column(primary_key=True)
+    fingerprint: Mapped[bytes] = mapped_column(LargeBinary)
+    attempt: Mapped[UUID]
+    answer: Mapped[bytes | None] = mapped_column(LargeBinary)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class ConfigOutbox(Base):
+    """A record that waits for the relay; ``value`` is null for a tombstone."""
+
+    __tablename__ = "config_outbox"
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    topic: Mapped[str]
+    key: Mapped[str]
+    value: Mapped[bytes | None] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
