@@ -1,0 +1,23 @@
+"""Passwords: hashed with argon2id, compared in time that tells nothing."""
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+MIN_PASSWORD_CHARACTERS = 8
+MAX_PASSWORD_CHARACTERS = 1024
+
+# argon2-cffi's defaults are the low-memory profile of RFC 9106: argon2id, 64 MiB, 3 rounds.
+_hasher = PasswordHasher()
+
+
+def hash_password(password: str) -> str:
+    """Return the argon2id hash of ``password`` with a salt of its own."""
+    return _hasher.hash(password)
+
+
+def password_matches(password: str, stored: str) -> bool:
+    """Tell whether ``stored`` is a hash of ``password``."""
+    try:
+        return _hasher.verify(stored, password)
+    except (VerificationError, InvalidHashError):
+        return False

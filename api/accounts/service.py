@@ -1,0 +1,110 @@
+"""What can be done with owners and keys."""
+
+import re
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import available_timezones
+
+from sqlalchemy.orm import Session
+
+from api.accounts import keys, passwords, repository
+from api.accounts.models import NewKey, OwnerAccount
+from api.credits import repository as credits_repository
+from api.credits.models import EntryKind
+from api.scopes import Scope
+from contracts.errors import InvalidInputError
+
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}\Z")
+MAX_KEY_NAME_CHARACTERS = 200
+
+
+def create_owner(
+    session: Session, *, email: str, password: str, timezone: str, credits: int
+) -> OwnerAccount:
+    """Make an owner, with ``credits`` granted as the first row of the ledger.
+
+    Raises:
+        InvalidInputError: no e-mail address, a password too short, an unknown time zone, an owner
+            with this address exists (code ``owner_exists``).
+    """
+    address = normalised_email(email)
+    _check_password(password)
+    check_timezone(timezone)
+    if repository.find_owner(session, address) is not None:
+        raise InvalidInputError(f"an owner {address} exists already", code="owner_exists")
+    owner_id = repository.add_owner(session, address, passwords.hash_password(password), timezone)
+    if credits:
+        credits_repository.add_entry(
+            session, owner_id, delta=credits, kind=EntryKind.GRANT, reason="first credits"
+        )
+    return owner_by_email(session, address)
+
+
+def owner_by_email(session: Session, email: str) -> OwnerAccount:
+    """Return the owner of an e-mail address.
+
+    Raises:
+        InvalidInputError: there is none (code ``unknown_owner``).
+    """
+    address = normalised_email(email)
+    owner = repository.find_owner(session, address)
+    if owner is None:
+        raise InvalidInputError(f"there is no owner {address}", code="unknown_owner")
+    return owner
+
+
+def create_key(
+    session: Session,
+    owner_id: UUID,
+    *,
+    name: str,
+    scopes: frozenset[Scope],
+    enabled: bool = True,
+    expires_at: datetime | None = None,
+) -> NewKey:
+    """Make a key. The plain key in the answer is stored nowhere.
+
+    Raises:
+        InvalidInputError: the name is empty or too long.
+    """
+    if not 0 < len(name.strip()) <= MAX_KEY_NAME_CHARACTERS:
+        raise InvalidInputError(f"a key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters")
+    plain = keys.new_key()
+    record = repository.add_key(
+        session,
+        owner_id,
+        name=name.strip(),
+        key_hash=keys.key_hash(plain),
+        prefix=keys.shown_prefix(plain),
+        scopes=scopes,
+        enabled=enabled,
+        expires_at=expires_at,
+    )
+    return NewKey(record, plain)
+
+
+def normalised_email(email: str) -> str:
+    """Return the address as it is stored and compared.
+
+    Raises:
+        InvalidInputError: not an e-mail address.
+    """
+    address = email.strip().lower()
+    if not _EMAIL.match(address):
+        raise InvalidInputError("not an e-mail address", code="invalid_email")
+    return address
+
+
+def check_timezone(name: str) -> None:
+    """Raise :class:`InvalidInputError` where ``name`` is no IANA time zone."""
+    if name not in available_timezones():
+        raise InvalidInputError(f"unknown time zone {name!r}", code="unknown_timezone")
+
+
+def _check_password(password: str) -> None:
+    if not passwords.MIN_PASSWORD_CHARACTERS <= len(password) <= passwords.MAX_PASSWORD_CHARACTERS:
+        raise InvalidInputError(
+            f"a password has {passwords.MIN_PASSWORD_CHARACTERS} to "
+            f"{passwords.MAX_PASSWORD_CHARACTERS} characters",
+            code="invalid_password",
+        )

@@ -1,0 +1,159 @@
+"""Cameras in PostgreSQL, each change together with its record for the ingest workers."""
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from api.cameras.config import camera_config
+from api.cameras.models import CameraRow, CameraValues
+from api.config_log.outbox import enqueue
+from api.db.tables import Camera, Owner
+from contracts.records import Zone
+from contracts.topics import CONFIG_CAMERAS
+
+
+class DuplicateIdentifierError(Exception):
+    """The owner has a camera with this identifier."""
+
+
+class TooManyCamerasError(Exception):
+    """The owner has as many cameras as the settings allow."""
+
+
+def list_cameras(session: Session, owner_id: UUID) -> list[CameraRow]:
+    """Return the owner's cameras, newest first."""
+    found = session.scalars(
+        select(Camera)
+        .where(Camera.owner_id == owner_id, Camera.confirmed)
+        .order_by(Camera.created_at.desc(), Camera.id)
+    )
+    return [_row(camera) for camera in found]
+
+
+def list_all_cameras(session: Session) -> list[CameraRow]:
+    """Return every owner's cameras, newest first."""
+    found = session.scalars(
+        select(Camera).where(Camera.confirmed).order_by(Camera.created_at.desc(), Camera.id)
+    )
+    return [_row(camera) for camera in found]
+
+
+def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
+    """Return one of the owner's cameras."""
+    camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)))
+    return None if camera is None else _row(camera)
+
+
+def insert_camera(
+    session: Session, owner_id: UUID, values: CameraValues, *, limit: int
+) -> CameraRow:
+    """Insert a camera, hidden until :func:`confirm_camera`, and tell the ingest workers.
+
+    Raises:
+        DuplicateIdentifierError: the owner has a camera with this identifier.
+        TooManyCamerasError: the owner has ``limit`` cameras.
+    """
+    _lock_owner(session, owner_id)
+    owned = select(func.count()).select_from(Camera).where(Camera.owner_id == owner_id)
+    if (session.scalar(owned) or 0) >= limit:
+        raise TooManyCamerasError
+    camera = Camera(owner_id=owner_id, **_columns(values))
+    session.add(camera)
+    return _written(session, camera)
+
+
+def confirm_camera(session: Session, camera_id: UUID) -> bool:
+    """Show the camera; False where it has been swept away meanwhile."""
+    confirmed = session.scalar(
+        update(Camera).where(Camera.id == camera_id).values(confirmed=True).returning(Camera.id)
+    )
+    return confirmed is not None
+
+
+def lock_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
+    """Return one of the owner's cameras, locked until the transaction ends."""
+    camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)).with_for_update())
+    return None if camera is None else _row(camera)
+
+
+def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> CameraRow:
+    """Write ``values`` to a locked camera and tell the ingest workers.
+
+    Raises:
+        DuplicateIdentifierError: the owner has another camera with this identifier.
+    """
+    camera = session.get_one(Camera, camera_id)
+    for column, value in _columns(values).items():
+        setattr(camera, column, value)
+    camera.revision += 1
+    camera.updated_at = datetime.now(UTC)
+    return _written(session, camera)
+
+
+def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> bool:
+    """Delete one of the owner's cameras and tell the ingest workers; False where there is none."""
+    return _delete(session, *_visible(owner_id, camera_id)) > 0
+
+
+def delete_unconfirmed_camera(session: Session, camera_id: UUID) -> None:
+    """Delete a camera that no worker took."""
+    _delete(session, Camera.id == camera_id, ~Camera.confirmed)
+
+
+def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
+    """Delete what calls left behind that died while they waited for a worker."""
+    return _delete(session, ~Camera.confirmed, Camera.created_at < before)
+
+
+def _delete(session: Session, *conditions: Any) -> int:
+    deleted = session.scalars(delete(Camera).where(*conditions).returning(Camera.id)).all()
+    for camera_id in deleted:
+        enqueue(session, CONFIG_CAMERAS, str(camera_id), None)
+    return len(deleted)
+
+
+def _visible(owner_id: UUID, camera_id: UUID) -> tuple[Any, ...]:
+    return (Camera.id == camera_id, Camera.owner_id == owner_id, Camera.confirmed)
+
+
+def _lock_owner(session: Session, owner_id: UUID) -> None:
+    # One creation at a time for each owner, so that the limit holds.
+    session.execute(select(Owner.id).where(Owner.id == owner_id).with_for_update(key_share=True))
+
+
+def _written(session: Session, camera: Camera) -> CameraRow:
+    """Send the row to the database, then its record to the outbox."""
+    try:
+        session.flush()
+    except IntegrityError as error:
+        constraint = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+        if constraint == "uq_cameras_owner_id_identifier":
+            raise DuplicateIdentifierError from error
+        raise
+    session.refresh(camera)
+    enqueue(session, CONFIG_CAMERAS, str(camera.id), camera_config(camera))
+    return _row(camera)
+
+
+def _columns(values: CameraValues) -> dict[str, Any]:
+    """Return the values by column: the fields are named alike, zones are JSON."""
+    columns = {field.name: getattr(values, field.name) for field in fields(values)}
+    return {**columns, "zones": msgspec.to_builtins(values.zones)}
+
+
+def _row(camera: Camera) -> CameraRow:
+    zones = msgspec.convert(camera.zones, tuple[Zone, ...])
+    columns = {field.name: getattr(camera, field.name) for field in fields(CameraValues)}
+    return CameraRow(
+        id=camera.id,
+        owner_id=camera.owner_id,
+        revision=camera.revision,
+        values=CameraValues(**{**columns, "zones": zones}),
+        created_at=camera.created_at,
+    )

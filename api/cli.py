@@ -1,0 +1,228 @@
+"""``platestream``: accounts, keys and cameras from a terminal."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+
+from api.accounts import repository as accounts_repository
+from api.accounts.models import NewKey, OwnerAccount
+from api.accounts.service import create_key, create_owner, owner_by_email
+from api.cameras.models import CameraRow
+from api.cameras.repository import list_all_cameras
+from api.credits import repository as credits_repository
+from api.credits.models import EntryKind
+from api.db.engine import in_transaction, open_engine
+from api.scopes import ALL_SCOPES, Scope
+from contracts.errors import InvalidInputError, PlatestreamError
+from contracts.settings import DatabaseSettings, load_settings
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Look after a Platestream installation."
+)
+owner_app = typer.Typer(no_args_is_help=True, help="Accounts.")
+key_app = typer.Typer(no_args_is_help=True, help="API keys.")
+camera_app = typer.Typer(no_args_is_help=True, help="Cameras.")
+app.add_typer(owner_app, name="owner")
+app.add_typer(key_app, name="key")
+app.add_typer(camera_app, name="camera")
+
+_T = TypeVar("_T")
+EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, named as in the API.")]
+
+
+@owner_app.command("create")
+def owner_create(
+    email: EmailOption,
+    password: Annotated[
+        str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
+    ] = None,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
+    credits: Annotated[int, typer.Option(min=0, help="Credits to begin with.")] = 0,
+    timezone: Annotated[str, typer.Option(help="IANA time zone of reports.")] = "UTC",
+    as_json: JsonOption = False,
+) -> None:
+    """Make an account; the password is asked for unless it is given."""
+    secret = _password(password, from_stdin=password_stdin)
+    owner = _in_database(
+        lambda session: create_owner(
+            session, email=email, password=secret, timezone=timezone, credits=credits
+        )
+    )
+    _print(_owner_fields(owner), as_json, f"owner {owner.email} with {owner.credits} credits")
+
+
+@owner_app.command("list")
+def owner_list(as_json: JsonOption = False) -> None:
+    """Show all accounts, newest first."""
+    owners = _in_database(accounts_repository.list_owners)
+    lines = [f"{owner.email}\t{owner.credits} credits\t{owner.timezone}" for owner in owners]
+    _print({"owners": [_owner_fields(owner) for owner in owners]}, as_json, "\n".join(lines))
+
+
+@owner_app.command("credits")
+def owner_credits(
+    email: EmailOption,
+    grant: Annotated[int, typer.Option(help="Credits to add; negative takes away.")],
+    reason: Annotated[str, typer.Option(help="What the ledger says about it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Change an owner's balance by a row in the ledger."""
+
+    def work(session: Session) -> OwnerAccount:
+        owner = owner_by_email(session, email)
+        after = credits_repository.add_entry(
+            session, owner.id, delta=grant, kind=EntryKind.GRANT, reason=reason
+        )
+        if after is None:
+            raise InvalidInputError("the balance may not go below zero", code="balance_too_low")
+        return owner_by_email(session, email)
+
+    owner = _in_database(work)
+    _print(_owner_fields(owner), as_json, f"{owner.email} has {owner.credits} credits")
+
+
+@key_app.command("create")
+def key_create(
+    email: EmailOption,
+    name: Annotated[str, typer.Option(help="What the key is for.")],
+    scopes: Annotated[str, typer.Option(help="Comma-separated scopes, or all.")],
+    expires: Annotated[
+        datetime | None, typer.Option(help="Date and time (UTC) after which it is refused.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an API key and show it, this once."""
+    wanted = _in_family(lambda: _scopes(scopes))
+    expires_at = None if expires is None else expires.replace(tzinfo=UTC)
+
+    def work(session: Session) -> NewKey:
+        owner = owner_by_email(session, email)
+        return create_key(session, owner.id, name=name, scopes=wanted, expires_at=expires_at)
+
+    key = _in_database(work)
+    _print(_key_fields(key), as_json, key.plain_key)
+
+
+@camera_app.command("list")
+def camera_list(as_json: JsonOption = False) -> None:
+    """Show all cameras of all owners, newest first."""
+    cameras = _in_database(list_all_cameras)
+    lines = [
+        f"{camera.id}\t{camera.values.name}\t{'enabled' if camera.values.enabled else 'disabled'}"
+        for camera in cameras
+    ]
+    _print({"cameras": [_camera_fields(camera) for camera in cameras]}, as_json, "\n".join(lines))
+
+
+def _password(given: str | None, *, from_stdin: bool) -> str:
+    if given is not None:
+        return given
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\n")
+    asked: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    return asked
+
+
+def _scopes(text: str) -> frozenset[Scope]:
+    if text.strip() == "all":
+        return ALL_SCOPES
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = sorted(set(names) - set(Scope))
+    if unknown or not names:
+        raise InvalidInputError(
+            f"unknown scope {', '.join(unknown) or '(none given)'}; known: {', '.join(Scope)}"
+        )
+    return frozenset(Scope(name) for name in names)
+
+
+def _in_database(work: Callable[[Session], _T]) -> _T:
+    settings = load_settings(DatabaseSettings)
+    return _in_family(lambda: _transaction(settings, work))
+
+
+def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _T:
+    engine = open_engine(settings)
+    try:
+        return in_transaction(engine, work)
+    finally:
+        engine.dispose()
+
+
+def _in_family(work: Callable[[], _T]) -> _T:
+    with _errors_as_lines():
+        return work()
+
+
+@contextmanager
+def _errors_as_lines() -> Iterator[None]:
+    try:
+        yield
+    except PlatestreamError as error:
+        _fail(str(error), error)
+    except ProgrammingError as error:
+        _fail("the database has no tables yet: run python -m api.db migrate", error)
+
+
+def _fail(sentence: str, cause: Exception) -> NoReturn:
+    typer.echo(f"error: {sentence}", err=True)
+    raise typer.Exit(1) from cause
+
+
+def _print(fields: dict[str, Any], as_json: bool, text: str) -> None:
+    typer.echo(json.dumps(fields) if as_json else text)
+
+
+def _owner_fields(owner: OwnerAccount) -> dict[str, Any]:
+    return {
+        "id": str(owner.id),
+        "email": owner.email,
+        "credits": owner.credits,
+        "timezone": owner.timezone,
+        "createdAt": _time(owner.created_at),
+    }
+
+
+def _key_fields(key: NewKey) -> dict[str, Any]:
+    record = key.record
+    return {
+        "id": str(record.id),
+        "name": record.name,
+        "prefix": record.prefix,
+        "scopes": sorted(record.scopes),
+        "enabled": record.enabled,
+        "expiresAt": _time(record.expires_at),
+        "createdAt": _time(record.created_at),
+        "plainKey": key.plain_key,
+    }
+
+
+def _camera_fields(camera: CameraRow) -> dict[str, Any]:
+    return {
+        "id": str(camera.id),
+        "ownerId": str(camera.owner_id),
+        "identifier": camera.values.identifier,
+        "name": camera.values.name,
+        "location": camera.values.location,
+        "enabled": camera.values.enabled,
+        "createdAt": _time(camera.created_at),
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+if __name__ == "__main__":
+    app()
