@@ -1,0 +1,37 @@
+"""``python -m api``: the API process."""
+
+from functools import partial
+
+import structlog
+import uvicorn
+
+from api.app import create_app
+from api.settings import ApiSettings
+from api.wiring import open_services
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+
+log = structlog.get_logger()
+
+
+def main() -> None:
+    """Serve until told to stop; requests in flight are finished then."""
+    settings = load_settings(ApiSettings)
+    configure_logging(settings)
+    app = create_app(partial(open_services, settings))
+    log.info("api_starting", host=settings.api_host, port=settings.api_port)
+    uvicorn.run(
+        app,
+        host=settings.api_host,
+        port=settings.api_port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Which proxies may be believed is a setting of its own, not uvicorn's.
+        proxy_headers=False,
+        timeout_graceful_shutdown=settings.api_graceful_stop_seconds,
+    )
+
+
+if __name__ == "__main__":
+    main()

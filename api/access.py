@@ -1,0 +1,60 @@
+"""Who may call what: the one table of routes and scopes. What is not in it is refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from api.scopes import Scope
+from contracts.errors import MisconfiguredError
+
+
+class Public(Enum):
+    """A route that needs no credential."""
+
+    ANYBODY = "anybody"
+
+
+class BodyKind(Enum):
+    """What body a route takes."""
+
+    NONE = "none"
+    JSON = "application/json"
+    IMAGE = "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a route asks of its caller."""
+
+    scope: Scope | Public
+    body: BodyKind = BodyKind.NONE
+    recognizes: bool = False
+
+
+ACCESS: Mapping[tuple[str, str], Access] = {
+    ("GET", "/livez"): Access(Public.ANYBODY),
+    ("GET", "/readyz"): Access(Public.ANYBODY),
+    ("GET", "/metrics"): Access(Public.ANYBODY),
+    ("GET", "/api/openapi.json"): Access(Public.ANYBODY),
+    ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),
+    ("GET", "/api/recognitions/{id}"): Access(Scope.RECOGNITIONS_READ),
+    ("POST", "/api/recognize"): Access(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True),
+    ("GET", "/api/credits"): Access(Scope.CREDITS_READ),
+    ("GET", "/api/cameras"): Access(Scope.CAMERAS_READ),
+    ("POST", "/api/cameras"): Access(Scope.CAMERAS_WRITE, BodyKind.JSON),
+    ("PUT", "/api/cameras/{id}"): Access(Scope.CAMERAS_WRITE, BodyKind.JSON),
+    ("DELETE", "/api/cameras/{id}"): Access(Scope.CAMERAS_WRITE),
+    ("GET", "/api/cameras/{id}/snapshot"): Access(Scope.CAMERAS_READ),
+}
+
+
+def access_to(method: str, path: str) -> Access:
+    """Return what the route asks of its caller.
+
+    Raises:
+        MisconfiguredError: the route is not in the table; the application does not start.
+    """
+    try:
+        return ACCESS[method, path]
+    except KeyError as error:
+        raise MisconfiguredError(f"{method} {path} is not in the access table") from error

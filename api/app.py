@@ -1,0 +1,54 @@
+"""The application: routes, gate, errors and what surrounds them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+
+from api import operations
+from api.cameras import routes as cameras_routes
+from api.credits import routes as credits_routes
+from api.error_handlers import install_error_handlers
+from api.metrics import ApiMetrics
+from api.openapi import install_openapi
+from api.recognitions import routes as recognitions_routes
+from api.recognize import routes as recognize_routes
+from api.request_context import RequestContext
+from api.services import Services
+
+ROUTERS: tuple[APIRouter, ...] = (
+    recognitions_routes.router,
+    recognize_routes.router,
+    credits_routes.router,
+    cameras_routes.router,
+    operations.router,
+)
+
+OpenServices = Callable[[], AbstractAsyncContextManager[Services]]
+
+
+def create_app(open_services: OpenServices) -> FastAPI:
+    """Return the application; ``open_services`` is entered when it starts, left when it stops."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_services() as services:
+            app.state.services = services
+            yield
+
+    app = FastAPI(
+        title="Platestream",
+        lifespan=lifespan,
+        # Served by a route of ours, behind the same gate as the others.
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.metrics = ApiMetrics()
+    for router in ROUTERS:
+        app.include_router(router)
+    install_openapi(app)
+    install_error_handlers(app)
+    app.add_middleware(RequestContext, metrics=app.state.metrics)
+    return app

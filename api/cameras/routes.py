@@ -1,0 +1,81 @@
+"""``/api/cameras``."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+
+from api.cameras.schemas import (
+    CameraAnswer,
+    CameraCreate,
+    CameraDeleted,
+    CameraList,
+    CameraUpdate,
+    camera_body,
+)
+from api.errors import ApiError, ErrorCode
+from api.guard import Caller, GuardedRoute
+from api.ids import ResourceId
+from api.services import services_of
+from contracts.object_keys import snapshot_key
+
+router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
+
+
+@router.get("/api/cameras", summary="List cameras")
+async def list_cameras(request: Request, caller: Caller) -> CameraList:
+    """Return the caller's cameras, newest first."""
+    views = await services_of(request).cameras.all_of(caller.owner_id)
+    return CameraList(cameras=[camera_body(view) for view in views])
+
+
+@router.post("/api/cameras", status_code=201, summary="Register a camera")
+async def create_camera(request: Request, caller: Caller, body: CameraCreate) -> CameraAnswer:
+    """Register a camera. Answers once the processing agent has taken it, at most 5 s later."""
+    view = await services_of(request).cameras.create(caller.owner_id, body)
+    return CameraAnswer(camera=camera_body(view))
+
+
+@router.put("/api/cameras/{id}", summary="Change a camera")
+async def update_camera(
+    request: Request, caller: Caller, id: ResourceId, body: CameraUpdate
+) -> CameraAnswer:
+    """Change the fields that are sent; the others stay. ``***`` in rtspUrl keeps the password."""
+    view = await services_of(request).cameras.update(caller.owner_id, id, body)
+    return CameraAnswer(camera=camera_body(view))
+
+
+@router.delete("/api/cameras/{id}", summary="Delete a camera")
+async def delete_camera(request: Request, caller: Caller, id: ResourceId) -> CameraDeleted:
+    """Stop and delete the camera, and give back the unused share of its subscription."""
+    refunded = await services_of(request).cameras.delete(caller.owner_id, id)
+    return CameraDeleted(credits_refunded=refunded)
+
+
+@router.get("/api/cameras/{id}/snapshot", summary="Latest picture of a camera")
+async def camera_snapshot(
+    request: Request,
+    caller: Caller,
+    id: ResourceId,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Return the latest capture as JPEG; 404 before the first one."""
+    services = services_of(request)
+    await services.cameras.require(caller.owner_id, id)
+    image = await services.images.image(snapshot_key(caller.owner_id, id))
+    if image is None:
+        raise ApiError(ErrorCode.NOT_FOUND, "The camera has not sent a picture yet.")
+    headers = {"ETag": image.etag, "Cache-Control": "private, no-cache"}
+    if image.width_px is not None and image.height_px is not None:
+        headers["X-Frame-Width"] = str(image.width_px)
+        headers["X-Frame-Height"] = str(image.height_px)
+    if _names(if_none_match, image.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(image.data, media_type="image/jpeg", headers=headers)
+
+
+def _names(if_none_match: str | None, etag: str) -> bool:
+    """Tell whether the header names the tag. **Source:** RFC 9110, section 13.1.2."""
+    if if_none_match is None or not etag:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in tags or etag.removeprefix("W/") in tags

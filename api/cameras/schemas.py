@@ -1,0 +1,179 @@
+"""JSON of the cameras resource."""
+
+from typing import Annotated
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from api.cameras.models import CameraView
+from api.schemas import (
+    CleanText,
+    JsonBoolean,
+    NameText,
+    RequestModel,
+    ResponseModel,
+    Timestamp,
+    json_number,
+)
+from contracts.records import CameraState, Point, Zone, ZoneKind
+
+_MAX_ZONES = 32
+_MAX_POINTS = 64
+
+
+def _known_timezone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError("is not an IANA time zone")
+    return name
+
+
+class PointBody(RequestModel):
+    """A point in fractions of the frame, from the top left."""
+
+    x: Annotated[float, BeforeValidator(json_number), Field(ge=0, le=1)]
+    y: Annotated[float, BeforeValidator(json_number), Field(ge=0, le=1)]
+
+
+class ZoneBody(RequestModel):
+    """A polygon in which plates are read, or are not."""
+
+    kind: ZoneKind
+    points: Annotated[list[PointBody], Field(min_length=3, max_length=_MAX_POINTS)]
+
+    def zone(self) -> Zone:
+        """Return the zone as the stages know it."""
+        points = tuple(Point(x=point.x, y=point.y) for point in self.points)
+        return Zone(kind=self.kind, points=points)
+
+
+Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate north"])]
+Location = Annotated[CleanText, Field(max_length=500, examples=["Yard, east side"])]
+StreamAddress = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2048,
+        description="rtsp, rtsps, http or https address of the stream.",
+        examples=["rtsp://viewer:secret@192.168.1.20:554/stream1"],
+    ),
+]
+Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
+SampleFps = Annotated[
+    float,
+    BeforeValidator(json_number),
+    Field(ge=0.1, le=60, description="Frames a second that are looked at."),
+]
+MinPlateWidth = Annotated[
+    int,
+    BeforeValidator(json_number),
+    Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
+]
+Zones = Annotated[list[ZoneBody], Field(max_length=_MAX_ZONES)]
+TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(examples=["Europe/Lisbon"])]
+
+
+class CameraCreate(RequestModel):
+    """A camera to register."""
+
+    name: Name
+    rtsp_url: StreamAddress
+    location: Location = ""
+    enabled: JsonBoolean = True
+    identifier: Identifier | None = None
+    sample_fps: SampleFps | None = None
+    zones: Zones = Field(default_factory=list)
+    min_plate_width: MinPlateWidth = 0
+    timezone: TimeZone | None = None
+
+
+class CameraUpdate(RequestModel):
+    """The fields of a camera to change; those left out stay."""
+
+    name: Name = ""
+    rtsp_url: StreamAddress = ""
+    location: Location = ""
+    enabled: JsonBoolean = True
+    identifier: Identifier | None = None
+    sample_fps: SampleFps | None = None
+    zones: Zones = Field(default_factory=list)
+    min_plate_width: MinPlateWidth = 0
+    timezone: TimeZone | None = None
+
+
+class ZoneView(ResponseModel):
+    """A polygon in which plates are read, or are not."""
+
+    kind: ZoneKind
+    points: list[dict[str, float]]
+
+
+class CameraBody(ResponseModel):
+    """A camera as reads show it; the password in ``rtspUrl`` is shown as ``***``."""
+
+    id: str
+    identifier: str
+    name: str
+    location: str
+    rtsp_url: str
+    enabled: bool
+    status: CameraState
+    last_seen_at: Timestamp | None
+    last_error: str | None
+    frame_width: int | None
+    frame_height: int | None
+    sample_fps: float | None
+    zones: list[ZoneView]
+    min_plate_width: int
+    timezone: str | None
+    created_at: Timestamp
+
+
+class CameraAnswer(ResponseModel):
+    """One camera."""
+
+    camera: CameraBody
+
+
+class CameraList(ResponseModel):
+    """The caller's cameras, newest first."""
+
+    cameras: list[CameraBody]
+
+
+class CameraDeleted(ResponseModel):
+    """What deleting a camera gave back."""
+
+    credits_refunded: int
+
+
+def camera_body(view: CameraView) -> CameraBody:
+    """Return the JSON form of a camera."""
+    row, values, condition = view.row, view.row.values, view.condition
+    return CameraBody(
+        id=str(row.id),
+        identifier=values.identifier,
+        name=values.name,
+        location=values.location,
+        rtsp_url=values.stream_url_shown,
+        enabled=values.enabled,
+        status=condition.state,
+        last_seen_at=condition.last_seen_at,
+        last_error=condition.last_error,
+        frame_width=condition.frame_width_px,
+        frame_height=condition.frame_height_px,
+        sample_fps=values.sample_fps,
+        zones=[_zone_view(zone) for zone in values.zones],
+        min_plate_width=values.min_plate_width_px,
+        timezone=values.timezone,
+        created_at=row.created_at,
+    )
+
+
+def zones_of(bodies: list[ZoneBody]) -> tuple[Zone, ...]:
+    """Return the zones as the stages know them."""
+    return tuple(body.zone() for body in bodies)
+
+
+def _zone_view(zone: Zone) -> ZoneView:
+    points = [{"x": point.x, "y": point.y} for point in zone.points]
+    return ZoneView(kind=zone.kind, points=points)

@@ -1,0 +1,161 @@
+"""What can be done with cameras."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from api.cameras import repository
+from api.cameras.conditions import condition_of
+from api.cameras.edits import edited_values, new_values
+from api.cameras.models import CameraRow, CameraValues, CameraView
+from api.cameras.repository import DuplicateIdentifierError, TooManyCamerasError
+from api.cameras.schemas import CameraCreate, CameraUpdate
+from api.cameras.status_board import StatusBoard
+from api.cameras.streams import StreamVault
+from api.db.engine import Database
+from api.errors import ApiError, ErrorCode, FieldFault
+
+log = structlog.get_logger()
+
+_ABANDONED_AFTER_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class CameraRules:
+    """What the settings say about cameras."""
+
+    take_seconds: float
+    stale_ms: float
+    per_owner: int
+
+
+class Cameras:
+    """The cameras of all owners; every call names the owner it acts for."""
+
+    def __init__(
+        self,
+        database: Database,
+        board: StatusBoard,
+        vault: StreamVault,
+        rules: CameraRules,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """``now_ms`` is the wall clock, Unix ms."""
+        self._database = database
+        self._board = board
+        self._vault = vault
+        self._rules = rules
+        self._now_ms = now_ms
+
+    async def all_of(self, owner_id: UUID) -> list[CameraView]:
+        """Return the owner's cameras, newest first."""
+        rows = await self._database.run(lambda session: repository.list_cameras(session, owner_id))
+        return [self._view(row) for row in rows]
+
+    async def require(self, owner_id: UUID, camera_id: UUID) -> CameraRow:
+        """Return one of the owner's cameras.
+
+        Raises:
+            ApiError: 404.
+        """
+        return _found(
+            await self._database.run(
+                lambda session: repository.find_camera(session, owner_id, camera_id)
+            )
+        )
+
+    async def create(self, owner_id: UUID, body: CameraCreate) -> CameraView:
+        """Register a camera, and return only once an ingest worker has taken it.
+
+        Raises:
+            ApiError: 400 for the stream address, 409 for the identifier or the limit, 502 where no
+                worker takes it in time; nothing is kept then.
+        """
+        values = new_values(body, self._vault)
+        row = await self._database.run(lambda session: self._insert(session, owner_id, values))
+        if await self._is_taken(row):
+            return self._view(row)
+        await self._database.run(
+            lambda session: repository.delete_unconfirmed_camera(session, row.id)
+        )
+        log.warning("camera_not_taken", camera_id=str(row.id))
+        raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
+
+    async def update(self, owner_id: UUID, camera_id: UUID, body: CameraUpdate) -> CameraView:
+        """Change the fields that were sent.
+
+        Raises:
+            ApiError: 400 for the stream address, 404, 409 for the identifier.
+        """
+        return self._view(
+            await self._database.run(
+                lambda session: self._change(session, owner_id, camera_id, body)
+            )
+        )
+
+    async def delete(self, owner_id: UUID, camera_id: UUID) -> int:
+        """Delete a camera and return the credits given back.
+
+        Raises:
+            ApiError: 404.
+        """
+        deleted = await self._database.run(
+            lambda session: repository.delete_camera(session, owner_id, camera_id)
+        )
+        if not deleted:
+            raise ApiError(ErrorCode.NOT_FOUND)
+        return 0
+
+    async def sweep(self) -> int:
+        """Delete the hidden cameras of calls that died while they waited for a worker."""
+        before = datetime.now(UTC) - timedelta(seconds=_ABANDONED_AFTER_SECONDS)
+        return await self._database.run(
+            lambda session: repository.delete_stale_unconfirmed(session, before)
+        )
+
+    def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> CameraRow:
+        with _conflicts_as_answers():
+            return repository.insert_camera(session, owner_id, values, limit=self._rules.per_owner)
+
+    async def _is_taken(self, row: CameraRow) -> bool:
+        seconds = self._rules.take_seconds
+        if not await self._board.wait_until_taken(row.id, row.revision, seconds):
+            return False
+        return await self._database.run(lambda session: repository.confirm_camera(session, row.id))
+
+    def _change(
+        self, session: Session, owner_id: UUID, camera_id: UUID, body: CameraUpdate
+    ) -> CameraRow:
+        row = _found(repository.lock_camera(session, owner_id, camera_id))
+        values = edited_values(row.values, body, self._vault)
+        if values == row.values:
+            return row
+        with _conflicts_as_answers():
+            return repository.change_camera(session, camera_id, values)
+
+    def _view(self, row: CameraRow) -> CameraView:
+        status = self._board.latest(row.id)
+        now_ms, stale_ms = self._now_ms(), self._rules.stale_ms
+        return CameraView(row, condition_of(row, status, now_ms=now_ms, stale_ms=stale_ms))
+
+
+def _found(row: CameraRow | None) -> CameraRow:
+    if row is None:
+        raise ApiError(ErrorCode.NOT_FOUND)
+    return row
+
+
+@contextmanager
+def _conflicts_as_answers() -> Iterator[None]:
+    try:
+        yield
+    except DuplicateIdentifierError as error:
+        fault = FieldFault("identifier", "is that of another camera")
+        raise ApiError(ErrorCode.DUPLICATE_IDENTIFIER, fields=(fault,)) from error
+    except TooManyCamerasError as error:
+        raise ApiError(ErrorCode.LIMIT_REACHED, "No more cameras are allowed.") from error

@@ -1,0 +1,162 @@
+"""Every error that the API answers with: status, code and the one body shape.
+
+``{"error": "...", "code": "...", "requestId": "..."}``; validation adds ``fields``, a limit adds
+``retryAfter``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+
+from contracts.errors import PlatestreamError
+
+
+class ErrorCode(StrEnum):
+    """The stable words for programs; the only list of them."""
+
+    INVALID_REQUEST = "invalid_request"
+    INVALID_JSON = "invalid_json"
+    INVALID_CURSOR = "invalid_cursor"
+    EMPTY_IMAGE = "empty_image"
+    UNSUPPORTED_IMAGE = "unsupported_image"
+    IMAGE_TOO_LARGE = "image_too_large"
+    TRUNCATED_IMAGE = "truncated_image"
+    UNREADABLE_IMAGE = "unreadable_image"
+    MISSING_CREDENTIALS = "missing_credentials"
+    INVALID_CREDENTIALS = "invalid_credentials"
+    EXPIRED_CREDENTIALS = "expired_credentials"
+    INSUFFICIENT_CREDITS = "insufficient_credits"
+    MISSING_SCOPE = "missing_scope"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    DUPLICATE_IDENTIFIER = "duplicate_identifier"
+    LIMIT_REACHED = "limit_reached"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    IDEMPOTENCY_KEY_IN_USE = "idempotency_key_in_use"
+    BODY_TOO_LARGE = "body_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    RATE_LIMITED = "rate_limited"
+    TEMPORARILY_BLOCKED = "temporarily_blocked"
+    INTERNAL_ERROR = "internal_error"
+    DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
+    RECOGNIZER_BUSY = "recognizer_busy"
+    RECOGNIZER_TIMEOUT = "recognizer_timeout"
+    AGENT_UNAVAILABLE = "agent_unavailable"
+
+
+@dataclass(frozen=True)
+class ErrorRule:
+    """What goes with a code: the HTTP status and the sentence where none says more."""
+
+    status: HTTPStatus
+    sentence: str
+
+
+_BAD = HTTPStatus.BAD_REQUEST
+_FAULT = HTTPStatus.INTERNAL_SERVER_ERROR
+
+ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
+    ErrorCode.INVALID_REQUEST: ErrorRule(_BAD, "The request is not valid; see fields."),
+    ErrorCode.INVALID_JSON: ErrorRule(_BAD, "The body is not a JSON object."),
+    ErrorCode.INVALID_CURSOR: ErrorRule(
+        _BAD, "lastKey is not a nextKey that this list gave for the same filters."
+    ),
+    ErrorCode.EMPTY_IMAGE: ErrorRule(_BAD, "The image is empty."),
+    ErrorCode.UNSUPPORTED_IMAGE: ErrorRule(_BAD, "The image is neither a JPEG nor a PNG."),
+    ErrorCode.IMAGE_TOO_LARGE: ErrorRule(_BAD, "The image has too many pixels."),
+    ErrorCode.TRUNCATED_IMAGE: ErrorRule(_BAD, "The image ends too early."),
+    ErrorCode.UNREADABLE_IMAGE: ErrorRule(_BAD, "The image cannot be read."),
+    ErrorCode.MISSING_CREDENTIALS: ErrorRule(
+        HTTPStatus.UNAUTHORIZED, "Send an API key in the header: Authorization: Bearer pk_..."
+    ),
+    ErrorCode.INVALID_CREDENTIALS: ErrorRule(
+        HTTPStatus.UNAUTHORIZED, "The API key is not valid or is switched off."
+    ),
+    ErrorCode.EXPIRED_CREDENTIALS: ErrorRule(HTTPStatus.UNAUTHORIZED, "The API key has expired."),
+    ErrorCode.INSUFFICIENT_CREDITS: ErrorRule(
+        HTTPStatus.PAYMENT_REQUIRED, "Insufficient credits: this call needs one credit."
+    ),
+    ErrorCode.MISSING_SCOPE: ErrorRule(
+        HTTPStatus.FORBIDDEN, "The API key lacks a scope that this call needs."
+    ),
+    ErrorCode.NOT_FOUND: ErrorRule(HTTPStatus.NOT_FOUND, "There is nothing here."),
+    ErrorCode.METHOD_NOT_ALLOWED: ErrorRule(
+        HTTPStatus.METHOD_NOT_ALLOWED, "This path does not take this method; see Allow."
+    ),
+    ErrorCode.DUPLICATE_IDENTIFIER: ErrorRule(
+        HTTPStatus.CONFLICT, "A camera with the same identifier exists."
+    ),
+    ErrorCode.LIMIT_REACHED: ErrorRule(
+        HTTPStatus.CONFLICT, "No more of these are allowed for this account."
+    ),
+    ErrorCode.IDEMPOTENCY_KEY_REUSED: ErrorRule(
+        HTTPStatus.CONFLICT, "This Idempotency-Key was used with another request."
+    ),
+    ErrorCode.IDEMPOTENCY_KEY_IN_USE: ErrorRule(
+        HTTPStatus.CONFLICT, "The first request with this Idempotency-Key is still running."
+    ),
+    ErrorCode.BODY_TOO_LARGE: ErrorRule(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."
+    ),
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorRule(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The Content-Type is not the one this call takes."
+    ),
+    ErrorCode.RATE_LIMITED: ErrorRule(
+        HTTPStatus.TOO_MANY_REQUESTS, "The request limit was reached; wait, then try again."
+    ),
+    ErrorCode.TEMPORARILY_BLOCKED: ErrorRule(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Far too many requests: the key is blocked for a while; wait, then try again.",
+    ),
+    ErrorCode.INTERNAL_ERROR: ErrorRule(_FAULT, "Something went wrong on our side."),
+    ErrorCode.DEPENDENCY_UNAVAILABLE: ErrorRule(
+        _FAULT, "A part of the service does not answer; try again later."
+    ),
+    ErrorCode.RECOGNIZER_BUSY: ErrorRule(
+        _FAULT, "Too many images are being read; nothing was charged, try again later."
+    ),
+    ErrorCode.RECOGNIZER_TIMEOUT: ErrorRule(
+        _FAULT, "Reading the image failed or took too long; nothing was charged."
+    ),
+    ErrorCode.AGENT_UNAVAILABLE: ErrorRule(
+        HTTPStatus.BAD_GATEWAY, "The processing agent is unavailable; nothing was kept."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class FieldFault:
+    """What is wrong with one parameter or body field; ``path`` is dotted, as in the request."""
+
+    path: str
+    message: str
+
+
+class ApiError(PlatestreamError):
+    """An answer other than success. The one handler turns it into status, headers and body."""
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        sentence: str | None = None,
+        *,
+        fields: Sequence[FieldFault] = (),
+        headers: Mapping[str, str] | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
+        super().__init__(sentence or ERROR_RULES[code].sentence)
+        self.code = code
+        self.fields = tuple(fields)
+        self.headers = dict(headers or {})
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def status(self) -> HTTPStatus:
+        """The HTTP status of the answer."""
+        return ERROR_RULES[self.code].status
+
+
+def invalid_field(path: str, message: str) -> ApiError:
+    """Return the error for one parameter or body field that is not valid."""
+    return ApiError(ErrorCode.INVALID_REQUEST, fields=(FieldFault(path, message),))

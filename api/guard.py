@@ -1,0 +1,74 @@
+"""The gate of every route: credential, scope, limits, kind of body, in this order.
+
+It stands before FastAPI reads anything of the request, so a caller without rights learns nothing
+and costs nothing.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
+
+from api.access import Access, BodyKind, Public, access_to
+from api.errors import ApiError, ErrorCode
+from api.principal import Principal
+from api.services import Services, services_of
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+MAX_JSON_BODY_BYTES = 1_048_576
+
+
+class GuardedRoute(APIRoute):
+    """A route that nobody passes without what the access table asks."""
+
+    def get_route_handler(self) -> _Handler:
+        """Return FastAPI's handler with the gate before it."""
+        inner = super().get_route_handler()
+        assert self.methods is not None
+        (method,) = self.methods
+        access = access_to(method, self.path)
+
+        async def guarded(request: Request) -> Response:
+            headers = await _pass_gate(request, access)
+            response = await inner(request)
+            response.headers.update(headers)
+            return response
+
+        return guarded
+
+
+def principal_of(request: Request) -> Principal:
+    """Return the caller; a FastAPI dependency for routes that are not public."""
+    principal = request.state.principal
+    assert isinstance(principal, Principal)
+    return principal
+
+
+Caller = Annotated[Principal, Depends(principal_of)]
+"""The caller, as a parameter of a route."""
+
+
+async def _pass_gate(request: Request, access: Access) -> dict[str, str]:
+    """Let the request pass or raise; return headers for the answer."""
+    if isinstance(access.scope, Public):
+        return {}
+    services: Services = services_of(request)
+    principal = await services.authenticator.authenticate(request.headers.get("authorization"))
+    request.state.principal = principal
+    if access.scope not in principal.scopes:
+        raise ApiError(
+            ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {access.scope.value}."
+        )
+    _check_content_type(request, access.body)
+    return {}
+
+
+def _check_content_type(request: Request, body: BodyKind) -> None:
+    if body is BodyKind.NONE:
+        return
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != body.value:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_MEDIA_TYPE, f"Send this with Content-Type: {body.value}."
+        )

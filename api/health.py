@@ -1,0 +1,56 @@
+"""Whether the process lives, and whether what it needs answers."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from contracts.errors import PlatestreamError
+
+_CHECK_SECONDS = 2.0
+_REMEMBER_SECONDS = 0.5
+
+Check = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What each dependency answered: None is well, else a sentence."""
+
+    faults: Mapping[str, str | None]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is down."""
+        return not any(self.faults.values())
+
+
+class Health:
+    """Asks all dependencies at once, and not more often than twice a second."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        """``checks`` return when the named dependency is well and raise otherwise."""
+        self._checks = dict(checks)
+        self._lock = asyncio.Lock()
+        self._last = Readiness({})
+        self._until = 0.0
+
+    async def readiness(self) -> Readiness:
+        """Return what is up and what is down."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                faults = await asyncio.gather(*map(_fault, self._checks.values()))
+                self._last = Readiness(dict(zip(self._checks, faults, strict=True)))
+                self._until = time.monotonic() + _REMEMBER_SECONDS
+            return self._last
+
+
+async def _fault(check: Check) -> str | None:
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            await check()
+    except TimeoutError:
+        return f"no answer within {_CHECK_SECONDS:g} s"
+    except PlatestreamError as error:
+        return str(error)
+    return None

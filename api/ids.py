@@ -1,0 +1,23 @@
+"""Identifiers in paths."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Path
+
+from api.errors import ApiError, ErrorCode
+
+_Text = Annotated[
+    str, Path(description="Id of the resource.", json_schema_extra={"format": "uuid"})
+]
+
+
+def _resource_id(id: _Text) -> UUID:
+    try:
+        return UUID(id)
+    except ValueError as error:
+        raise ApiError(ErrorCode.NOT_FOUND) from error
+
+
+ResourceId = Annotated[UUID, Depends(_resource_id)]
+"""The ``id`` of a path. What is no UUID names nothing, so it is 404 like any unknown id."""

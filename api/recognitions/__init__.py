@@ -1,0 +1,1 @@
+"""Recognitions: the list, its cursors, and one by id."""

@@ -1,0 +1,67 @@
+"""``nextKey``: a position in a list, sealed so that only the list that gave it takes it back."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from collections.abc import Sequence
+from uuid import UUID
+
+from api.recognitions.models import Position, RecognitionQuery
+
+_VERSION = 1
+_POSITION = struct.Struct(">Bq16s")
+_SEAL_BYTES = 16
+
+
+class CursorSealer:
+    """Makes and opens cursors under the installation's secret keys."""
+
+    def __init__(self, keys: str) -> None:
+        """Take the comma-separated keys of the settings; the first seals, all open."""
+        # A key of its own for each purpose, derived from the secret.
+        self._keys: Sequence[bytes] = [
+            hmac.digest(key.strip().encode(), b"platestream list cursor", "sha256")
+            for key in keys.split(",")
+        ]
+
+    def seal(self, query: RecognitionQuery, position: Position) -> str:
+        """Return the cursor that goes on after ``position`` in the list of ``query``."""
+        place = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
+        return _text(place + _seal(self._keys[0], query, place))
+
+    def open(self, query: RecognitionQuery, cursor: str) -> Position | None:
+        """Return where the cursor goes on, None where it was not sealed for this ``query``."""
+        data = _bytes(cursor)
+        if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
+            return None
+        place, given = data[: _POSITION.size], data[_POSITION.size :]
+        seals = [_seal(key, query, place) for key in self._keys]
+        # One form only: base64 has spare bits in which texts of the same bytes could differ.
+        if not any(hmac.compare_digest(seal, given) for seal in seals) or _text(data) != cursor:
+            return None
+        version, captured_ms, identifier = _POSITION.unpack(place)
+        return Position(captured_ms, UUID(bytes=identifier)) if version == _VERSION else None
+
+
+def _seal(key: bytes, query: RecognitionQuery, place: bytes) -> bytes:
+    return hmac.digest(key, _fingerprint(query) + place, "sha256")[:_SEAL_BYTES]
+
+
+def _fingerprint(query: RecognitionQuery) -> bytes:
+    parts = (query.owner_id, query.plate, query.camera_id, query.from_ms, query.to_ms)
+    return hashlib.sha256(
+        repr([str(p) if p is not None else None for p in parts]).encode()
+    ).digest()
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _bytes(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None

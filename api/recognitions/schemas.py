@@ -1,0 +1,106 @@
+"""JSON of the recognitions resource, and its query parameters."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from api.schemas import ResponseModel, is_absent
+from contracts.ids import format_timestamp
+from contracts.records import Box, Recognition
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_DATE_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d", re.ASCII)
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+
+
+def moment_ms(value: Any) -> int:
+    """Return an ISO 8601 date-time as the first Unix millisecond that is not before it.
+
+    Without an offset it is read as UTC.
+
+    Raises:
+        ValueError: not an ISO 8601 date-time.
+    """
+    text = str(value)
+    if not _DATE_TIME.match(text):
+        raise ValueError("must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z")
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise ValueError(
+            "must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z (+ is written %2B)"
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return -((_EPOCH - moment) // _MILLISECOND)
+
+
+Moment = Annotated[
+    int, PlainValidator(moment_ms), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+"""A query parameter: ISO 8601 date-time; Unix ms inside."""
+
+
+class PlateCoordinates(ResponseModel):
+    """A box in pixels of the full frame; ``x``, ``y`` is the top left."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class RecognitionBody(ResponseModel):
+    """One pass of one vehicle."""
+
+    id: str = Field(json_schema_extra={"format": "uuid"})
+    user_id: str = Field(json_schema_extra={"format": "uuid"})
+    camera_id: str = Field(json_schema_extra={"format": "uuid"})
+    camera_name: str
+    plate: str
+    confidence: float = Field(ge=0, le=1)
+    timestamp: str = Field(json_schema_extra={"format": "date-time"})
+    photo_url: str | None = Field(default=None, exclude_if=is_absent)
+    crop_url: str | None = Field(default=None, exclude_if=is_absent)
+    plate_coordinates: PlateCoordinates | None = Field(default=None, exclude_if=is_absent)
+
+
+class RecognitionList(ResponseModel):
+    """A page, newest first. ``nextKey`` is null on the last one."""
+
+    recognitions: list[RecognitionBody]
+    next_key: str | None
+
+
+class RecognitionAnswer(ResponseModel):
+    """One recognition, with links to its images that are valid for an hour."""
+
+    recognition: RecognitionBody
+
+
+def recognition_body(
+    recognition: Recognition, *, photo_url: str | None, crop_url: str | None
+) -> RecognitionBody:
+    """Return the JSON form of a recognition."""
+    return RecognitionBody(
+        id=str(recognition.id),
+        user_id=str(recognition.owner_id),
+        camera_id=str(recognition.camera_id),
+        camera_name=recognition.camera_name,
+        plate=recognition.plate,
+        confidence=recognition.confidence,
+        timestamp=format_timestamp(recognition.captured_ms),
+        photo_url=photo_url,
+        crop_url=crop_url,
+        plate_coordinates=_coordinates(recognition.box),
+    )
+
+
+def _coordinates(box: Box | None) -> PlateCoordinates | None:
+    if box is None:
+        return None
+    return PlateCoordinates(x=box.x, y=box.y, width=box.width, height=box.height)

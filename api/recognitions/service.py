@@ -1,0 +1,107 @@
+"""What can be done with recognitions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from api.errors import ApiError, ErrorCode, FieldFault
+from api.image_store import ImageStore
+from api.recognitions.cursor import CursorSealer
+from api.recognitions.models import Position, RecognitionQuery
+from contracts.records import Recognition
+
+
+class RecognitionStore(Protocol):
+    """Where recognitions are searched."""
+
+    async def page(
+        self, query: RecognitionQuery, after: Position | None, limit: int
+    ) -> Sequence[Recognition]:
+        """Return at most ``limit`` recognitions, newest first, that come after ``after``."""
+
+    async def find(self, owner_id: UUID, recognition_id: UUID) -> Recognition | None:
+        """Return one of the owner's recognitions."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A part of a list, and the cursor of what follows; None at the end."""
+
+    recognitions: tuple[Recognition, ...]
+    next_key: str | None
+
+
+@dataclass(frozen=True)
+class Links:
+    """URLs of a recognition's images; None where there is no image (any more)."""
+
+    photo: str | None
+    crop: str | None
+
+
+class Recognitions:
+    """The recognitions of all owners; every call names the owner it acts for."""
+
+    def __init__(
+        self,
+        store: RecognitionStore,
+        images: ImageStore,
+        sealer: CursorSealer,
+        *,
+        image_retention: timedelta | None,
+    ) -> None:
+        """Take where recognitions and images are, and how long images are kept."""
+        self._store = store
+        self._images = images
+        self._sealer = sealer
+        self._image_retention = image_retention
+
+    async def page(self, query: RecognitionQuery, limit: int, last_key: str | None) -> Page:
+        """Return one page of the list.
+
+        Raises:
+            ApiError: 400, the cursor is not one of this list.
+        """
+        after = None if last_key is None else self._open(query, last_key)
+        # One more than wanted tells whether anything follows.
+        found = await self._store.page(query, after, limit + 1)
+        shown = tuple(found[:limit])
+        if len(found) <= limit:
+            return Page(shown, None)
+        last = Position(shown[-1].captured_ms, shown[-1].id)
+        return Page(shown, self._sealer.seal(query, last))
+
+    async def require(self, owner_id: UUID, recognition_id: UUID) -> Recognition:
+        """Return one of the owner's recognitions.
+
+        Raises:
+            ApiError: 404.
+        """
+        found = await self._store.find(owner_id, recognition_id)
+        if found is None:
+            raise ApiError(ErrorCode.NOT_FOUND)
+        return found
+
+    def links(self, recognition: Recognition) -> Links:
+        """Return URLs, valid for an hour, of the recognition's images."""
+        if self._is_past_retention(recognition):
+            return Links(None, None)
+        return Links(self._link(recognition.photo_key), self._link(recognition.crop_key))
+
+    def _open(self, query: RecognitionQuery, last_key: str) -> Position:
+        position = self._sealer.open(query, last_key)
+        if position is None:
+            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
+            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
+        return position
+
+    def _link(self, key: str | None) -> str | None:
+        return None if key is None else self._images.link(key)
+
+    def _is_past_retention(self, recognition: Recognition) -> bool:
+        if self._image_retention is None:
+            return False
+        captured = datetime.fromtimestamp(recognition.captured_ms / 1000, tz=UTC)
+        return captured + self._image_retention < datetime.now(UTC)

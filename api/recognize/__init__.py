@@ -1,0 +1,1 @@
+"""The image call: one picture in, its plates out, one credit."""

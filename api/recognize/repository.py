@@ -1,0 +1,105 @@
+"""First answers to calls with an ``Idempotency-Key``, in PostgreSQL."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from api.db.tables import IdempotencyKey
+from api.recognize.models import IdempotentCall
+
+KEPT_FOR = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to answer a call. ``attempt`` tells it from a later claim of the same key."""
+
+    owner_id: UUID
+    key: str
+    attempt: UUID
+
+
+@dataclass(frozen=True)
+class EarlierCall:
+    """What is known of an earlier call with the same key; no answer: it is still running."""
+
+    fingerprint: bytes
+    answer: bytes | None
+
+
+def claim(
+    session: Session, owner_id: UUID, call: IdempotentCall, now: datetime, lease: timedelta
+) -> Claim | EarlierCall:
+    """Claim the key, or return what an earlier call with it left.
+
+    A claim that is neither answered nor dropped lapses after ``lease``, since its call has died.
+    """
+    table = IdempotencyKey
+    attempt = uuid4()
+    claimed = session.scalar(
+        insert(table)
+        .values(
+            owner_id=owner_id,
+            key=call.key,
+            fingerprint=call.fingerprint,
+            attempt=attempt,
+            answer=None,
+            expires_at=now + lease,
+        )
+        .on_conflict_do_update(
+            index_elements=[table.owner_id, table.key],
+            set_={
+                "fingerprint": call.fingerprint,
+                "attempt": attempt,
+                "answer": None,
+                "expires_at": now + lease,
+            },
+            where=table.expires_at <= now,
+        )
+        .returning(table.attempt)
+    )
+    if claimed is not None:
+        return Claim(owner_id, call.key, attempt)
+    row = session.execute(
+        select(table.fingerprint, table.answer).where(
+            table.owner_id == owner_id, table.key == call.key
+        )
+    ).one()
+    return EarlierCall(row.fingerprint, row.answer)
+
+
+def store_answer(session: Session, claimed: Claim, answer: bytes, now: datetime) -> None:
+    """Keep the answer for 24 h. Does nothing where the claim has lapsed and is another's now."""
+    session.execute(
+        update(IdempotencyKey)
+        .where(*_own(claimed))
+        .values(answer=answer, expires_at=now + KEPT_FOR)
+    )
+
+
+def drop(session: Session, claimed: Claim) -> None:
+    """Give the key back, so that the caller may try again with it."""
+    session.execute(delete(IdempotencyKey).where(*_own(claimed), IdempotencyKey.answer.is_(None)))
+
+
+def delete_expired(session: Session, now: datetime) -> int:
+    """Forget what is older than 24 h, and return how many."""
+    gone = session.scalars(
+        delete(IdempotencyKey)
+        .where(IdempotencyKey.expires_at <= now)
+        .returning(IdempotencyKey.attempt)
+    )
+    return len(gone.all())
+
+
+def _own(claimed: Claim) -> tuple[ColumnElement[bool], ...]:
+    table = IdempotencyKey
+    return (
+        table.owner_id == claimed.owner_id,
+        table.key == claimed.key,
+        table.attempt == claimed.attempt,
+    )

@@ -1,0 +1,32 @@
+"""``/api/recognize``."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request
+
+from api.guard import Caller, GuardedRoute
+from api.recognize.body import read_image_body
+from api.recognize.schemas import RecognizeAnswer
+from api.services import services_of
+
+router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        description="The same key with the same image within 24 h gives the first answer again "
+        "and costs nothing more.",
+    ),
+]
+
+
+@router.post("/api/recognize", summary="Read the plates of one image")
+async def recognize(
+    request: Request, caller: Caller, idempotency_key: IdempotencyKey = None
+) -> RecognizeAnswer:
+    """Read a JPEG or PNG of at most 10 MB. A 200 costs one credit, any other answer none."""
+    image = await read_image_body(request)
+    service = services_of(request).image_recognition
+    return await service.recognize(caller.owner_id, image, idempotency_key)

@@ -1,0 +1,63 @@
+"""JSON of the image call."""
+
+from pydantic import Field
+
+from api.schemas import ResponseModel
+from contracts.records import CharacterOption, PlateReading
+from recognition.pool import ImageReadings
+
+_DECIMALS = 10
+
+
+class PlateResult(ResponseModel):
+    """One plate of the image. Coordinates are pixels of the picture as a person sees it."""
+
+    plate: str
+    conf: float = Field(ge=0, le=100)
+    char_confs: str = Field(examples=["0.99;0.98;0.99;0.97;0.99;0.96"])
+    coordinate_left: int
+    coordinate_top: int
+    coordinate_right: int
+    coordinate_bottom: int
+    plate_type: str = Field(examples=["car"])
+
+
+class RecognizeAnswer(ResponseModel):
+    """What was found, and what is left of the credits."""
+
+    plates: list[PlateResult]
+    processing_time_ms: float
+    image_width: int
+    image_height: int
+    credits_remaining: int
+
+
+def plate_results(readings: ImageReadings) -> list[PlateResult]:
+    """Return the plates of an image as the interface names their fields."""
+    return [
+        _plate_result(reading, readings.width_px, readings.height_px)
+        for reading in readings.readings
+    ]
+
+
+def _plate_result(reading: PlateReading, width_px: int, height_px: int) -> PlateResult:
+    box = reading.box
+    return PlateResult(
+        plate=reading.text,
+        # Rounded far behind what the models mean, so that 0.87 gives 87 and not 86.999999999.
+        conf=round(100 * reading.confidence, _DECIMALS),
+        char_confs=";".join(f"{_best(options):.2f}" for options in reading.positions),
+        coordinate_left=_within(box.x, width_px),
+        coordinate_top=_within(box.y, height_px),
+        coordinate_right=_within(box.x + box.width, width_px),
+        coordinate_bottom=_within(box.y + box.height, height_px),
+        plate_type=reading.plate_type,
+    )
+
+
+def _best(options: tuple[CharacterOption, ...]) -> float:
+    return options[0].probability if options else 0.0
+
+
+def _within(edge: float, most: int) -> int:
+    return min(max(round(edge), 0), most)

@@ -1,0 +1,163 @@
+"""The image call: paid exactly when it answers 200."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from api.credits import repository as credits_repository
+from api.credits.models import Reservation
+from api.db.engine import Database
+from api.errors import ApiError, ErrorCode
+from api.recognize import repository
+from api.recognize.models import IdempotentCall, ImageReader
+from api.recognize.repository import Claim, EarlierCall
+from api.recognize.schemas import RecognizeAnswer, plate_results
+from contracts.errors import InvalidInputError, TransientError
+from recognition.pool import ImageReadings, RecognizerBusyError
+
+log = structlog.get_logger()
+
+COST_CREDITS = 1
+_REASON = "image recognition"
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """What a call holds while it runs."""
+
+    reservation: Reservation
+    claim: Claim | None
+
+
+class ImageRecognition:
+    """Reads images for owners with credits."""
+
+    def __init__(self, database: Database, reader: ImageReader, *, lease: timedelta) -> None:
+        """``lease`` is longer than any call takes: what is held longer belongs to a dead one."""
+        self._database = database
+        self._reader = reader
+        self._lease = lease
+
+    async def recognize(self, owner_id: UUID, image: bytes, key: str | None) -> RecognizeAnswer:
+        """Return the plates of an image and take one credit, or raise and take none.
+
+        With the ``key`` of an earlier call with the same image, that call's answer is returned and
+        nothing is taken.
+
+        Raises:
+            ApiError: 400 for the image, 402, 409 for the key, 500 where it could not be read.
+        """
+        started = time.perf_counter()
+        call = None if key is None else IdempotentCall(key, hashlib.sha256(image).digest())
+        begun = await self._begin(owner_id, call)
+        if isinstance(begun, RecognizeAnswer):
+            return begun
+        async with self._undone_on_error(begun):
+            readings = await self._read(image)
+            return await self._database.run(
+                lambda session: self._finish(session, begun, readings, started)
+            )
+
+    async def sweep(self) -> int:
+        """Release what calls hold that died; return how many there were."""
+
+        def work(session: Session) -> int:
+            now = datetime.now(UTC)
+            repository.delete_expired(session, now)
+            return credits_repository.release_expired(session, now)
+
+        return await self._database.run(work)
+
+    async def _begin(self, owner_id: UUID, call: IdempotentCall | None) -> _Paid | RecognizeAnswer:
+        """Reserve a credit, or return the answer to an earlier call with the same key."""
+        deadline = time.monotonic() + self._lease.total_seconds()
+        while True:
+            found = await self._database.run(lambda session: self._reserve(session, owner_id, call))
+            if isinstance(found, _Paid):
+                return found
+            assert call is not None
+            if found.fingerprint != call.fingerprint:
+                raise ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED)
+            if found.answer is not None:
+                return RecognizeAnswer.model_validate_json(found.answer)
+            if time.monotonic() > deadline:
+                raise ApiError(ErrorCode.IDEMPOTENCY_KEY_IN_USE)
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _reserve(
+        self, session: Session, owner_id: UUID, call: IdempotentCall | None
+    ) -> _Paid | EarlierCall:
+        now = datetime.now(UTC)
+        claimed: Claim | None = None
+        if call is not None:
+            found = repository.claim(session, owner_id, call, now, self._lease)
+            if isinstance(found, EarlierCall):
+                return found
+            claimed = found
+        reservation = credits_repository.reserve(session, owner_id, COST_CREDITS, now + self._lease)
+        if reservation is None:
+            # Undoes the claim too.
+            raise ApiError(ErrorCode.INSUFFICIENT_CREDITS)
+        return _Paid(reservation, claimed)
+
+    async def _read(self, image: bytes) -> ImageReadings:
+        try:
+            return await self._reader.read_image(image)
+        except InvalidInputError as error:
+            raise _refused(error) from error
+        except RecognizerBusyError as error:
+            raise ApiError(ErrorCode.RECOGNIZER_BUSY) from error
+        except TransientError as error:
+            raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT) from error
+
+    def _finish(
+        self, session: Session, paid: _Paid, readings: ImageReadings, started: float
+    ) -> RecognizeAnswer:
+        """Take the credit and keep the answer, in one transaction."""
+        balance = credits_repository.settle(session, paid.reservation, _REASON)
+        if balance is None:
+            # So slow that the sweeper took it for dead.
+            raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
+        answer = RecognizeAnswer(
+            plates=plate_results(readings),
+            processing_time_ms=round((time.perf_counter() - started) * 1000, 1),
+            image_width=readings.width_px,
+            image_height=readings.height_px,
+            credits_remaining=balance,
+        )
+        if paid.claim is not None:
+            data = answer.model_dump_json().encode()
+            repository.store_answer(session, paid.claim, data, datetime.now(UTC))
+        return answer
+
+    @asynccontextmanager
+    async def _undone_on_error(self, paid: _Paid) -> AsyncIterator[None]:
+        try:
+            yield
+        except BaseException:
+            # Also where the caller is cancelled; the sweeper does it where this fails.
+            try:
+                await asyncio.shield(self._database.run(lambda s: _undo(s, paid)))
+            except TransientError as error:
+                log.warning("reservation_not_released", error=str(error))
+            raise
+
+
+def _undo(session: Session, paid: _Paid) -> None:
+    credits_repository.release(session, paid.reservation)
+    if paid.claim is not None:
+        repository.drop(session, paid.claim)
+
+
+def _refused(error: InvalidInputError) -> ApiError:
+    known = error.code in set(ErrorCode)
+    return ApiError(ErrorCode(error.code) if known else ErrorCode.UNREADABLE_IMAGE, str(error))

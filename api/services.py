@@ -1,0 +1,33 @@
+"""What the routes work with, made once for each application."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from api.accounts.authentication import Authenticator
+from api.cameras.service import Cameras
+from api.credits.service import Credits
+from api.health import Health
+from api.image_store import ImageStore
+from api.recognitions.service import Recognitions
+from api.recognize.service import ImageRecognition
+
+
+@dataclass(frozen=True)
+class Services:
+    """The application's own objects; each owns the adapters that it uses."""
+
+    authenticator: Authenticator
+    recognitions: Recognitions
+    image_recognition: ImageRecognition
+    credits: Credits
+    cameras: Cameras
+    images: ImageStore
+    health: Health
+
+
+def services_of(request: Request) -> Services:
+    """Return the services of the application that handles ``request``."""
+    services = request.app.state.services
+    assert isinstance(services, Services)
+    return services

@@ -1,0 +1,55 @@
+"""Settings of the API process."""
+
+from pydantic import Field
+
+from contracts.settings import (
+    CameraAddressSettings,
+    ClickHouseSettings,
+    DatabaseSettings,
+    EncryptionSettings,
+    KafkaSettings,
+    Port,
+    ProcessSettings,
+    S3Settings,
+)
+from recognition.settings import RecognizerPoolSettings
+
+
+class ApiSettings(
+    ProcessSettings,
+    DatabaseSettings,
+    KafkaSettings,
+    S3Settings,
+    ClickHouseSettings,
+    EncryptionSettings,
+    CameraAddressSettings,
+    RecognizerPoolSettings,
+):
+    """What the API process needs."""
+
+    api_host: str = Field("127.0.0.1", description="Address on which the API listens.")
+    api_port: Port = Field(8000, description="Port on which the API listens.")
+    api_database_connections: int = Field(
+        8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
+    )
+    api_graceful_stop_seconds: int = Field(
+        20, ge=1, le=600, description="How long a stop waits for requests in flight."
+    )
+    camera_take_seconds: float = Field(
+        4.5,
+        gt=0,
+        le=4.8,
+        description="How long a new camera waits for an ingest worker to take it, before 502.",
+    )
+    camera_status_stale_seconds: float = Field(
+        30.0,
+        gt=1,
+        le=3600,
+        description="A camera whose ingest worker was silent for longer is shown as offline.",
+    )
+    cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
+    image_retention_days: int = Field(
+        0,
+        ge=0,
+        description="Days after which images are deleted from S3 and no longer linked; 0: never.",
+    )

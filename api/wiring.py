@@ -1,0 +1,124 @@
+"""Builds the services of an application from its settings, and takes them down again."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import structlog
+
+from api.accounts.authentication import Authenticator
+from api.cameras.service import CameraRules, Cameras
+from api.cameras.status_board import StatusBoard
+from api.cameras.status_feed import StatusFeed
+from api.cameras.streams import StreamVault
+from api.credits.service import Credits
+from api.db.engine import Database
+from api.health import Health
+from api.image_store import ImageStore
+from api.recognitions.cursor import CursorSealer
+from api.recognitions.repository import ClickHouseStore
+from api.recognitions.service import Recognitions
+from api.recognize.engine import RecognizerEngine
+from api.recognize.service import ImageRecognition
+from api.services import Services
+from api.settings import ApiSettings
+from contracts.errors import TransientError
+from contracts.secrets import SecretBox
+from contracts.stream_urls import stream_url_rules
+
+log = structlog.get_logger()
+
+_SWEEP_SECONDS = 5.0
+_LEASE_MARGIN_SECONDS = 5.0
+
+
+@asynccontextmanager
+async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
+    """Yield the services. No dependency has to be up: each is reached when it is first needed.
+
+    Raises:
+        MisconfiguredError: the settings cannot work.
+    """
+    secret_keys = settings.secret_key.get_secret_value()
+    vault = StreamVault(stream_url_rules(settings), SecretBox(secret_keys))
+    database = Database(settings, pool_size=settings.api_database_connections)
+    images = ImageStore(settings)
+    store = ClickHouseStore(settings)
+    board = StatusBoard()
+    feed = StatusFeed(settings, board.post)
+    engine = RecognizerEngine(settings)
+    authenticator = Authenticator(database)
+    cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
+    image_recognition = ImageRecognition(database, engine, lease=_lease(settings))
+    retention = timedelta(days=settings.image_retention_days) or None
+    services = Services(
+        authenticator=authenticator,
+        recognitions=Recognitions(
+            store, images, CursorSealer(secret_keys), image_retention=retention
+        ),
+        image_recognition=image_recognition,
+        credits=Credits(database),
+        cameras=cameras,
+        images=images,
+        health=Health(
+            {
+                "postgres": database.ping,
+                "clickhouse": store.ping,
+                "s3": images.ping,
+                "kafka": feed.ping,
+                "recognizer": engine.ping,
+            }
+        ),
+    )
+    feed.start()
+    engine.start()
+    sweeper = asyncio.create_task(_sweep_for_ever((cameras.sweep, image_recognition.sweep)))
+    try:
+        yield services
+    finally:
+        sweeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeper
+        await authenticator.close()
+        await engine.stop()
+        await asyncio.to_thread(feed.stop)
+        await store.close()
+        images.close()
+        database.close()
+
+
+def _camera_rules(settings: ApiSettings) -> CameraRules:
+    return CameraRules(
+        take_seconds=settings.camera_take_seconds,
+        stale_ms=settings.camera_status_stale_seconds * 1000,
+        per_owner=settings.cameras_per_owner,
+    )
+
+
+def _lease(settings: ApiSettings) -> timedelta:
+    # A call waits for a process and then for the reading, each at most the time-out.
+    seconds = 2 * settings.recognition_timeout_seconds + _LEASE_MARGIN_SECONDS
+    return timedelta(seconds=seconds)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def _sweep_for_ever(sweeps: tuple[Callable[[], Awaitable[int]], ...]) -> None:
+    """Clear up after calls that died with their process, this one's or another's."""
+    while True:
+        for sweep in sweeps:
+            try:
+                swept = await sweep()
+            except TransientError as error:
+                log.warning("sweep_put_off", error=str(error))
+            except Exception:
+                # The edge of the loop: a fault here must not end all sweeping.
+                log.exception("sweep_failed")
+            else:
+                if swept:
+                    log.info("swept", count=swept, what=getattr(sweep, "__qualname__", ""))
+        await asyncio.sleep(_SWEEP_SECONDS)
