@@ -14,6 +14,8 @@ from contracts.topics import TOPICS, Topic
 log = structlog.get_logger()
 
 _REQUEST_TIMEOUT_MS = 30_000
+# The default of 30 s would keep a client away that long after the broker is back.
+_RECONNECT_BACK_OFF_MAX_MS = 1_000
 
 
 def topic_name(settings: KafkaSettings, topic: Topic) -> str:
@@ -32,6 +34,7 @@ def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
         "bootstrap_servers": settings.kafka_bootstrap_servers.split(","),
         "client_id": f"platestream-{client}",
         "request_timeout_ms": _REQUEST_TIMEOUT_MS,
+        "reconnect_backoff_max_ms": _RECONNECT_BACK_OFF_MAX_MS,
     }
 
 
