@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from deploy.local.servers.base import Program, Server
-from deploy.local.waiting import Progress, StartError, wait_until_ready
+from deploy.local.waiting import Progress, StartError, Waiter
 
 _READY_SECONDS = 90
 
@@ -34,6 +34,11 @@ class ChildProcess:
     def is_running(self) -> bool:
         """Return whether the process is there, frozen or not."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_status(self) -> int | None:
+        """How the started program ended (negative: the signal), ``None`` while it runs."""
+        return self._started().poll()
 
     def start(self) -> None:
         """Start the program; returns before it is ready."""
@@ -113,9 +118,8 @@ class ServerProcess:
     def wait_until_ready(self) -> None:
         """Wait until it answers."""
         try:
-            wait_until_ready(
-                self.server.name, self._check, Progress(StringIO()), seconds=_READY_SECONDS
-            )
+            waiter = Waiter(Progress(StringIO()))
+            waiter.wait(self.server.name, self._check, seconds=_READY_SECONDS)
         except StartError as error:
             raise AssertionError(f"{error}\n{self.process.tail()}") from error
 
