@@ -3,6 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+
+from recognition.training.photos import Card
+
+Floats = npt.NDArray[np.float64]
 
 KNOTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99)
 LAST_KNOTS = (0.995, 0.998, 0.999, 1.0)
@@ -23,16 +28,17 @@ class Curve:
         """Confidence for a mean character probability, both 0–1."""
         return float(_sigmoid(self.slope * _logit(np.array(x)) + self.offset))
 
-    def as_card(self) -> dict:
+    def as_card(self) -> Card:
         """The curve as the card's table."""
         x = [*KNOTS, *LAST_KNOTS]
         return {"method": "piecewise_linear", "x": x, "y": [round(self(v), 4) for v in x]}
 
 
-def fit_curve(raw: list[float], right: list[bool], steps: int = 100) -> Curve:
+def fit_curve(raw: list[float], right: list[bool], steps: int = 200) -> Curve:
     """The most likely curve for readings with mean probability ``raw`` that were ``right``.
 
-    Newton's method; the targets are drawn in by one count each, as Platt does.
+    Newton's method in steps of 1 at most; the targets are drawn in by one count each, as
+    Platt does.
     """
     features = np.stack([_logit(np.array(raw)), np.ones(len(raw))], axis=1)
     hits = int(np.sum(right))
@@ -43,20 +49,21 @@ def fit_curve(raw: list[float], right: list[bool], steps: int = 100) -> Curve:
         p = _sigmoid(features @ parameters)
         gradient = features.T @ (p - target)
         hessian = (features * (p * (1 - p))[:, None]).T @ features + 1e-6 * np.eye(2)
-        parameters = parameters - np.linalg.solve(hessian, gradient)
+        step = np.linalg.solve(hessian, gradient)
+        parameters = parameters - step / max(1.0, float(np.abs(step).max()))
     return Curve(*map(float, parameters))
 
 
-def apply(card: dict, raw: float) -> float:
+def apply(card: Card, raw: float) -> float:
     """What a reader's card makes of a mean character probability; ``raw`` without a table."""
     table = card.get("calibration")
     return float(np.interp(raw, table["x"], table["y"])) if table else raw
 
 
-def _logit(p: np.ndarray) -> np.ndarray:
+def _logit(p: Floats) -> Floats:
     p = np.clip(p, EPSILON, 1 - EPSILON)
-    return np.log(p / (1 - p))
+    return np.asarray(np.log(p / (1 - p)))
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+def _sigmoid(x: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-x)))

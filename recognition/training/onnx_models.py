@@ -6,16 +6,18 @@ Kept apart from the serving engine on purpose: what is measured here is the mode
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from recognition.training.photos import Box, Image
+from recognition.training.photos import Box, Card, Image
 
 LETTERBOX_GREY = 114
+
+Tensor = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Read:
 class Runner(Protocol):
     """A loaded ONNX file: a named input in, the outputs in the file's order out."""
 
-    def __call__(self, tensor: npt.NDArray) -> list[npt.NDArray]: ...
+    def __call__(self, tensor: Tensor) -> list[Tensor]: ...
 
 
 def onnxruntime_runner(path: Path, threads: int = 1) -> Runner:
@@ -90,7 +92,7 @@ class Detector:
 class Reader:
     """Reads crops."""
 
-    def __init__(self, run: Runner, card: dict) -> None:
+    def __init__(self, run: Runner, card: Card) -> None:
         """``card`` is the reader's model card."""
         self._run = run
         self._alphabet, self._pad = card["output"]["alphabet"], card["output"]["pad_char"]
@@ -102,13 +104,13 @@ class Reader:
         slots = self._run(batch)[0]
         return [self._read(row) for row in slots]
 
-    def _read(self, slots: npt.NDArray) -> Read:
+    def _read(self, slots: Tensor) -> Read:
         best = [(self._alphabet[i], float(row[i])) for row in slots for i in [int(row.argmax())]]
         kept = [(c, p) for c, p in best if c != self._pad]
         return Read("".join(c for c, _ in kept), tuple(p for _, p in kept))
 
 
-def letterbox(image: Image, size: tuple[int, int]) -> tuple[npt.NDArray, float, float, float]:
+def letterbox(image: Image, size: tuple[int, int]) -> tuple[Tensor, float, float, float]:
     """``image`` centred in ``size`` (height, width) on grey, as 1×3×H×W float32 0–1.
 
     Also the ratio and the left and top offset in pixels that undo it.
@@ -126,13 +128,14 @@ def letterbox(image: Image, size: tuple[int, int]) -> tuple[npt.NDArray, float, 
     return np.ascontiguousarray(tensor), ratio, left, top
 
 
-def suppress(boxes: npt.NDArray, scores: npt.NDArray, overlap: float) -> list[Found]:
+def suppress(boxes: Tensor, scores: Tensor, overlap: float) -> list[Found]:
     """Non-maximum suppression over x1, y1, x2, y2 boxes, best first."""
     if not len(boxes):
         return []
     sizes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
     kept = cv2.dnn.NMSBoxes(sizes.tolist(), scores.tolist(), 0.0, overlap)
-    return [Found(tuple(map(float, boxes[i])), float(scores[i])) for i in np.array(kept).flatten()]
+    rows = ((boxes[i].tolist(), float(scores[i])) for i in np.array(kept).flatten())
+    return [Found((x1, y1, x2, y2), score) for (x1, y1, x2, y2), score in rows]
 
 
 def grow(box: Box, margin_x: float, margin_y: float, width: int, height: int) -> Box:
@@ -154,12 +157,13 @@ def cut(image: Image, box: Box) -> Image:
     return image[y1 : max(y1 + 1, round(box[3])), x1 : max(x1 + 1, round(box[2]))]
 
 
-def load_card(model: Path) -> dict:
+def load_card(model: Path) -> Card:
     """The card beside an ONNX file."""
-    return json.loads(model.with_suffix(".json").read_text())
+    card: Card = json.loads(model.with_suffix(".json").read_text())
+    return card
 
 
-def _decode(output: npt.NDArray, decoder: str) -> tuple[npt.NDArray, npt.NDArray]:
+def _decode(output: Tensor, decoder: str) -> tuple[Tensor, Tensor]:
     if decoder == "end2end_rows":
         return output[:, 1:5].astype(float), output[:, 6].astype(float)
     centre = output[0, :4].T.astype(float)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -11,6 +12,9 @@ import numpy.typing as npt
 
 Image = npt.NDArray[np.uint8]
 """H×W×3, uint8, RGB."""
+
+Card = dict[str, Any]
+"""A model card, or another JSON object, as it lies in its file."""
 
 Box = tuple[float, float, float, float]
 """x1, y1, x2, y2 in pixels of the photo."""
@@ -86,14 +90,14 @@ def iou(a: Box, b: Box) -> float:
     return width * height / (both - width * height)
 
 
-def _lines(path: Path) -> Iterator[dict]:
+def _lines(path: Path) -> Iterator[Card]:
     with path.open() as file:
         yield from map(json.loads, file)
 
 
-def _photo(folder: Path, row: dict) -> Photo:
+def _photo(folder: Path, row: Card) -> Photo:
     plates = tuple(
-        Plate(p["text"] or "", p["uncertain"], tuple(p["box"]), p.get("region"))
+        Plate(p["text"] or "", p["uncertain"], _box(p["box"]), p.get("region"))
         for p in row["plates"]
     )
     return Photo(
@@ -104,3 +108,8 @@ def _photo(folder: Path, row: dict) -> Photo:
         plates,
         row["exhaustive"],
     )
+
+
+def _box(values: list[float]) -> Box:
+    x1, y1, x2, y2 = values
+    return x1, y1, x2, y2

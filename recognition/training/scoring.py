@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from recognition.training.photos import Box, Photo, iou
+from recognition.training.photos import Box, Card, Photo, iou
 
 DETECTED_IOU, SAME_PLATE_IOU = 0.5, 0.3
 FOLDED = str.maketrans("OIQ", "010")
@@ -42,7 +42,7 @@ class Figures:
     exhaustive_photos: int = 0
     _pairs: list[tuple[float, bool]] = field(default_factory=list)
 
-    def as_row(self) -> dict:
+    def as_row(self) -> Card:
         """For a JSON file: shares rounded to a tenth of a per cent."""
         rows = {k: v for k, v in asdict(self).items() if not k.startswith("_")}
         return {k: round(v, 3) if isinstance(v, float) else v for k, v in rows.items()}
