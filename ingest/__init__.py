@@ -1,0 +1,1 @@
+"""Cameras in, frames out: capture, sampling, motion gate, snapshots and camera status."""

@@ -1,0 +1,6 @@
+"""``python -m ingest``: one ingest worker."""
+
+from ingest.app import main
+
+if __name__ == "__main__":
+    main()

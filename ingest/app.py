@@ -1,0 +1,151 @@
+"""Wires one ingest worker together, runs it and stops it."""
+
+import os
+import signal
+import socket
+import threading
+from typing import Final
+
+import structlog
+
+from contracts.logs import configure_logging
+from contracts.secrets import SecretBox
+from contracts.settings import load_settings
+from contracts.stream_urls import stream_url_rules
+from ingest.assignment import AssignmentFollower
+from ingest.camera import CameraRules, CameraServices
+from ingest.capture import CaptureLimits
+from ingest.encoders import EncoderPool
+from ingest.fleet import Fleet
+from ingest.health import HealthServer
+from ingest.lane import LaneRules, LaneServices
+from ingest.metrics import IngestMetrics
+from ingest.moments import now
+from ingest.motion import MotionRules
+from ingest.publisher import Publisher
+from ingest.reader import ReaderRules
+from ingest.settings import IngestSettings
+from ingest.snapshots import SnapshotUploader
+from ingest.status import StatusRules
+
+log = structlog.get_logger(__name__)
+
+_TEND_SECONDS: Final = 0.2
+_STUCK_SECONDS: Final = 60.0
+_READERS_END_SECONDS: Final = 2.0
+
+
+class Worker:
+    """One ingest worker: a member of the group that shares the cameras."""
+
+    def __init__(self, settings: IngestSettings) -> None:
+        """Connect to Kafka and join the group; no camera is captured yet."""
+        self._stop = threading.Event()
+        self._metrics = IngestMetrics()
+        self._publisher = Publisher(settings, self._metrics)
+        self._snapshots = SnapshotUploader(settings, self._metrics)
+        self._encoders = EncoderPool(settings.ingest_encoder_threads)
+        self._fleet = Fleet(
+            camera_rules(settings), self._services(settings), self._publisher, self._snapshots
+        )
+        self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
+        self._tended_seconds = now().seconds
+        self._health: HealthServer | None = None
+        if settings.ingest_metrics_port:
+            self._health = HealthServer(
+                settings.ingest_metrics_port, self._metrics.registry, self.is_alive
+            )
+
+    def is_alive(self) -> bool:
+        """Return whether both loops turn."""
+        oldest = min(self._follower.polled_seconds, self._tended_seconds)
+        return now().seconds - oldest < _STUCK_SECONDS
+
+    def request_stop(self) -> None:
+        """Have :meth:`run` return soon."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Work until :meth:`request_stop`."""
+        housekeeper = threading.Thread(target=self._tend, name="housekeeper", daemon=True)
+        housekeeper.start()
+        log.info("worker_started")
+        self._follower.follow(self._stop)
+        housekeeper.join(1.0)
+
+    def close(self) -> bool:
+        """Leave the group, stop everything, send what waits; at most about five seconds.
+
+        Returns whether every thread ended.
+        """
+        self._follower.close(1.0)
+        self._fleet.stop()
+        ended = [self._encoders.stop(0.5), self._snapshots.stop(0.3)]
+        self._publisher.close(1.0)
+        ended.append(self._fleet.join(_READERS_END_SECONDS))
+        if self._health is not None:
+            self._health.stop()
+        return all(ended)
+
+    def _tend(self) -> None:
+        while not self._stop.wait(_TEND_SECONDS):
+            try:
+                self._fleet.tend(now())
+            except Exception:
+                log.exception("tending_failed")
+            self._tended_seconds = now().seconds
+
+    def _services(self, settings: IngestSettings) -> CameraServices:
+        return CameraServices(
+            lane=LaneServices(
+                frames=self._publisher,
+                snapshots=self._snapshots,
+                metrics=self._metrics,
+                submit=self._encoders.submit,
+                now=now,
+            ),
+            secrets=SecretBox(settings.secret_key.get_secret_value()),
+            metrics=self._metrics,
+            now=now,
+        )
+
+
+def camera_rules(settings: IngestSettings) -> CameraRules:
+    """Return what the settings say about every camera."""
+    motion = MotionRules(hold_seconds=settings.ingest_motion_hold_seconds)
+    return CameraRules(
+        worker=settings.ingest_worker_id or f"{socket.gethostname()}-{os.getpid()}",
+        reader=ReaderRules(
+            addresses=stream_url_rules(settings),
+            limits=CaptureLimits(
+                open_timeout_seconds=settings.ingest_open_timeout_seconds,
+                read_timeout_seconds=settings.ingest_read_timeout_seconds,
+                decoder_threads=settings.ingest_decoder_threads,
+            ),
+            reconnect_min_seconds=settings.ingest_reconnect_min_seconds,
+            reconnect_max_seconds=settings.ingest_reconnect_max_seconds,
+        ),
+        lane=LaneRules(
+            sample_fps=settings.ingest_sample_fps,
+            motion=motion if settings.ingest_motion_gate else None,
+            jpeg_quality=settings.ingest_jpeg_quality,
+            max_width_px=settings.ingest_max_frame_width_px,
+            snapshot_interval_seconds=settings.ingest_snapshot_interval_seconds,
+        ),
+        status=StatusRules(offline_after_seconds=settings.ingest_offline_after_seconds),
+    )
+
+
+def main() -> None:
+    """Run a worker until SIGTERM or SIGINT."""
+    settings = load_settings(IngestSettings)
+    configure_logging(settings)
+    worker = Worker(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: worker.request_stop())
+    worker.run()
+    ended = worker.close()
+    log.info("worker_stopped", all_threads_ended=ended)
+    if not ended:
+        # A reader may wait for a hung camera inside FFmpeg, where nothing can wake it.
+        os._exit(0)

@@ -1,0 +1,158 @@
+"""Kafka's side of the sharing out: follows the configuration of the cameras that are ours."""
+
+import queue
+import threading
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import KafkaError
+
+from contracts.errors import InvalidInputError
+from contracts.kafka import consumer_options, group_name, topic_name
+from contracts.records import CameraConfig, decode
+from contracts.topics import CONFIG_CAMERAS
+from ingest.config_log import ConfigChange, ConfigLog
+from ingest.fleet import Fleet
+from ingest.metrics import IngestMetrics
+from ingest.moments import Now
+from ingest.settings import IngestSettings
+
+log = structlog.get_logger(__name__)
+
+_POLL_MS: Final = 200
+_RETRY_SECONDS: Final = 1.0
+_METADATA_MAX_AGE_MS: Final = 30_000
+
+
+class AssignmentFollower:
+    """Member of the ingest group: whoever has a partition of the configuration has its cameras.
+
+    A partition is read from its start each time it is assigned; no offset is ever committed.
+    Partitions that stay with a worker while others come and go are not touched (cooperative
+    rebalancing), so their cameras go on.
+    """
+
+    def __init__(
+        self, settings: IngestSettings, fleet: Fleet, metrics: IngestMetrics, now: Now
+    ) -> None:
+        """Join the group.
+
+        Raises:
+            kafka.errors.KafkaError: no broker answered within the client's time-out.
+        """
+        self._fleet = fleet
+        self._metrics = metrics
+        self._now = now
+        self._log = ConfigLog()
+        self._topic = topic_name(settings, CONFIG_CAMERAS)
+        self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
+        self._consumer = KafkaConsumer(**_options(settings))
+        self._consumer.subscribe([self._topic], listener=_Listener(fleet, self._assigned))
+        self.polled_seconds = now().seconds
+        """Monotonic time of the last turn of the loop: the worker's sign of life."""
+
+    def follow(self, stop: threading.Event) -> None:
+        """Take, change and stop cameras until ``stop`` is set."""
+        while not stop.is_set():
+            try:
+                self._turn()
+            except KafkaError as error:
+                log.warning("config_unreadable", error=type(error).__name__)
+                stop.wait(_RETRY_SECONDS)
+            self.polled_seconds = self._now().seconds
+
+    def close(self, timeout_seconds: float) -> None:
+        """Leave the group, so that others take over at once."""
+        try:
+            self._consumer.close(autocommit=False, timeout_ms=round(timeout_seconds * 1000))
+        except KafkaError as error:
+            log.warning("group_not_left", error=type(error).__name__)
+
+    def _turn(self) -> None:
+        self._note_assignments()
+        batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
+        for partition, records in batches.items():
+            for record in records:
+                self._read(partition.partition, record)
+        for number in self._log.catching_up:
+            position = self._consumer.position(TopicPartition(self._topic, number))
+            if position is not None:
+                self._apply(self._log.reached(number, position))
+
+    def _note_assignments(self) -> None:
+        while not self._assigned.empty():
+            number, is_ours = self._assigned.get()
+            partition = TopicPartition(self._topic, number)
+            if not is_ours:
+                self._log.revoked(number)
+            elif partition in self._consumer.assignment():
+                self._log.assigned(number, self._consumer.end_offsets([partition])[partition])
+                self._consumer.seek_to_beginning(partition)
+
+    def _read(self, partition: int, record: Any) -> None:
+        try:
+            change = _change(partition, record.key, record.value)
+        except InvalidInputError as error:
+            self._metrics.config_fault()
+            log.error(
+                "config_record_unreadable",
+                partition=partition,
+                offset=record.offset,
+                code=error.code,
+            )
+            return
+        self._apply(self._log.read(change))
+
+    def _apply(self, changes: tuple[ConfigChange, ...]) -> None:
+        for change in changes:
+            self._fleet.apply(change)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Hears of changes in kafka-python's own thread, where nothing may block."""
+
+    def __init__(self, fleet: Fleet, assigned: queue.SimpleQueue[tuple[int, bool]]) -> None:
+        self._fleet = fleet
+        self._assigned = assigned
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        for partition in assigned:
+            self._fleet.own(partition.partition)
+            self._assigned.put((partition.partition, True))
+        log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        # At once, not in our own loop: when this returns another worker may begin.
+        for partition in revoked:
+            self._fleet.release(partition.partition)
+            self._assigned.put((partition.partition, False))
+        log.info("partitions_revoked", partitions=sorted(p.partition for p in revoked))
+
+
+def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigChange:
+    try:
+        camera_id = UUID((key or b"").decode("ascii"))
+    except ValueError as error:
+        raise InvalidInputError("the key is no camera id", code="unreadable_record") from error
+    if not value:
+        return ConfigChange(partition, camera_id, None)
+    config = decode(CameraConfig, value)
+    if config.camera_id != camera_id:
+        raise InvalidInputError("key and record name two cameras", code="unreadable_record")
+    return ConfigChange(partition, camera_id, config)
+
+
+def _options(settings: IngestSettings) -> dict[str, Any]:
+    session_ms = round(settings.kafka_session_timeout_seconds * 1000)
+    return {
+        **consumer_options(settings, "ingest"),
+        "group_id": group_name(settings, "ingest"),
+        "session_timeout_ms": session_ms,
+        "heartbeat_interval_ms": session_ms // 5,
+        "partition_assignment_strategy": [CooperativeStickyAssignor],
+        "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
+        "allow_auto_create_topics": False,
+    }

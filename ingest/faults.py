@@ -1,0 +1,33 @@
+"""Why a camera gives no pictures, in words that help its owner and tell an attacker nothing."""
+
+from enum import Enum
+
+from contracts.errors import TransientError
+
+
+class CaptureFault(Enum):
+    """What can be wrong with a camera; the value is the sentence its owner reads.
+
+    A host that is not there, a closed port and one that never answers share a sentence, so that
+    camera addresses are no means to map a network.
+    """
+
+    UNREACHABLE = "The camera could not be reached."
+    CREDENTIALS = "The camera refused the user name or the password."
+    NO_STREAM = "The camera has no stream under this path."
+    NOT_VIDEO = "The address answered, but not with a video stream."
+    UNDECODABLE = "The camera's video could not be decoded."
+    SILENT = "The camera sends no pictures."
+    ENDED = "The camera ended the stream."
+    FORBIDDEN = "The stream address points at a network in which no camera may be."
+    NO_FILE = "The video file cannot be read."
+    SECRET_KEY = "The stream address was stored under another secret key."
+    INTERNAL = "The stream could not be read."
+
+
+class CaptureError(TransientError):
+    """A connection to a camera failed or ended. Its message never holds the address."""
+
+    def __init__(self, fault: CaptureFault) -> None:
+        super().__init__(fault.value)
+        self.fault = fault

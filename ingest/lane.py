@@ -1,0 +1,242 @@
+"""The way of one camera's pictures from the decoder to the frames topic."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+from uuid import UUID
+
+from contracts.records import CameraConfig, FrameKind, FrameMeta
+from ingest.capture_clock import Timeline
+from ingest.metrics import DropReason, IngestMetrics
+from ingest.moments import Moment, Now
+from ingest.motion import GreyPicture, MotionGate, MotionRules
+from ingest.pictures import Jpeg
+from ingest.sampling import Sampler
+
+_TICK_SECONDS: Final = 1.0
+
+
+class SourcePicture(Protocol):
+    """What the lane asks of a decoded picture (see :class:`ingest.pictures.Picture`)."""
+
+    @property
+    def width_px(self) -> int:
+        """Width as captured."""
+
+    @property
+    def height_px(self) -> int:
+        """Height as captured."""
+
+    def grey(self) -> GreyPicture:
+        """Return the brightness, about 100 px high."""
+
+    def jpeg(self, quality: int, max_width_px: int = 0) -> Jpeg:
+        """Return the picture as JPEG."""
+
+
+class FrameSink(Protocol):
+    """Where frames and ticks go (see :class:`ingest.publisher.Publisher`)."""
+
+    def has_room(self) -> bool:
+        """Return whether a frame sent now has a chance to be taken."""
+
+    def send_frame(self, meta: FrameMeta, jpeg: bytes) -> bool:
+        """Send one frame and return whether it was taken."""
+
+    def send_tick(self, meta: FrameMeta) -> None:
+        """Send a record that only moves the camera's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A camera's latest picture, to be stored."""
+
+    owner_id: UUID
+    camera_id: UUID
+    captured_ms: int
+    jpeg: Jpeg
+
+
+class SnapshotSink(Protocol):
+    """Where snapshots go (see :class:`ingest.snapshots.SnapshotUploader`)."""
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Take a snapshot, or skip it when too many wait. Never blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneRules:
+    """What the settings say about every camera's frames."""
+
+    sample_fps: float
+    motion: MotionRules | None
+    jpeg_quality: int
+    max_width_px: int
+    snapshot_interval_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneServices:
+    """What the lanes of a worker share. ``submit`` has a lane's :meth:`FrameLane.work` called."""
+
+    frames: FrameSink
+    snapshots: SnapshotSink
+    metrics: IngestMetrics
+    submit: Callable[["FrameLane"], None]
+    now: Now
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    picture: SourcePicture
+    captured_ms: int
+    opens_connection: bool
+
+
+class FrameLane:
+    """Samples one camera, holds one picture at most, and sends what moves.
+
+    Three threads meet here. The camera's reader puts a sampled picture into the single slot,
+    over one that was not fetched in time, so that it never waits. One of the shared encoder threads
+    at a time fetches it. The housekeeper sends ticks.
+    """
+
+    def __init__(self, config: CameraConfig, rules: LaneRules, services: LaneServices) -> None:
+        """Begin with a tick: who follows this camera learns that its clock goes on."""
+        self.config = config
+        self._rules = rules
+        self._services = services
+        self._gate = None if rules.motion is None else MotionGate(rules.motion)
+        self._sampler = Sampler()
+        self._opens_connection = True
+        self._slot: _Sample | None = None
+        self._is_queued = False
+        self._slot_lock = threading.Lock()
+        start = services.now()
+        self._seen_ms = 0
+        self._snapshot_due_seconds = start.seconds
+        self._sent_seconds = start.seconds
+        self._timeline = Timeline(start.unix_ms)
+        self._out_lock = threading.Lock()
+        self._send_tick(start, start.unix_ms)
+
+    def connected(self) -> None:
+        """Note a new connection (reader's thread)."""
+        self._sampler = Sampler()
+        self._opens_connection = True
+
+    def offer(self, picture: SourcePicture, stream_seconds: float, captured_ms: int) -> None:
+        """Take in a decoded picture (reader's thread). Returns at once."""
+        self._services.metrics.frame_decoded()
+        self._seen_ms = captured_ms
+        sample_fps = self.config.sample_fps or self._rules.sample_fps
+        if not self._sampler.takes(stream_seconds, sample_fps):
+            return
+        self._put(_Sample(picture, captured_ms, self._opens_connection))
+        self._opens_connection = False
+
+    def disconnected(self) -> None:
+        """Tell at once that nothing older will come (reader's thread)."""
+        with self._out_lock:
+            now = self._services.now()
+            self._send_tick(now, self._timeline.disconnected(now.unix_ms))
+
+    def work(self) -> None:
+        """Look at the picture in the slot and send it (encoder's thread)."""
+        with self._slot_lock:
+            sample, self._slot = self._slot, None
+        if sample is not None:
+            self._look_at(sample)
+        with self._slot_lock:
+            self._is_queued = self._slot is not None
+            again = self._is_queued
+        if again:
+            self._services.submit(self)
+
+    def tick_if_silent(self, now: Moment) -> None:
+        """Send a tick when nothing was sent for a second (housekeeper's thread)."""
+        if now.seconds - self._sent_seconds < _TICK_SECONDS or self._slot is not None:
+            return
+        # Somebody is sending for this camera right now: then it is not silent.
+        if self._out_lock.acquire(blocking=False):
+            try:
+                self._send_tick(now, self._timeline.tick(self._seen_ms, now.unix_ms))
+            finally:
+                self._out_lock.release()
+
+    def _put(self, sample: _Sample) -> None:
+        with self._slot_lock:
+            if self._slot is not None:
+                self._services.metrics.frame_dropped(DropReason.SLOW)
+                if self._slot.opens_connection:
+                    sample = _Sample(sample.picture, sample.captured_ms, True)
+            self._slot = sample
+            was_queued, self._is_queued = self._is_queued, True
+        if not was_queued:
+            self._services.submit(self)
+
+    def _look_at(self, sample: _Sample) -> None:
+        passes = self._passes_gate(sample)
+        now = self._services.now()
+        snapshot_due = now.seconds >= self._snapshot_due_seconds
+        if passes and not self._services.frames.has_room():
+            self._services.metrics.frame_dropped(DropReason.BUFFER)
+            passes = False
+        if not passes and not snapshot_due:
+            return
+        jpeg = sample.picture.jpeg(self._rules.jpeg_quality, self._rules.max_width_px)
+        if passes:
+            self._send_frame(sample, jpeg)
+        if snapshot_due:
+            self._snapshot_due_seconds = now.seconds + self._rules.snapshot_interval_seconds
+            self._offer_snapshot(sample, jpeg)
+
+    def _passes_gate(self, sample: _Sample) -> bool:
+        if self._gate is None:
+            return True
+        if sample.opens_connection:
+            self._gate.reset()
+        passes = self._gate.passes(sample.picture.grey(), sample.captured_ms)
+        if not passes:
+            self._services.metrics.frame_still()
+        return passes
+
+    def _send_frame(self, sample: _Sample, jpeg: Jpeg) -> None:
+        scale = jpeg.width_px / sample.picture.width_px
+        with self._out_lock:
+            meta = FrameMeta(
+                kind=FrameKind.FRAME,
+                camera_id=self.config.camera_id,
+                owner_id=self.config.owner_id,
+                camera_name=self.config.name,
+                captured_ms=self._timeline.frame(sample.captured_ms),
+                width_px=jpeg.width_px,
+                height_px=jpeg.height_px,
+                min_plate_width_px=round(self.config.min_plate_width_px * scale),
+                zones=self.config.zones,
+            )
+            sent = self._services.frames.send_frame(meta, jpeg.data)
+            now = self._services.now()
+            if sent:
+                self._sent_seconds = now.seconds
+        if sent:
+            self._services.metrics.frame_sent((now.unix_ms - meta.captured_ms) / 1000)
+
+    def _send_tick(self, now: Moment, captured_ms: int) -> None:
+        self._sent_seconds = now.seconds
+        self._services.frames.send_tick(
+            FrameMeta(
+                kind=FrameKind.TICK,
+                camera_id=self.config.camera_id,
+                owner_id=self.config.owner_id,
+                camera_name=self.config.name,
+                captured_ms=captured_ms,
+            )
+        )
+        self._services.metrics.tick_sent()
+
+    def _offer_snapshot(self, sample: _Sample, jpeg: Jpeg) -> None:
+        self._services.snapshots.offer(
+            Snapshot(self.config.owner_id, self.config.camera_id, sample.captured_ms, jpeg)
+        )

@@ -1,0 +1,102 @@
+"""Prometheus' side of ingest: what is counted."""
+
+from enum import StrEnum
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from contracts.metrics import METRICS, Metric, MetricName
+from contracts.records import CameraState
+from ingest.faults import CaptureFault
+
+_DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+class DropReason(StrEnum):
+    """Why a frame that was to be sent was not."""
+
+    SLOW = "slow"
+    BUFFER = "buffer"
+    KAFKA = "kafka"
+
+
+class SnapshotOutcome(StrEnum):
+    """What became of a snapshot."""
+
+    STORED = "stored"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class IngestMetrics:
+    """The counters of one worker. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Make the metrics in ``registry``, or in one of their own."""
+        self.registry = registry or CollectorRegistry()
+        self._cameras = self._gauge("platestream_ingest_cameras")
+        self._decoded = self._counter("platestream_ingest_frames_decoded_total")
+        self._sent = self._counter("platestream_ingest_frames_sent_total")
+        self._still = self._counter("platestream_ingest_frames_still_total")
+        self._dropped = self._counter("platestream_ingest_frames_dropped_total")
+        self._ticks = self._counter("platestream_ingest_ticks_sent_total")
+        self._lost = self._counter("platestream_ingest_connections_lost_total")
+        self._snapshots = self._counter("platestream_ingest_snapshots_total")
+        self._config_faults = self._counter("platestream_ingest_config_faults_total")
+        self._waiting = self._gauge("platestream_ingest_waiting_bytes")
+        delay = _metric("platestream_ingest_send_delay_seconds")
+        self._delay = Histogram(
+            delay.name, delay.rise, registry=self.registry, buckets=_DELAY_BUCKETS_SECONDS
+        )
+
+    def cameras(self, state: CameraState, count: int) -> None:
+        """Set how many cameras are in a state."""
+        self._cameras.labels(state.value).set(count)
+
+    def frame_decoded(self) -> None:
+        """Count a decoded frame."""
+        self._decoded.inc()
+
+    def frame_sent(self, delay_seconds: float) -> None:
+        """Count a frame handed to Kafka ``delay_seconds`` after its capture."""
+        self._sent.inc()
+        self._delay.observe(delay_seconds)
+
+    def frame_still(self) -> None:
+        """Count a frame in which nothing moved."""
+        self._still.inc()
+
+    def frame_dropped(self, reason: DropReason) -> None:
+        """Count a frame that was lost."""
+        self._dropped.labels(reason.value).inc()
+
+    def tick_sent(self) -> None:
+        """Count a tick."""
+        self._ticks.inc()
+
+    def connection_lost(self, fault: CaptureFault) -> None:
+        """Count a connection that failed or ended."""
+        self._lost.labels(fault.name.lower()).inc()
+
+    def snapshot(self, outcome: SnapshotOutcome) -> None:
+        """Count a snapshot."""
+        self._snapshots.labels(outcome.value).inc()
+
+    def config_fault(self) -> None:
+        """Count a configuration that cannot be read."""
+        self._config_faults.inc()
+
+    def waiting_bytes(self, count: int) -> None:
+        """Set how many bytes wait for Kafka."""
+        self._waiting.set(count)
+
+    def _counter(self, name: MetricName) -> Counter:
+        metric = _metric(name)
+        return Counter(metric.name, metric.rise, metric.labels, registry=self.registry)
+
+    def _gauge(self, name: MetricName) -> Gauge:
+        metric = _metric(name)
+        return Gauge(metric.name, metric.rise, metric.labels, registry=self.registry)
+
+
+def _metric(name: MetricName) -> Metric:
+    return next(metric for metric in METRICS if metric.name == name)

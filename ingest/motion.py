@@ -1,0 +1,75 @@
+"""Whether anything moves before a camera: most of the day nothing does."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+GreyPicture = NDArray[np.uint8]
+"""Brightness, shape (height, width), about 100 px high."""
+
+_MEMORY_SECONDS: Final = 10.0
+"""Time constant of the background. A car that creeps at 5 cm/s still changes hundreds of these
+small pixels within it; one that stands is background after about 20 s."""
+
+_THRESHOLD: Final = 12
+"""Least difference of brightness (0..255) that counts. Noise of a night picture, averaged over the
+pixels that make one small pixel, stays below a quarter of it."""
+
+_CHANGED_SHARE: Final = 0.0015
+"""Least share of changed pixels: a tenth of a small car in a wide view, but more than the seconds
+of a clock that the camera writes into the picture."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionRules:
+    """How long frames still pass after the last movement."""
+
+    hold_seconds: float
+
+
+class MotionGate:
+    """Open while something moves and for a while after; state of one camera.
+
+    Compares each picture with a running average of those before. Slow movement is seen because
+    the average remembers longer than any frame-to-frame difference would. A car that stops keeps
+    the gate open until it has become background, then it sends nothing until it moves again: its
+    pass was seen when it came. First pictures always pass.
+
+    **Source:** the construction (difference to a running average on a picture 100 px high) is that
+    of Frigate's motion detector, https://docs.frigate.video/configuration/motion_detection.
+    """
+
+    def __init__(self, rules: MotionRules) -> None:
+        """Start open, without a background."""
+        self._rules = rules
+        self._background: NDArray[np.float32] | None = None
+        self._last_ms = 0
+        self._open_until_ms = 0.0
+
+    def passes(self, picture: GreyPicture, captured_ms: int) -> bool:
+        """Take in one picture and return whether its frame is to be sent."""
+        if self._moved(picture, captured_ms):
+            self._open_until_ms = captured_ms + self._rules.hold_seconds * 1000
+        self._last_ms = captured_ms
+        return captured_ms <= self._open_until_ms
+
+    def reset(self) -> None:
+        """Forget the background: the camera may have been turned while it was away."""
+        self._background = None
+
+    def _moved(self, picture: GreyPicture, captured_ms: int) -> bool:
+        current = picture.astype(np.float32)
+        if self._background is None or self._background.shape != current.shape:
+            self._background = current
+            return True
+        difference = current - self._background
+        changed = np.count_nonzero(np.abs(difference) > _THRESHOLD)
+        self._background += difference * self._learning_share(captured_ms)
+        return bool(changed >= max(1.0, _CHANGED_SHARE * picture.size))
+
+    def _learning_share(self, captured_ms: int) -> np.float32:
+        passed_seconds = max(0, captured_ms - self._last_ms) / 1000
+        return np.float32(1 - math.exp(-passed_seconds / _MEMORY_SECONDS))

@@ -1,0 +1,133 @@
+"""S3's side of ingest: the latest picture of each camera."""
+
+import threading
+from io import BytesIO
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import structlog
+import urllib3
+from minio import Minio
+from minio.error import MinioException
+
+from contracts.object_keys import snapshot_key
+from contracts.settings import S3Settings
+from ingest.lane import Snapshot
+from ingest.metrics import IngestMetrics, SnapshotOutcome
+
+log = structlog.get_logger(__name__)
+
+_THREADS: Final = 2
+_MOST_WAITING: Final = 200
+"""Cameras whose snapshot may wait; each holds one picture of some 300 kB."""
+
+_TIMEOUT: Final = urllib3.Timeout(connect=2.0, read=5.0)
+
+
+class SnapshotUploader:
+    """Stores snapshots beside the capture: a newer one replaces one that still waits.
+
+    When S3 is slow or away pictures at the API grow old, and nothing else happens.
+    """
+
+    def __init__(self, settings: S3Settings, metrics: IngestMetrics) -> None:
+        """Start the threads. S3 is not contacted before the first snapshot."""
+        self._client = _client(settings)
+        self._bucket = settings.s3_bucket
+        self._metrics = metrics
+        self._waiting: dict[UUID, Snapshot | None] = {}
+        self._owners: dict[UUID, UUID] = {}
+        self._changed = threading.Condition()
+        self._is_stopping = False
+        self._is_failing = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"snapshots-{number}", daemon=True)
+            for number in range(_THREADS)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Take a snapshot, or skip it when too many wait. Never blocks."""
+        with self._changed:
+            is_new = snapshot.camera_id not in self._waiting
+            if is_new and len(self._waiting) >= _MOST_WAITING:
+                self._metrics.snapshot(SnapshotOutcome.SKIPPED)
+                return
+            self._waiting[snapshot.camera_id] = snapshot
+            self._owners[snapshot.camera_id] = snapshot.owner_id
+            self._changed.notify()
+
+    def remove(self, owner_id: UUID, camera_id: UUID) -> None:
+        """Remove a camera's snapshot, once, if S3 answers. Never blocks."""
+        with self._changed:
+            self._waiting[camera_id] = None
+            self._owners[camera_id] = owner_id
+            self._changed.notify()
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """End the threads, with what waits unsaved; returns whether all ended within the time."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(timeout_seconds / len(self._threads))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._is_stopping:
+                    self._changed.wait()
+                if self._is_stopping:
+                    return
+                camera_id = next(iter(self._waiting))
+                snapshot = self._waiting.pop(camera_id)
+                owner_id = self._owners.pop(camera_id)
+            self._store(snapshot_key(owner_id, camera_id), snapshot)
+
+    def _store(self, key: str, snapshot: Snapshot | None) -> None:
+        try:
+            if snapshot is None:
+                self._client.remove_object(bucket_name=self._bucket, object_name=key)
+                return
+            self._put(key, snapshot)
+        except (MinioException, urllib3.exceptions.HTTPError, OSError) as error:
+            self._metrics.snapshot(SnapshotOutcome.FAILED)
+            if not self._is_failing:
+                log.warning("snapshots_failing", error=type(error).__name__)
+            self._is_failing = True
+        else:
+            self._metrics.snapshot(SnapshotOutcome.STORED)
+            if self._is_failing:
+                log.info("snapshots_stored_again")
+            self._is_failing = False
+
+    def _put(self, key: str, snapshot: Snapshot) -> None:
+        jpeg = snapshot.jpeg
+        self._client.put_object(
+            bucket_name=self._bucket,
+            object_name=key,
+            data=BytesIO(jpeg.data),
+            length=len(jpeg.data),
+            content_type="image/jpeg",
+            metadata={
+                "width": str(jpeg.width_px),
+                "height": str(jpeg.height_px),
+                "captured": str(snapshot.captured_ms),
+            },
+        )
+
+
+def _client(settings: S3Settings) -> Minio:
+    parts = urlsplit(settings.s3_endpoint)
+    pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=urllib3.Retry(total=0), maxsize=_THREADS)
+    return Minio(
+        endpoint=parts.netloc,
+        access_key=settings.s3_access_key,
+        secret_key=settings.s3_secret_key.get_secret_value(),
+        secure=parts.scheme == "https",
+        region=settings.s3_region,
+        http_client=pool,
+    )
