@@ -1,0 +1,53 @@
+"""``python -m analytics_sql migrate [--dry-run]``: the schema, from the environment's settings."""
+
+import argparse
+import sys
+
+from analytics_sql.connection import connect_for_schema
+from analytics_sql.migrate import create_database, migrate
+from analytics_sql.settings import AnalyticsSettings
+from contracts.errors import MisconfiguredError, TransientError
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+
+_EX_TEMPFAIL = 75
+_EX_CONFIG = 78
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m analytics_sql")
+    commands = parser.add_subparsers(dest="command", required=True)
+    migrate_command = commands.add_parser("migrate", help="bring the schema to this release")
+    migrate_command.add_argument("--dry-run", action="store_true", help="only say what is missing")
+    arguments = parser.parse_args()
+    settings = load_settings(AnalyticsSettings)
+    configure_logging(settings)
+    try:
+        _migrate(settings, dry_run=arguments.dry_run)
+    except MisconfiguredError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(_EX_CONFIG) from error
+    except TransientError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(_EX_TEMPFAIL) from error
+
+
+def _migrate(settings: AnalyticsSettings, *, dry_run: bool) -> None:
+    client = connect_for_schema(settings)
+    try:
+        create_database(client, settings.clickhouse_database)
+        changed = migrate(
+            client, retention_days=settings.recognition_retention_days, dry_run=dry_run
+        )
+    finally:
+        client.close()
+    verb = "missing" if dry_run else "applied"
+    for migration in changed:
+        sys.stdout.write(f"{verb} {migration.version:04} {migration.name}\n")
+    if not changed:
+        sys.stdout.write("the schema is up to date\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Brings a ClickHouse database to this release's schema.
+
+Migrations are numbered files, applied once, never edited. ClickHouse has neither transactions nor
+locks for DDL, so that every statement of a migration must be harmless when it runs twice: then two
+runners at once, or one that died half-way, end with the same schema.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import structlog
+from clickhouse_connect.driver.client import Client
+
+from analytics_sql.connection import clickhouse_errors
+from analytics_sql.statements import query_text
+from contracts.errors import MisconfiguredError
+
+_log = structlog.get_logger(__name__)
+_FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_BETWEEN_STATEMENTS = re.compile(r";\s*(?:\n|$)")
+_DOWN_SUFFIX = ".down.sql"
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered change of the schema, and its way back."""
+
+    version: int
+    name: str
+    checksum: str
+    """SHA-256 of the file, hexadecimal."""
+    up: tuple[str, ...]
+    down: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AppliedMigration:
+    """A migration as the database remembers it."""
+
+    version: int
+    name: str
+    checksum: str
+
+
+def migrations() -> tuple[Migration, ...]:
+    """Return all migrations of this release, by version."""
+    return tuple(sorted(_read_migrations(), key=lambda migration: migration.version))
+
+
+def _read_migrations() -> Iterator[Migration]:
+    folder = files(__package__).joinpath("migrations")
+    for entry in folder.iterdir():
+        found = _FILE_NAME.fullmatch(entry.name)
+        if found is None:
+            continue
+        text = entry.read_text(encoding="utf-8")
+        down = folder.joinpath(entry.name.removesuffix(".sql") + _DOWN_SUFFIX)
+        yield Migration(
+            int(found.group(1)),
+            found.group(2),
+            hashlib.sha256(text.encode()).hexdigest(),
+            _statements(text),
+            _statements(down.read_text(encoding="utf-8")),
+        )
+
+
+def _statements(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _BETWEEN_STATEMENTS.split(text) if part.strip())
+
+
+def create_database(client: Client, name: str) -> None:
+    """Make the database if it is missing, and turn the client to it."""
+    with clickhouse_errors():
+        client.command(query_text("create_database"), parameters={"name": name})
+    client.database = name
+
+
+def migrate(client: Client, *, retention_days: int, dry_run: bool = False) -> tuple[Migration, ...]:
+    """Apply what the client's database has not seen; return it.
+
+    Safe to repeat and to run twice at once. ``dry_run`` applies nothing.
+
+    Raises:
+        MisconfiguredError: a migration was edited after it was applied, or the database is of a
+            newer release.
+        TransientError: ClickHouse is away or busy.
+    """
+    with clickhouse_errors():
+        if not dry_run:
+            client.command(query_text("migrations_table"))
+        missing = pending(migrations(), _applied(client))
+        if dry_run:
+            return missing
+        for migration in missing:
+            _apply(client, migration)
+        _keep_for(client, retention_days)
+    return missing
+
+
+def roll_back(client: Client, version: int) -> tuple[Migration, ...]:
+    """Undo every applied migration above ``version``, the newest first; data in them is lost."""
+    with clickhouse_errors():
+        applied = {row.version for row in _applied(client)}
+        undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]
+        for migration in undone:
+            for statement in migration.down:
+                client.command(statement)
+            client.command(
+                query_text("migration_forget"), parameters={"version": migration.version}
+            )
+            _log.info("migration_rolled_back", version=migration.version, name=migration.name)
+    return tuple(undone)
+
+
+def pending(
+    known: Sequence[Migration], applied: Sequence[AppliedMigration]
+) -> tuple[Migration, ...]:
+    """Return the known migrations that were not applied.
+
+    Raises:
+        MisconfiguredError: what was applied is not what this release knows.
+    """
+    by_version = {migration.version: migration for migration in known}
+    for row in applied:
+        migration = by_version.get(row.version)
+        if migration is None:
+            raise MisconfiguredError(
+                f"the database has migration {row.version:04} {row.name}, "
+                "which this release does not know: it is of a newer release"
+            )
+        if migration.checksum != row.checksum:
+            raise MisconfiguredError(
+                f"migration {row.version:04} {row.name} was changed after it was applied; "
+                "write a new one instead"
+            )
+    done = {row.version for row in applied}
+    return tuple(migration for migration in known if migration.version not in done)
+
+
+def _applied(client: Client) -> tuple[AppliedMigration, ...]:
+    if not client.command("EXISTS TABLE schema_migrations"):
+        return ()
+    rows = client.query(query_text("migrations_applied")).result_rows
+    return tuple(AppliedMigration(*row) for row in rows)
+
+
+def _apply(client: Client, migration: Migration) -> None:
+    for statement in migration.up:
+        client.command(statement)
+    client.insert(
+        "schema_migrations",
+        [[migration.version, migration.name, migration.checksum]],
+        column_names=["version", "name", "checksum"],
+    )
+    _log.info("migration_applied", version=migration.version, name=migration.name)
+
+
+def _keep_for(client: Client, days: int) -> None:
+    if not client.command(query_text("retention_is_set"), parameters={"days": days}):
+        client.command(query_text("set_retention"), parameters={"days": days})
+        _log.info("retention_set", days=days)

@@ -1,0 +1,40 @@
+-- Recognitions: one row a vehicle pass, written by the sink alone.
+--
+-- A row written twice has the same (user_id, ts, id) and becomes one: at merges, and in reads with
+-- FINAL at once. `id` begins with `ts` in milliseconds, so both copies lie in the same day.
+-- Rows that share a user and a millisecond are ordered by `id` as the engine compares UUIDs.
+--
+-- `plate` is normalised (contracts.plates.normalise_plate). '' stands for an absent text, a box of
+-- width 0 for an absent box; box in pixels of the frame, confidences 0 to 1, all times UTC.
+-- Granules of 1024 rows, as reads are pages of some fifty rows, not scans.
+CREATE TABLE IF NOT EXISTS recognitions
+(
+    user_id UUID,
+    id UUID,
+    ts DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    camera_id UUID,
+    camera_name LowCardinality(String),
+    plate String,
+    confidence Float64,
+    character_confidences Array(Float64),
+    region LowCardinality(String),
+    plate_type LowCardinality(String),
+    source LowCardinality(String),
+    first_seen DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    last_seen DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    readings_count UInt32,
+    photo_key String CODEC(ZSTD(1)),
+    crop_key String CODEC(ZSTD(1)),
+    box_x Float64,
+    box_y Float64,
+    box_width Float64,
+    box_height Float64,
+    ingested_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
+    INDEX plate_trigrams plate TYPE text(tokenizer = ngrams(3)),
+    INDEX camera camera_id TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(ingested_at)
+PARTITION BY toDate(ts)
+PRIMARY KEY (user_id, ts)
+ORDER BY (user_id, ts, id)
+SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1;

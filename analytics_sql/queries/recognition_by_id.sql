@@ -1,0 +1,35 @@
+-- Question: which recognition of an owner has this id?
+--
+-- Parameters:
+--   user_id      owner
+--   id           recognition
+--   captured_ms  Unix ms, UTC, as the id tells it (contracts.ids.uuid_unix_ms)
+-- Result: one row or none; columns as recognitions_page.sql.
+-- Sort key: (user_id, ts, id) in full: one granule of one day.
+SELECT
+    id,
+    user_id,
+    camera_id,
+    camera_name,
+    plate,
+    confidence,
+    character_confidences,
+    toUnixTimestamp64Milli(ts) AS captured_ms,
+    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
+    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
+    readings_count,
+    box_x,
+    box_y,
+    box_width,
+    box_height,
+    photo_key,
+    crop_key,
+    region,
+    plate_type,
+    source
+FROM recognitions FINAL
+WHERE user_id = {user_id:UUID}
+  AND ts = fromUnixTimestamp64Milli({captured_ms:Int64}, 'UTC')
+  AND id = {id:UUID}
+LIMIT 1
+SETTINGS do_not_merge_across_partitions_select_final = 1

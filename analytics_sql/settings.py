@@ -1,0 +1,17 @@
+"""Settings of the schema runner."""
+
+from pydantic import Field
+
+from contracts.settings import ClickHouseSettings, ProcessSettings
+
+
+class AnalyticsSettings(ProcessSettings, ClickHouseSettings):
+    """What ``python -m analytics_sql`` needs."""
+
+    recognition_retention_days: int = Field(
+        400,
+        ge=1,
+        le=36_500,
+        description="Recognitions older than this are deleted, a whole day at once; a change takes "
+        "effect at the next start.",
+    )
