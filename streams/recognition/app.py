@@ -1,0 +1,132 @@
+"""The recognition stage: frames -> readings -> recognitions."""
+
+import time
+from functools import partial
+
+import faust
+
+from contracts.records import FrameReadings, FrameReference, Recognition
+from contracts.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS
+from recognition.pool import RecognizerPool
+from streams.common.app import Event, StageApp, build_app, raw_topic
+from streams.common.guard import Guard, build_guard
+from streams.recognition.frame_cache import FrameCache
+from streams.recognition.frame_fetcher import FrameFetcher
+from streams.recognition.frames import FrameStore
+from streams.recognition.image_store import ImageStore
+from streams.recognition.ordered_window import OrderedWindow, Turn
+from streams.recognition.publishing import TopicPublisher
+from streams.recognition.reading import FrameRecord, Reading
+from streams.recognition.rules import tracking_rules
+from streams.recognition.service import Recognizers
+from streams.recognition.settings import RecognitionSettings
+from streams.recognition.tracking import Tracking
+
+STAGE = "recognition"
+
+_POLLED_RECORDS = 16
+_TABLE_TOPIC_OPTIONS = {
+    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
+    "segment.bytes": 16 * 1024 * 1024,
+    "segment.ms": 600_000,
+    "min.cleanable.dirty.ratio": 0.1,
+}
+
+
+def build_recognition_app(settings: RecognitionSettings) -> StageApp:
+    """Return the stage's app with its two agents, not yet started."""
+    # A frame is 0.3 MB: what Faust may keep waiting is bounded like what is under way.
+    app = build_app(
+        settings,
+        STAGE,
+        stream_buffer_maxsize=settings.reading_window,
+        max_poll_records=_POLLED_RECORDS,
+        linger_ms=0,
+    )
+    guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
+    cache = FrameCache(settings.reading_cache_bytes)
+    _add_reading(app, settings, guard, cache)
+    _add_tracking(app, settings, guard, cache)
+    return app
+
+
+def _add_reading(
+    app: StageApp, settings: RecognitionSettings, guard: Guard, cache: FrameCache
+) -> None:
+    pool = RecognizerPool(_pool_settings(settings))
+    window = OrderedWindow(settings.reading_window)
+    readings = TopicPublisher(raw_topic(app, READINGS))
+    app.add_dependency(Recognizers(pool, window))
+
+    async def publish(key: bytes, record: FrameReadings) -> None:
+        await readings.publish(key, record, record.frame.partition)
+
+    reading = Reading(
+        pool=pool,
+        cache=cache,
+        publish=publish,
+        deadline_ms=round(settings.reading_deadline_seconds * 1000),
+        now_ms=_now_ms,
+    )
+
+    async def read(event: Event, turn: Turn) -> None:
+        await guard.run(event, lambda e: reading.handle(_frame_record(e), turn))
+
+    @app.agent(raw_topic(app, FRAMES), name=f"{STAGE}-reading", concurrency=1)
+    async def read_frames(stream: faust.StreamT[bytes]) -> None:
+        async for event in stream.events():
+            await window.submit(event.message.partition, partial(read, event))
+
+
+def _add_tracking(
+    app: StageApp, settings: RecognitionSettings, guard: Guard, cache: FrameCache
+) -> None:
+    images = ImageStore(settings)
+    recognitions = TopicPublisher(raw_topic(app, RECOGNITIONS))
+
+    async def publish(key: bytes, record: Recognition) -> None:
+        await recognitions.publish(key, record)
+
+    tracking = Tracking(
+        states=app.Table(
+            "cameras",
+            key_type=bytes,
+            value_type=bytes,
+            key_serializer="raw",
+            value_serializer="raw",
+            partitions=settings.kafka_partitions,
+            extra_topic_configs=_TABLE_TOPIC_OPTIONS,
+        ),
+        frames=FrameStore(cache, FrameFetcher(settings)),
+        images=images,
+        publish=publish,
+        rules=tracking_rules(settings),
+    )
+
+    async def track(event: Event) -> None:
+        await tracking.handle(event.message.key or b"", event.message.value or b"")
+
+    @app.agent(raw_topic(app, READINGS), name=f"{STAGE}-tracking", concurrency=1)
+    async def track_vehicles(stream: faust.StreamT[bytes]) -> None:
+        async for event in stream.events():
+            await guard.run(event, track)
+
+
+def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
+    """Return the settings with room in the pool for all that may be under way."""
+    room = max(settings.recognition_queue_limit, settings.reading_window)
+    return settings.model_copy(update={"recognition_queue_limit": room})
+
+
+def _frame_record(event: Event) -> FrameRecord:
+    message = event.message
+    return FrameRecord(
+        key=message.key or b"",
+        value=message.value or b"",
+        headers=dict(message.headers or {}),
+        reference=FrameReference(partition=message.partition, offset=message.offset),
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,150 @@
+"""What the stage remembers of one camera, and how a frame's readings change it. Pure."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from contracts.records import FrameKind, FrameReadings, Record
+from streams.recognition.passes import Pass, settle
+from streams.recognition.rules import TrackingRules
+from streams.recognition.silence import (
+    Silence,
+    begin_silence,
+    prolong_silence,
+    set_back,
+    silence_of,
+    without_ended,
+)
+from streams.recognition.texts import is_part, likeness
+from streams.recognition.tracks import Track, extend_track, match_readings, start_track
+
+_MOST_TRACKS = 64
+_CLOCK_SET_BACK_MS = 5_000
+"""A camera's clock that falls by more was set anew: waiting for it would stall its tracks."""
+
+
+class CameraTracks(Record, frozen=True, kw_only=True):
+    """The state of one camera, as it lies in the table.
+
+    ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it.
+    """
+
+    VERSION: ClassVar[int] = 1
+    last_offset: int = -1
+    last_captured_ms: int = -1
+    tracks: tuple[Track, ...] = ()
+    silences: tuple[Silence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """The state after a frame and the passes that it settled.
+
+    ``state`` is the very same object where nothing changed.
+    """
+
+    state: CameraTracks
+    passes: tuple[Pass, ...] = ()
+
+
+def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
+    """Return what a frame's readings (or a tick) do to a camera's state.
+
+    A frame at or before the last one done changes nothing, so a replay is harmless.
+    """
+    if is_done(state, frame):
+        return Step(state)
+    if frame.captured_ms < state.last_captured_ms - _CLOCK_SET_BACK_MS:
+        return _after_clock_set_back(state, frame, rules)
+    ended = [t for t in state.tracks if _is_over(t, frame.captured_ms, rules)]
+    going = tuple(t for t in state.tracks if t not in ended)
+    sees = frame.kind is FrameKind.FRAME and not frame.stale and bool(frame.readings)
+    if not ended and not sees:
+        return Step(state)
+    tracks = _follow(going, frame) if sees else going
+    overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MOST_TRACKS)]
+    kept = tuple(t for t in tracks if t not in overflow)
+    passes, silences = _settle_all((*ended, *overflow), kept, state.silences, rules)
+    after = CameraTracks(
+        last_offset=frame.frame.offset,
+        last_captured_ms=max(frame.captured_ms, state.last_captured_ms),
+        tracks=kept,
+        silences=without_ended(silences, frame.captured_ms, rules),
+    )
+    return Step(after, passes)
+
+
+def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
+    """Return whether the state already knows what this frame tells.
+
+    Both must be old: offsets begin anew when a topic is made anew, clocks are set back.
+    """
+    return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
+
+
+def _is_over(track: Track, now_ms: int, rules: TrackingRules) -> bool:
+    return (
+        now_ms - track.last_seen_ms >= rules.end_ms
+        or now_ms - track.first_seen_ms >= rules.longest_ms
+    )
+
+
+def _follow(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Track, ...]:
+    track_of = match_readings(tracks, frame)
+    reading_of = {track: reading for reading, track in track_of.items()}
+    extended = tuple(
+        extend_track(track, frame, frame.readings[reading_of[i]]) if i in reading_of else track
+        for i, track in enumerate(tracks)
+    )
+    new = [i for i in range(len(frame.readings)) if i not in track_of]
+    return (*extended, *(start_track(frame, i) for i in new))
+
+
+def _settle_all(
+    ended: tuple[Track, ...],
+    going: tuple[Track, ...],
+    silences: tuple[Silence, ...],
+    rules: TrackingRules,
+) -> tuple[tuple[Pass, ...], tuple[Silence, ...]]:
+    """Return the passes of the ended tracks and the silences after them, strongest track first."""
+    passes: list[Pass] = []
+    for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
+        settled = settle(track, rules)
+        text = settled.plate if settled else track.leading.text
+        index = silence_of(silences, track, text, rules)
+        if index >= 0:
+            silences = prolong_silence(silences, index, track)
+        elif settled is not None and not _is_shadow(track, text, going):
+            silences = begin_silence(silences, track, text)
+            passes.append(settled)
+    return tuple(passes), silences
+
+
+# A fast or half-hidden vehicle can leave a stray track of a misreading or two beside its own.
+_SHADOW_READINGS = 2
+_SHADOW_TIMES_WEAKER = 3
+_SHADOW_LIKENESS = 0.5
+_SHADOW_GAP_MS = 2_500
+
+
+def _is_shadow(track: Track, text: str, going: tuple[Track, ...]) -> bool:
+    """Return whether a track is a stray misreading of a vehicle that another track follows."""
+    return track.readings_count <= _SHADOW_READINGS and any(
+        other.readings_count >= _SHADOW_TIMES_WEAKER * track.readings_count
+        and other.first_seen_ms - track.last_seen_ms <= _SHADOW_GAP_MS
+        and (
+            likeness(text, other.leading.text) >= _SHADOW_LIKENESS
+            or is_part(text, other.leading.text)
+        )
+        for other in going
+    )
+
+
+def _after_clock_set_back(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
+    passes, silences = _settle_all(state.tracks, (), state.silences, rules)
+    fresh = CameraTracks(
+        last_offset=frame.frame.offset - 1,
+        last_captured_ms=frame.captured_ms - 1,
+        silences=set_back(silences, frame.captured_ms),
+    )
+    step = advance(fresh, frame, rules)
+    return Step(step.state, passes + step.passes)

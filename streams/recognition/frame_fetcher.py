@@ -1,0 +1,66 @@
+"""Fetches a frame again from its place on the frames topic."""
+
+import asyncio
+import time
+
+import structlog
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from contracts.errors import TransientError
+from contracts.kafka import consumer_options, topic_name
+from contracts.records import FrameReference
+from contracts.settings import KafkaSettings
+from contracts.topics import FRAMES
+
+log = structlog.get_logger()
+
+_TIMEOUT_SECONDS = 10.0
+_POLL_MS = 500
+
+
+class FrameFetcher:
+    """Reads single records of the frames topic. Blocking work runs in a thread."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        """Take where Kafka is; connects at the first fetch."""
+        self._settings = settings
+        self._topic = topic_name(settings, FRAMES)
+
+    async def fetch(self, reference: FrameReference) -> bytes | None:
+        """Return the JPEG at a place, or None where retention has taken it.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
+        return await asyncio.to_thread(self._fetch, reference)
+
+    def _fetch(self, reference: FrameReference) -> bytes | None:
+        partition = TopicPartition(self._topic, reference.partition)
+        try:
+            # A consumer for each fetch: they are rare (a frame fell out of the cache, or the
+            # worker is new), and an idle one would hold a connection for ever.
+            consumer = KafkaConsumer(
+                **consumer_options(self._settings, "frame-fetcher"), max_poll_records=1
+            )
+            try:
+                consumer.assign([partition])
+                return _record_at(consumer, partition, reference.offset)
+            finally:
+                consumer.close()
+        except KafkaError as error:
+            raise TransientError(f"a frame cannot be fetched again: {error!r}") from error
+
+
+def _record_at(consumer: KafkaConsumer, partition: TopicPartition, offset: int) -> bytes | None:
+    first = consumer.beginning_offsets([partition])[partition]
+    end = consumer.end_offsets([partition])[partition]
+    if not first <= offset < end:
+        return None
+    consumer.seek(partition, offset)
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        for record in consumer.poll(_POLL_MS).get(partition, []):
+            value: bytes | None = record.value
+            return value if record.offset == offset else None
+    raise TransientError("a frame cannot be fetched again: Kafka does not answer")

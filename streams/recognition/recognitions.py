@@ -1,0 +1,36 @@
+"""From a settled pass to the record on the recognitions topic. Pure."""
+
+from uuid import UUID
+
+from contracts.ids import recognition_id
+from contracts.records import FrameReadings, Recognition
+from streams.recognition.passes import Pass
+
+
+def pass_id(camera_id: UUID, settled: Pass) -> UUID:
+    """Return the id of the recognition that a pass becomes, the same in every replay."""
+    return recognition_id(settled.best.captured_ms, camera_id, settled.track)
+
+
+def recognition_of(
+    frame: FrameReadings, settled: Pass, photo_key: str | None, crop_key: str | None
+) -> Recognition:
+    """Return the recognition of a pass; ``frame`` is the one that settled it."""
+    return Recognition(
+        id=pass_id(frame.camera_id, settled),
+        owner_id=frame.owner_id,
+        camera_id=frame.camera_id,
+        camera_name=frame.camera_name,
+        plate=settled.plate,
+        confidence=settled.confidence,
+        character_confidences=settled.probabilities,
+        captured_ms=settled.best.captured_ms,
+        first_seen_ms=settled.first_seen_ms,
+        last_seen_ms=settled.last_seen_ms,
+        readings_count=settled.readings_count,
+        box=settled.best.box,
+        photo_key=photo_key,
+        crop_key=crop_key,
+        region=settled.best.region,
+        plate_type=settled.best.plate_type,
+    )

@@ -1,0 +1,71 @@
+"""Settings of the recognition stage."""
+
+from pydantic import Field
+
+from contracts.settings import Fragment, S3Settings
+from recognition.settings import RecognizerPoolSettings
+from streams.common.settings import StreamSettings
+
+
+class TrackingSettings(Fragment):
+    """When readings of a camera are one pass, and when a pass is a recognition."""
+
+    tracking_end_seconds: float = Field(
+        2.0, gt=0, le=60, description="A vehicle's track ends after being unseen for so long."
+    )
+    tracking_longest_seconds: float = Field(
+        15.0, gt=0, le=600, description="A track is settled after so long, seen or not."
+    )
+    tracking_silence_seconds: float = Field(
+        45.0,
+        ge=0,
+        le=86_400,
+        description="The same plate on the same camera stays silent until unseen for so long.",
+    )
+    tracking_fixture_silence_seconds: float = Field(
+        86_400.0,
+        ge=0,
+        le=2_592_000,
+        description="The same for a text that never moved and turns up at the very same place "
+        "(on-screen text, a sign, a parked vehicle).",
+    )
+    tracking_agreeing_readings: int = Field(
+        2, ge=1, le=100, description="So many equal readings make a pass a recognition."
+    )
+    tracking_single_confidence: float = Field(
+        0.9, ge=0, le=1, description="A single reading of this confidence is enough."
+    )
+    tracking_min_confidence: float = Field(
+        0.5, ge=0, le=1, description="Passes whose voted text is less sure are no recognitions."
+    )
+
+
+class ReadingSettings(Fragment):
+    """How frames are taken from Kafka."""
+
+    reading_deadline_seconds: float = Field(
+        60.0,
+        gt=0,
+        le=3600,
+        description="Frames older than this are not looked at; it must outlast the fail-over of "
+        "a dead worker (session time-out and rebalance), or its passes are lost.",
+    )
+    reading_window: int = Field(
+        32,
+        ge=1,
+        le=512,
+        description="Most frames that are taken from Kafka and not yet done; a few for each "
+        "recogniser process keep it busy.",
+    )
+    reading_cache_bytes: int = Field(
+        134_217_728,
+        ge=0,
+        description="Memory for frames with plates, kept until their pass is settled; what falls "
+        "out is fetched again from Kafka.",
+    )
+
+
+class RecognitionSettings(
+    StreamSettings, S3Settings, RecognizerPoolSettings, ReadingSettings, TrackingSettings
+):
+    """Everything the recognition stage can be told."""

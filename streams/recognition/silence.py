@@ -1,0 +1,98 @@
+"""Plates that have come out and stay silent until the camera has not seen them for a while."""
+
+import msgspec
+
+from contracts.records import Box
+from streams.recognition.boxes import distance_in_widths, overlap
+from streams.recognition.rules import TrackingRules
+from streams.recognition.texts import edit_distance, is_part, likeness
+from streams.recognition.tracks import Track
+
+_MOST_SILENCES = 200
+
+# A misread plate must not make its vehicle come out twice. The farther a track is from the
+# silent one in time and place, the more alike the texts must be.
+_CONTINUED_MS = 2_500
+_CONTINUED_LIKENESS = 0.5
+_ADJACENT_MS = 4_000
+_ADJACENT_EDITS = 1
+_NEAR_WIDTHS = 1.5
+_FIXTURE_OVERLAP = 0.8
+_FIXTURE_LIKENESS = 0.5
+
+
+class Silence(msgspec.Struct, frozen=True, kw_only=True):
+    """A plate that came out: when and where it was last seen, and whether it ever moved."""
+
+    plate: str
+    last_seen_ms: int
+    box: Box
+    still: bool
+
+
+def silence_of(silences: tuple[Silence, ...], track: Track, text: str, rules: TrackingRules) -> int:
+    """Return the index of the silence that a track of ``text`` falls under, or -1."""
+    for index, silence in enumerate(silences):
+        if _covers(silence, track, text, rules):
+            return index
+    return -1
+
+
+def _covers(silence: Silence, track: Track, text: str, rules: TrackingRules) -> bool:
+    unseen_ms = track.first_seen_ms - silence.last_seen_ms
+    if text == silence.plate and unseen_ms < rules.silence_ms:
+        return True
+    near = distance_in_widths(silence.box, track.first_box) <= _NEAR_WIDTHS
+    alike = likeness(text, silence.plate)
+    if unseen_ms <= _CONTINUED_MS and near:
+        return alike >= _CONTINUED_LIKENESS or is_part(text, silence.plate)
+    if unseen_ms < rules.silence_ms and (unseen_ms <= _ADJACENT_MS or near):
+        return edit_distance(text, silence.plate) <= _ADJACENT_EDITS
+    still = silence.still and track.still
+    in_place = overlap(silence.box, track.last_box) >= _FIXTURE_OVERLAP
+    lasting = unseen_ms < rules.fixture_silence_ms
+    return still and in_place and lasting and alike >= _FIXTURE_LIKENESS
+
+
+def begin_silence(silences: tuple[Silence, ...], track: Track, plate: str) -> tuple[Silence, ...]:
+    """Return the silences with one more; the longest unseen one gives way where they are many."""
+    new = Silence(
+        plate=plate,
+        last_seen_ms=track.last_seen_ms,
+        box=track.last_box,
+        still=track.still,
+    )
+    kept = sorted(silences, key=lambda s: s.last_seen_ms, reverse=True)[: _MOST_SILENCES - 1]
+    return (*kept, new)
+
+
+def prolong_silence(silences: tuple[Silence, ...], index: int, track: Track) -> tuple[Silence, ...]:
+    """Return the silences with one seen again by a track."""
+    old = silences[index]
+    new = msgspec.structs.replace(
+        old,
+        last_seen_ms=max(old.last_seen_ms, track.last_seen_ms),
+        box=track.last_box,
+        still=old.still and track.still,
+    )
+    return (*silences[:index], new, *silences[index + 1 :])
+
+
+def set_back(silences: tuple[Silence, ...], now_ms: int) -> tuple[Silence, ...]:
+    """Return the silences as a clock that was set back to ``now_ms`` would have begun them."""
+    return tuple(
+        msgspec.structs.replace(s, last_seen_ms=min(s.last_seen_ms, now_ms)) for s in silences
+    )
+
+
+def without_ended(
+    silences: tuple[Silence, ...], now_ms: int, rules: TrackingRules
+) -> tuple[Silence, ...]:
+    """Return the silences that a track open now, or one to come, can still fall under."""
+    open_ms = rules.longest_ms + rules.end_ms
+    return tuple(
+        s
+        for s in silences
+        if now_ms - s.last_seen_ms
+        <= open_ms + (rules.fixture_silence_ms if s.still else rules.silence_ms)
+    )

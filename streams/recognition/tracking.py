@@ -1,0 +1,133 @@
+"""One record of the readings topic: state, passes, images, recognitions, in the order that keeps.
+
+Images are stored before the recognition that names them is published, and the state is written
+after Kafka has taken it: whatever a crash cuts off is done again, with the same ids and keys.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import structlog
+
+from contracts.errors import UnknownRecordVersionError
+from contracts.object_keys import crop_key, photo_key
+from contracts.plates import mask_plate
+from contracts.records import (
+    FrameReadings,
+    FrameReference,
+    Recognition,
+    decode,
+    encode,
+)
+from streams.recognition.camera import CameraTracks, advance
+from streams.recognition.crops import cut_crop
+from streams.recognition.passes import Pass
+from streams.recognition.recognitions import pass_id, recognition_of
+from streams.recognition.rules import TrackingRules
+
+log = structlog.get_logger()
+
+Publish = Callable[[bytes, Recognition], Awaitable[None]]
+"""Publishes a recognition under a key; returns once Kafka has it."""
+
+
+class StateTable(Protocol):
+    """Encoded :class:`CameraTracks` by camera key."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return the state of a camera, None at first."""
+
+    def __setitem__(self, key: bytes, value: bytes, /) -> None:
+        """Write the state of a camera."""
+
+
+class Frames(Protocol):
+    """Where a pass's frame is found."""
+
+    async def jpeg(self, reference: FrameReference) -> bytes | None:
+        """Return the frame, or None where it is gone for good."""
+
+
+class Images(Protocol):
+    """Where images are kept."""
+
+    async def put(self, key: str, jpeg: bytes) -> None:
+        """Store an image."""
+
+
+class Tracking:
+    """Turns readings into recognitions, one record after the other."""
+
+    def __init__(
+        self,
+        *,
+        states: StateTable,
+        frames: Frames,
+        images: Images,
+        publish: Publish,
+        rules: TrackingRules,
+    ) -> None:
+        """Take the table and the neighbours."""
+        self._states = states
+        self._frames = frames
+        self._images = images
+        self._publish = publish
+        self._rules = rules
+
+    async def handle(self, key: bytes, value: bytes) -> None:
+        """Do one record. Safe to do again.
+
+        Raises:
+            InvalidInputError: the record cannot be read.
+            TransientError: a neighbour is away; nothing was written.
+        """
+        frame = decode(FrameReadings, value)
+        state = self._state(key)
+        step = advance(state, frame, self._rules)
+        for settled in step.passes:
+            await self._publish_pass(key, frame, settled)
+        if step.state is not state:
+            self._states[key] = encode(step.state)
+
+    def _state(self, key: bytes) -> CameraTracks:
+        data = self._states.get(key)
+        if data is None:
+            return CameraTracks()
+        try:
+            return decode(CameraTracks, data)
+        except UnknownRecordVersionError:
+            # Written by another release: its open passes are lost, the camera goes on.
+            log.warning("camera_state_dropped", camera_id=key.decode(errors="replace"))
+            return CameraTracks()
+
+    async def _publish_pass(self, key: bytes, frame: FrameReadings, settled: Pass) -> None:
+        photo, crop = await self._store_images(frame, settled)
+        recognition = recognition_of(frame, settled, photo, crop)
+        await self._publish(key, recognition)
+        log.info(
+            "plate_recognized",
+            camera_id=str(frame.camera_id),
+            recognition_id=str(recognition.id),
+            plate=mask_plate(recognition.plate),
+            confidence=round(recognition.confidence, 3),
+            readings=recognition.readings_count,
+        )
+
+    async def _store_images(
+        self, frame: FrameReadings, settled: Pass
+    ) -> tuple[str | None, str | None]:
+        """Return the keys of photo and crop, None for what cannot be had."""
+        jpeg = await self._frames.jpeg(settled.best.frame)
+        if jpeg is None:
+            log.warning("frame_gone", camera_id=str(frame.camera_id))
+            return None, None
+        identifier = pass_id(frame.camera_id, settled)
+        photo = photo_key(frame.owner_id, identifier)
+        crop = crop_key(frame.owner_id, identifier)
+        crop_jpeg = await asyncio.to_thread(cut_crop, jpeg, settled.best.box)
+        if crop_jpeg is None:
+            await self._images.put(photo, jpeg)
+            return photo, None
+        await asyncio.gather(self._images.put(photo, jpeg), self._images.put(crop, crop_jpeg))
+        return photo, crop
