@@ -60,4 +60,4 @@ bootstrap: ## Only install what is missing
 
 clean: ## Stop the stack and delete its data, logs and secrets
 	@test ! -x $(PYTHON) || $(PYTHON) -m deploy.local down
-	rm -rf .local
+	@test ! -d .local || find .local -mindepth 1 -maxdepth 1 ! -name jars -exec rm -rf {} +

@@ -10,40 +10,50 @@ from typing import Annotated
 import typer
 
 from contracts.settings import load_settings
+from deploy.local.access import Access, ensure_access
+from deploy.local.camera import DemoClip, demo_camera, ensure_camera, users_camera
+from deploy.local.memory import memory_mib
 from deploy.local.plan import make_plan
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
+_NOT_RUNNING_EXIT = 3
+CameraOption = Annotated[
+    str, typer.Option(help="Stream address or video file, instead of the demo's road scene.")
+]
+
 app = typer.Typer(add_completion=False, help="The local stack.", no_args_is_help=True)
 
 
-def _stack() -> LocalStack:
-    settings = load_settings(LocalStackSettings)
-    return LocalStack(make_plan(settings, os.environ), Progress(sys.stdout))
-
-
 @app.command()
-def up() -> None:
+def up(camera: CameraOption = "") -> None:
     """Start the stack in the background."""
     stack = _stack()
-    stack.up()
-    print(f"up: {stack.plan.base_url}")
+    print(f"{_greeting(stack, _start(stack, camera, tied_to_caller=False))}\n\nStop it: make down")
 
 
 @app.command()
-def run() -> None:
+def run(camera: CameraOption = "") -> None:
     """Start the stack and keep it until Ctrl-C."""
     stack = _stack()
+    if stack.is_up():
+        access = _start(stack, camera, tied_to_caller=False)
+        print(f"already up in the background\n{_greeting(stack, access)}\n\nStop it: make down")
+        return
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    stack.up(tied_to_caller=True)
-    print(f"up: {stack.plan.base_url}  (Ctrl-C stops everything)", flush=True)
-    stop.wait()
-    print("stopping ...", flush=True)
-    stack.down()
+    try:
+        access = _start(stack, camera, tied_to_caller=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        print(f"{_greeting(stack, access)}\n\nCtrl-C stops everything.", flush=True)
+        stop.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        print("\nstopping ...", flush=True)
+        stack.down()
 
 
 @app.command()
@@ -55,14 +65,24 @@ def down() -> None:
 
 @app.command()
 def status() -> None:
-    """Show every process."""
+    """Show every process with its memory (pages shared by several counted once)."""
+    stack = _stack()
     try:
-        statuses = _stack().supervisor.statuses()
+        statuses = stack.supervisor.statuses()
     except SupervisorUnreachableError:
         print("the stack is down")
-        raise typer.Exit(3) from None
+        raise typer.Exit(_NOT_RUNNING_EXIT) from None
+    supervisor_pid = stack.supervisor.pid() or 0
+    own = memory_mib(supervisor_pid, with_children=False)
+    total = own
+    print(f"{'process':<12} {'state':<9} {'pid':>7} {'up for':>9} {'MiB':>6}")
     for entry in statuses:
-        print(f"{entry.name:<12} {entry.state.lower():<9} {entry.pid or '':>7}")
+        used = memory_mib(entry.pid)
+        total += used
+        up_for = f"{entry.running_seconds} s"
+        print(f"{entry.name:<12} {entry.state.lower():<9} {entry.pid:>7} {up_for:>9} {used:>6.0f}")
+    print(f"{'supervisor':<12} {'running':<9} {supervisor_pid:>7} {'':>9} {own:>6.0f}")
+    print(f"{'together':<40} {total:>6.0f}\n\n{stack.plan.base_url}")
 
 
 @app.command()
@@ -70,7 +90,43 @@ def logs(name: Annotated[str | None, typer.Argument(help="One process.")] = None
     """Follow the logs of one process, or of all."""
     layout = _stack().plan.layout
     files = [log_file(layout, name)] if name else sorted(layout.logs.glob("*.log"))
-    subprocess.call(("tail", "-n", "40", "-F", *map(str, files)))
+    try:
+        subprocess.call(("tail", "-n", "40", "-F", *map(str, files)))
+    except KeyboardInterrupt:
+        return
+
+
+def _stack() -> LocalStack:
+    settings = load_settings(LocalStackSettings)
+    return LocalStack(make_plan(settings, os.environ), Progress(sys.stdout))
+
+
+def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
+    """Bring everything up, the first time with account, key and camera."""
+    layout = stack.plan.layout
+    wanted = users_camera(camera) if camera else demo_camera(layout)
+    clip = DemoClip(layout)
+    if not camera:
+        clip.start()
+    try:
+        stack.up(tied_to_caller=tied_to_caller)
+        access = ensure_access(stack.plan)
+        clip.wait(stack.waiter)
+    finally:
+        clip.stop()
+    return ensure_camera(layout, access, wanted, stack.waiter)
+
+
+def _greeting(stack: LocalStack, access: Access) -> str:
+    return (
+        f"\nPlatestream is up at {access.base_url}\n"
+        f"API key   {access.api_key}\n"
+        f"account   {access.email}  {access.password}\n"
+        f"(also in {stack.plan.layout.access})\n\n"
+        "The latest plates:\n"
+        f'curl -s -H "Authorization: Bearer {access.api_key}" '
+        f'"{access.base_url}/api/recognitions?limit=5"'
+    )
 
 
 if __name__ == "__main__":

@@ -34,13 +34,14 @@ class Migration:
     """A command that brings a server's contents up to date. Safe to repeat."""
 
     name: str
+    server: str
     command: tuple[str, ...]
 
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (
-    Migration("topics", (sys.executable, "-m", "contracts.topics")),
-    Migration("database schema", (sys.executable, "-m", "api.db", "migrate")),
-    Migration("search schema", (sys.executable, "-m", "analytics_sql", "migrate")),
+    Migration("topics", "kafka", (sys.executable, "-m", "contracts.topics")),
+    Migration("database schema", "postgres", (sys.executable, "-m", "api.db", "migrate")),
+    Migration("search schema", "clickhouse", (sys.executable, "-m", "analytics_sql", "migrate")),
 )
 
 
@@ -72,6 +73,16 @@ class StackPlan:
             SERVERS_GROUP: tuple(server.program() for server in self.servers),
             APPLICATION_GROUP: self.application,
         }
+
+    def process_environment(self) -> dict[str, str]:
+        """Return the environment of all processes, in which the servers' own part has other names
+        than everybody else's.
+        """
+        merged = dict(self.environment)
+        for programs in self.groups().values():
+            for program in programs:
+                merged.update(program.environment)
+        return merged
 
 
 def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:

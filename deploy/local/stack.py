@@ -2,11 +2,12 @@
 
 import fcntl
 import subprocess
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from tempfile import TemporaryFile
+from typing import IO
 
 import psutil
 import urllib3
@@ -21,7 +22,7 @@ from deploy.local.supervisor import (
     SupervisorUnreachableError,
     log_file,
 )
-from deploy.local.waiting import Progress, StartError, wait_until_ready
+from deploy.local.waiting import Progress, StartError, Waiter
 
 _SUPERVISOR_SECONDS = 20
 _SERVER_SECONDS = 90
@@ -29,8 +30,10 @@ _MIGRATION_SECONDS = 120
 _API_SECONDS = 90
 _STOP_SECONDS = 120
 _SHOWN_LOG_LINES = 25
-# EX_CONFIG of sysexits.h: contracts.settings ends a process with it when a setting is wrong.
-_WRONG_SETTINGS_EXIT = 78
+_SHOWN_MIGRATION_BYTES = 4000
+# What contracts.settings.load_settings prints before it ends the process. (supervisord does not
+# tell the exit status of a process that ended while it started.)
+_SETTINGS_FAULT = "setting PLATESTREAM_"
 
 
 class LocalStack:
@@ -39,7 +42,7 @@ class LocalStack:
     def __init__(self, plan: StackPlan, progress: Progress) -> None:
         """Take the plan; nothing is started."""
         self.plan = plan
-        self._progress = progress
+        self.waiter = Waiter(progress)
         self.supervisor = Supervisor(plan.layout)
 
     def is_up(self) -> bool:
@@ -53,13 +56,14 @@ class LocalStack:
     def up(self, *, tied_to_caller: bool = False) -> None:
         """Start what is not running, in order, and wait until the API answers.
 
+        Tied to its caller, the stack stops by itself when the caller ends.
+
         Raises:
             StartError: something does not come up; the message holds the end of its log.
         """
         with self._exclusively():
             self._start_supervisor(tied_to_caller=tied_to_caller)
             self._start_servers()
-            self._migrate()
             self._start_application()
 
     def down(self) -> None:
@@ -68,6 +72,7 @@ class LocalStack:
         Raises:
             StartError: supervisord is still there after two minutes.
         """
+        self.waiter.give_up()
         with self._exclusively():
             pid = self.supervisor.pid()
             if pid is None:
@@ -82,9 +87,11 @@ class LocalStack:
     def _start_supervisor(self, *, tied_to_caller: bool) -> None:
         if self.supervisor.pid() is not None:
             return
-        self._refuse_busy_ports()
+        busy = busy_ports(self.plan.ports())
+        if busy:
+            raise StartError("\n".join(busy))
         self.supervisor.start(
-            self.plan.groups(), self.plan.environment, tied_to_caller=tied_to_caller
+            self.plan.groups(), self.plan.process_environment(), tied_to_caller=tied_to_caller
         )
         self._wait("supervisor", self._check_supervisor, seconds=_SUPERVISOR_SECONDS)
 
@@ -92,48 +99,50 @@ class LocalStack:
         if self.supervisor.pid() is None:
             raise NotReadyError("supervisord does not answer")
 
-    def _refuse_busy_ports(self) -> None:
-        busy = busy_ports(self.plan.ports())
-        if busy:
-            raise StartError("\n".join(busy))
-
     def _start_servers(self) -> None:
-        servers = self.plan.servers
-        with ThreadPoolExecutor(max_workers=len(servers) or 1) as pool:
-            list(pool.map(self._prepare_and_start, servers))
-        for server in servers:
-            self._wait(server.name, server.check, seconds=_SERVER_SECONDS)
-            server.initialise()
+        """Start the servers side by side; each one's contents as soon as it is ready itself."""
+        embedded = {server.name for server in self.plan.servers}
+        elsewhere = [m for m in self.plan.migrations if m.server not in embedded]
+        steps = [partial(self._start_server, server) for server in self.plan.servers]
+        steps += [partial(self._run_migration, migration) for migration in elsewhere]
+        with ThreadPoolExecutor(max_workers=len(steps) or 1) as pool:
+            try:
+                for step in as_completed([pool.submit(step) for step in steps]):
+                    step.result()
+            except BaseException:
+                # The others are of no use any more, and Ctrl-C should not wait for them.
+                self.waiter.give_up()
+                raise
 
-    def _prepare_and_start(self, server: Server) -> None:
+    def _start_server(self, server: Server) -> None:
         try:
             server.prepare()
         except subprocess.CalledProcessError as error:
             told = (error.stdout + error.stderr).decode(errors="replace")
             raise StartError(f"{server.name} cannot be set up:\n{told}") from error
         self.supervisor.start_process(server.name)
-
-    def _migrate(self) -> None:
-        migrations = self.plan.migrations
-        with ThreadPoolExecutor(max_workers=len(migrations) or 1) as pool:
-            list(pool.map(self._run_migration, migrations))
+        self._wait(server.name, server.check, seconds=_SERVER_SECONDS)
+        server.initialise()
+        for migration in self.plan.migrations:
+            if migration.server == server.name:
+                self._run_migration(migration)
 
     def _run_migration(self, migration: Migration) -> None:
-        started = time.monotonic()
-        result = subprocess.run(
-            migration.command,
-            cwd=CLONE,
-            env=dict(self.plan.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_MIGRATION_SECONDS,
-            check=False,
-        )
-        if result.returncode != 0:
-            told = result.stdout.decode(errors="replace")[-4000:]
-            raise StartError(f"{migration.name} cannot be brought up to date:\n{told}")
-        self._progress.done(migration.name, time.monotonic() - started)
+        with TemporaryFile() as log:
+            process = subprocess.Popen(
+                migration.command,
+                cwd=CLONE,
+                env=dict(self.plan.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+            try:
+                check = partial(_check_migration, migration, process, log)
+                self.waiter.wait(migration.name, check, seconds=_MIGRATION_SECONDS)
+            finally:
+                process.kill()
+                process.wait()
 
     def _start_application(self) -> None:
         for program in self.plan.application:
@@ -142,10 +151,9 @@ class LocalStack:
             self._wait("api", self._check_api, seconds=_API_SECONDS)
 
     def _check_api(self) -> None:
+        url = f"{self.plan.base_url}/readyz"
         try:
-            answer = urllib3.request(
-                "GET", f"{self.plan.base_url}/readyz", timeout=5, retries=False
-            )
+            answer = urllib3.request("GET", url, timeout=5, retries=False)
         except urllib3.exceptions.HTTPError as error:
             raise NotReadyError(f"/readyz: {error}") from error
         if answer.status != 200:
@@ -154,15 +162,15 @@ class LocalStack:
     def _wait(self, what: str, check: Callable[[], None], *, seconds: float) -> None:
         checked = partial(self._check_with_state, what, check)
         try:
-            wait_until_ready(what, checked, self._progress, seconds=seconds)
+            self.waiter.wait(what, checked, seconds=seconds)
         except StartError as error:
             raise StartError(f"{error}\n{self.last_lines(what)}") from error
 
     def _check_with_state(self, what: str, check: Callable[[], None]) -> None:
-        """Check; tell beside the answer whether the process keeps failing.
+        """Check; tell beside the answer whether the process keeps ending.
 
         Raises:
-            NotReadyError: as ``check`` says, and what state the process is in.
+            NotReadyError: as ``check`` says, and what the process does.
             StartError: it can never come up, because it refuses its settings.
         """
         try:
@@ -171,10 +179,9 @@ class LocalStack:
             status = self._status(what)
             if status is None or status.state in (ProcessState.RUNNING, ProcessState.STARTING):
                 raise
-            if status.exit_status == _WRONG_SETTINGS_EXIT:
+            if self.last_lines(what).splitlines()[-1].startswith(_SETTINGS_FAULT):
                 raise StartError(f"{what} refuses its settings") from error
-            told = f"{error}; its process ended with status {status.exit_status}"
-            raise NotReadyError(told) from error
+            raise NotReadyError(f"{error}; its process keeps ending") from error
 
     def _status(self, name: str) -> ProcessStatus | None:
         try:
@@ -196,3 +203,15 @@ class LocalStack:
         with (self.plan.layout.root / "stack.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _check_migration(
+    migration: Migration, process: "subprocess.Popen[bytes]", log: IO[bytes]
+) -> None:
+    status = process.poll()
+    if status is None:
+        raise NotReadyError("at work")
+    if status != 0:
+        log.seek(0)
+        told = log.read()[-_SHOWN_MIGRATION_BYTES:].decode(errors="replace")
+        raise StartError(f"{migration.name} cannot be brought up to date:\n{told}")

@@ -58,7 +58,6 @@ class ProcessStatus:
     state: ProcessState
     pid: int
     running_seconds: int
-    exit_status: int
 
 
 class SupervisorUnreachableError(Exception):
@@ -253,5 +252,4 @@ def _status(entry: dict[str, Any]) -> ProcessStatus:
         state=state,
         pid=entry["pid"],
         running_seconds=max(0, entry["now"] - entry["start"]) if running else 0,
-        exit_status=entry["exitstatus"],
     )

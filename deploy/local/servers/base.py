@@ -80,7 +80,16 @@ def python_module(module: str, *arguments: str) -> tuple[str, ...]:
 
 def java(class_path: Path, *arguments: str) -> tuple[str, ...]:
     """Return the command that runs a Java main class with all jars of a folder."""
-    return tied("java", "-XX:+UseSerialGC", "-cp", f"{class_path}/*", *arguments)
+    archive = class_archive(class_path)
+    options = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    return tied("java", "-XX:+UseSerialGC", *options, "-cp", f"{class_path}/*", *arguments)
+
+
+def class_archive(class_path: Path) -> Path:
+    """Return where the archive of a server's loaded classes is, beside its jars; it may be missing
+    (see :mod:`deploy.local.class_archives`). A JVM that cannot use it starts without.
+    """
+    return class_path.with_suffix(".jsa")
 
 
 def check_port(port: int) -> None:

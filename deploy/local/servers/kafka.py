@@ -12,7 +12,13 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from deploy.local.files import JARS, write_whole
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, java
+from deploy.local.servers.base import (
+    NotReadyError,
+    PortUse,
+    Program,
+    check_port,
+    java,
+)
 
 _HERE = Path(__file__).parents[1] / "kafka"
 _HEAP = "-Xmx384m"

@@ -9,7 +9,13 @@ from minio import Minio
 from minio.error import MinioException
 
 from deploy.local.files import JARS, write_whole
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, java
+from deploy.local.servers.base import (
+    NotReadyError,
+    PortUse,
+    Program,
+    check_port,
+    java,
+)
 
 _HERE = Path(__file__).parents[1] / "s3"
 

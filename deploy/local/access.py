@@ -1,0 +1,103 @@
+"""The owner account and API key of a local stack, and the file that hands them to scripts."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from deploy.local.api_client import ApiClient, ApiError
+from deploy.local.files import Layout, write_whole
+from deploy.local.plan import StackPlan
+from deploy.local.servers.base import CLONE
+from deploy.local.waiting import StartError
+
+OWNER_EMAIL = "owner@platestream.example"
+# Enough to try POST /api/recognize for a long while.
+_STARTING_CREDITS = 10_000
+_COMMAND_SECONDS = 60
+
+
+class Access(msgspec.Struct, frozen=True, rename="camel"):
+    """What a script needs to use the stack. ``demo_camera_id`` is empty while none is there."""
+
+    base_url: str
+    api_key: str
+    email: str
+    password: str
+    demo_camera_id: str = ""
+
+    def __repr__(self) -> str:
+        return f"Access(base_url={self.base_url!r}, api_key=***)"
+
+
+class _Owner(msgspec.Struct):
+    email: str
+
+
+class _Owners(msgspec.Struct):
+    owners: tuple[_Owner, ...]
+
+
+class _Key(msgspec.Struct, rename="camel"):
+    plain_key: str
+
+
+def ensure_access(plan: StackPlan) -> Access:
+    """Return account and key; make what is missing. The API must be up.
+
+    Raises:
+        StartError: the command line tool fails; the message is its own.
+    """
+    known = read_access(plan.layout)
+    if known is not None and known.base_url == plan.base_url and _is_valid(known):
+        return known
+    password = plan.secrets.owner_password
+    listed = msgspec.json.decode(_platestream(plan, "owner", "list"), type=_Owners)
+    owner = ("--email", OWNER_EMAIL)
+    if OWNER_EMAIL not in [listed_owner.email for listed_owner in listed.owners]:
+        how = ("--password-stdin", "--credits", str(_STARTING_CREDITS))
+        _platestream(plan, "owner", "create", *owner, *how, given=password)
+    what = ("--name", "local stack", "--scopes", "all")
+    key = msgspec.json.decode(_platestream(plan, "key", "create", *owner, *what), type=_Key)
+    access = Access(plan.base_url, key.plain_key, OWNER_EMAIL, password)
+    write_access(plan.layout, access)
+    return access
+
+
+def read_access(layout: Layout) -> Access | None:
+    """Return what the file says, None where there is none."""
+    if not layout.access.exists():
+        return None
+    return msgspec.json.decode(layout.access.read_bytes(), type=Access)
+
+
+def write_access(layout: Layout, access: Access) -> None:
+    """Write the file, readable to its user only."""
+    text = msgspec.json.format(msgspec.json.encode(access), indent=2).decode()
+    write_whole(layout.access, text + "\n", mode=0o600)
+
+
+def _is_valid(access: Access) -> bool:
+    try:
+        ApiClient(access.base_url, access.api_key).cameras()
+    except ApiError:
+        return False
+    return True
+
+
+def _platestream(plan: StackPlan, *arguments: str, given: str = "") -> bytes:
+    command: Sequence[str] = (sys.executable, "-m", "api.cli", *arguments, "--json")
+    result = subprocess.run(
+        command,
+        input=given.encode(),
+        capture_output=True,
+        cwd=CLONE,
+        env=dict(plan.environment),
+        timeout=_COMMAND_SECONDS,
+        check=False,
+    )
+    if result.returncode != 0:
+        told = result.stderr.decode(errors="replace")
+        raise StartError(f"platestream {' '.join(arguments[:2])} failed: {told}")
+    return result.stdout
