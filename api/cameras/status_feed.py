@@ -8,6 +8,7 @@ from uuid import UUID
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
 from contracts.errors import InvalidInputError, TransientError
@@ -22,7 +23,10 @@ News = tuple[UUID, CameraStatus | None]
 
 _POLL_MS = 200
 _RETRY_SECONDS = 1.0
-_SILENT_SECONDS = 15.0
+_SILENT_SECONDS = 10.0
+_CHECK_SECONDS = 3.0
+_CHECK_MS = 3_000
+_BOOTSTRAP_MS = 5_000
 
 
 class StatusFeed:
@@ -73,22 +77,34 @@ class StatusFeed:
             self._stop.wait(_RETRY_SECONDS)
 
     def _follow(self) -> None:
-        consumer = KafkaConsumer(**consumer_options(self._settings, "api-camera-status"))
+        options = consumer_options(self._settings, "api-camera-status")
+        consumer = KafkaConsumer(**options, bootstrap_timeout_ms=_BOOTSTRAP_MS)
         try:
             partitions = self._partitions(consumer)
-            if not partitions:
-                return
-            consumer.assign(partitions)
-            consumer.seek_to_beginning(*partitions)
-            ends = consumer.end_offsets(partitions)
-            while not self._stop.is_set():
-                self._deliver(consumer)
-                self._alive_at = time.monotonic()
-                if not self._caught_up.is_set() and _reached(consumer, ends):
-                    self._caught_up.set()
-                    log.info("camera_status_caught_up")
+            if partitions:
+                consumer.assign(partitions)
+                consumer.seek_to_beginning(*partitions)
+                self._read(consumer, partitions)
         finally:
             consumer.close()
+
+    def _read(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
+        ends = self._ends(consumer, partitions)
+        while not self._stop.is_set():
+            self._deliver(consumer)
+            if not self._caught_up.is_set() and _reached(consumer, ends):
+                self._caught_up.set()
+                log.info("camera_status_caught_up")
+            if time.monotonic() - self._alive_at > _CHECK_SECONDS:
+                # A poll says nothing of a broker that is away; this call does.
+                self._ends(consumer, partitions)
+
+    def _ends(
+        self, consumer: KafkaConsumer, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        ends: dict[TopicPartition, int] = consumer.end_offsets(partitions, timeout_ms=_CHECK_MS)
+        self._alive_at = time.monotonic()
+        return ends
 
     def _partitions(self, consumer: KafkaConsumer) -> list[TopicPartition]:
         topic = topic_name(self._settings, CAMERA_STATUS)
@@ -105,11 +121,10 @@ def _reached(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> bool:
     return all(consumer.position(partition) >= end for partition, end in ends.items())
 
 
-def _news(record: "object") -> News | None:
-    key, value = getattr(record, "key", None), getattr(record, "value", None)
+def _news(record: ConsumerRecord) -> News | None:
     try:
-        camera_id = UUID((key or b"").decode())
-        return camera_id, decode(CameraStatus, value) if value else None
+        camera_id = UUID((record.key or b"").decode())
+        return camera_id, decode(CameraStatus, record.value) if record.value else None
     except (InvalidInputError, ValueError) as error:
         log.warning("camera_status_unreadable", error=str(error))
         return None

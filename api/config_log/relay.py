@@ -22,6 +22,7 @@ _CONNECT_TIMEOUT_SECONDS = 5
 _BACK_OFF_FIRST_SECONDS = 0.2
 _BACK_OFF_MOST_SECONDS = 5.0
 _STABLE_AFTER_SECONDS = 30.0
+_SLICE_SECONDS = 0.5
 
 _SELECT = "SELECT id, topic, key, value FROM config_outbox ORDER BY id LIMIT %s"
 _DELETE = "DELETE FROM config_outbox WHERE id = ANY(%s)"
@@ -107,9 +108,15 @@ class Relay:
         while not self._stop.is_set():
             while self._relay_batch(connection, publisher):
                 pass
-            # Ends with the first notification; the poll is for what no notification announced.
-            for _ in connection.notifies(timeout=self._poll_seconds, stop_after=1):
-                pass
+            self._wait_for_news(connection)
+
+    def _wait_for_news(self, connection: psycopg.Connection) -> None:
+        """Return at a notification, or when the next poll is due for what none announced."""
+        poll_at = time.monotonic() + self._poll_seconds
+        while not self._stop.is_set() and (left := poll_at - time.monotonic()) > 0:
+            # In slices, so that a stop does not wait for a slow poll.
+            for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
+                return
 
     def _relay_batch(self, connection: psycopg.Connection, publisher: Publisher) -> int:
         rows: Sequence[OutboxRow] = [

@@ -1,0 +1,171 @@
+"""An application put together for tests: real database, stand-ins for what is not under test."""
+
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+import httpx
+from cryptography.fernet import Fernet
+from fastapi import FastAPI
+from sqlalchemy.orm import Session
+
+from api.accounts.authentication import Authenticator
+from api.accounts.service import create_key, create_owner
+from api.app import create_app
+from api.cameras.service import CameraRules, Cameras
+from api.cameras.status_board import StatusBoard
+from api.cameras.streams import StreamVault
+from api.credits.service import Credits
+from api.db.engine import Database
+from api.health import Health
+from api.image_store import ImageStore
+from api.recognitions.cursor import CursorSealer
+from api.recognitions.models import Position, RecognitionQuery
+from api.recognitions.service import Recognitions, RecognitionStore
+from api.recognize.models import ImageReader
+from api.recognize.service import ImageRecognition
+from api.scopes import ALL_SCOPES, Scope
+from api.services import Services
+from contracts.records import Recognition
+from contracts.secrets import SecretBox
+from contracts.settings import S3Settings
+from contracts.stream_urls import StreamUrlRules
+from recognition.pool import ImageReadings
+
+NOW_MS = 1_790_000_000_000
+PASSWORD_HASH_FREE = "a password of a test"
+
+
+class StandInStore:
+    """Recognitions from a list, newest first."""
+
+    def __init__(self, recognitions: Sequence[Recognition] = ()) -> None:
+        self.recognitions = list(recognitions)
+
+    async def page(
+        self, query: RecognitionQuery, after: Position | None, limit: int
+    ) -> Sequence[Recognition]:
+        mine = [r for r in self.recognitions if r.owner_id == query.owner_id]
+        ordered = sorted(mine, key=lambda r: (r.captured_ms, r.id), reverse=True)
+        if after is not None:
+            place = (after.captured_ms, after.id)
+            ordered = [r for r in ordered if (r.captured_ms, r.id) < place]
+        return ordered[:limit]
+
+    async def find(self, owner_id: UUID, recognition_id: UUID) -> Recognition | None:
+        for found in self.recognitions:
+            if found.owner_id == owner_id and found.id == recognition_id:
+                return found
+        return None
+
+
+class StandInReader:
+    """Finds no plate in any image, or raises what it is told to."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.calls = 0
+
+    async def read_image(self, data: bytes) -> ImageReadings:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        return ImageReadings(readings=(), width_px=640, height_px=480, duration_ms=1.0)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """An owner with a key."""
+
+    owner_id: UUID
+    key: str
+
+
+@dataclass
+class Application:
+    """The application and what a test does to it from outside."""
+
+    app: FastAPI
+    database: Database
+    board: StatusBoard
+    reader: StandInReader
+    services: Services
+    callers: list[Caller] = field(default_factory=list)
+
+    async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
+        """Make an owner with a key."""
+
+        def work(session: Session) -> Caller:
+            owner = create_owner(
+                session,
+                email=f"{uuid.uuid4().hex}@platestream.example",
+                password=PASSWORD_HASH_FREE,
+                timezone="UTC",
+                credits=credits,
+            )
+            key = create_key(session, owner.id, name="test", scopes=scopes)
+            return Caller(owner.id, key.plain_key)
+
+        return await self.database.run(work)
+
+    def client(self, caller: Caller | None = None) -> httpx.AsyncClient:
+        """Return a client of the application with the caller's key."""
+        headers = {} if caller is None else {"Authorization": f"Bearer {caller.key}"}
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app), base_url="http://api.test", headers=headers
+        )
+
+
+def s3_settings_of_nothing() -> S3Settings:
+    """Return settings of an S3 that nobody calls; links can still be signed."""
+    return S3Settings.model_validate(
+        {
+            "s3_endpoint": "http://127.0.0.1:1",
+            "s3_public_endpoint": "https://images.example",
+            "s3_secret_key": "secret",
+        }
+    )
+
+
+@asynccontextmanager
+async def running_application(
+    database: Database,
+    *,
+    store: RecognitionStore | None = None,
+    reader: ImageReader | None = None,
+    take_seconds: float = 0.5,
+    s3: S3Settings | None = None,
+) -> AsyncIterator[Application]:
+    """Yield a started application."""
+    keys = Fernet.generate_key().decode()
+    board, stand_in = StatusBoard(), StandInReader()
+    images = ImageStore(s3 or s3_settings_of_nothing())
+    authenticator = Authenticator(database)
+    rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=5)
+    vault = StreamVault(StreamUrlRules(), SecretBox(keys))
+    services = Services(
+        authenticator=authenticator,
+        recognitions=Recognitions(
+            store or StandInStore(), images, CursorSealer(keys), image_retention=None
+        ),
+        image_recognition=ImageRecognition(
+            database, reader or stand_in, lease=timedelta(seconds=10)
+        ),
+        credits=Credits(database),
+        cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),
+        images=images,
+        health=Health({"postgres": database.ping}),
+    )
+
+    @asynccontextmanager
+    async def given_services() -> AsyncIterator[Services]:
+        yield services
+        await authenticator.close()
+        images.close()
+
+    app = create_app(given_services)
+    async with app.router.lifespan_context(app):
+        yield Application(app, database, board, stand_in, services)

@@ -1,0 +1,70 @@
+"""Cameras written straight to the database, for tests."""
+
+import uuid
+from uuid import UUID
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
+
+from api.accounts.service import create_owner
+from api.cameras import repository
+from api.cameras.models import CameraValues
+from api.db.engine import in_transaction
+
+
+def values(name: str = "gate", identifier: str | None = None) -> CameraValues:
+    """Return the values of a camera that no other test has."""
+    return CameraValues(
+        name=name,
+        location="",
+        enabled=True,
+        identifier=identifier or uuid.uuid4().hex,
+        identifier_derived=False,
+        stream_url_encrypted="sealed",
+        stream_url_shown="rtsp://viewer:***@10.0.0.8/1",
+        sample_fps=None,
+        min_plate_width_px=0,
+        zones=(),
+        timezone=None,
+    )
+
+
+def add_owner(engine: Engine) -> UUID:
+    """Insert an owner."""
+
+    def work(session: Session) -> UUID:
+        email = f"{uuid.uuid4().hex}@platestream.example"
+        owner = create_owner(
+            session, email=email, password="long enough", timezone="UTC", credits=0
+        )
+        return owner.id
+
+    return in_transaction(engine, work)
+
+
+def add_camera(engine: Engine, owner_id: UUID, name: str = "gate") -> UUID:
+    """Insert a camera that a worker has taken."""
+
+    def work(session: Session) -> UUID:
+        row = repository.insert_camera(session, owner_id, values(name), limit=1000)
+        assert repository.confirm_camera(session, row.id)
+        return row.id
+
+    return in_transaction(engine, work)
+
+
+def rename_camera(engine: Engine, owner_id: UUID, camera_id: UUID, name: str) -> None:
+    """Change a camera's name."""
+
+    def work(session: Session) -> None:
+        assert repository.lock_camera(session, owner_id, camera_id) is not None
+        repository.change_camera(session, camera_id, values(name))
+
+    in_transaction(engine, work)
+
+
+def remove_camera(engine: Engine, owner_id: UUID, camera_id: UUID) -> None:
+    """Delete a camera."""
+    assert in_transaction(
+        engine, lambda session: repository.delete_camera(session, owner_id, camera_id)
+    )

@@ -1,0 +1,52 @@
+"""Fixtures of the api's tests: a migrated database for each test, an application over it."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from api.db.engine import Database, open_engine
+from api.db.migrate import migrate
+from contracts.settings import DatabaseSettings
+from tests.integration.api.application import Application, running_application
+from tests.services.postgres import create_database
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_url: str) -> str:
+    """Name of a migrated, empty database to copy."""
+    settings = create_database(postgres_url)
+    engine = open_engine(settings)
+    migrate(engine)
+    engine.dispose()
+    return urlsplit(settings.database_url.get_secret_value()).path.removeprefix("/")
+
+
+@pytest.fixture
+def api_database(postgres_url: str, migrated_template: str) -> DatabaseSettings:
+    """Settings of a fresh, migrated database."""
+    return create_database(postgres_url, template=migrated_template)
+
+
+@pytest.fixture
+async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
+    """Transactions on a fresh, migrated database."""
+    opened = Database(api_database, pool_size=8)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+async def application(database: Database) -> AsyncIterator[Application]:
+    """The API over a real database; search, images and recogniser are stand-ins."""
+    async with running_application(database) as app:
+        yield app
+
+
+@pytest.fixture
+async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
+    """A client with a key of all scopes."""
+    caller = await application.new_owner(credits=50)
+    async with application.client(caller) as opened:
+        yield opened

@@ -1,0 +1,31 @@
+"""Relays in threads, for tests."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api.config_log.publisher import KafkaPublisher
+from api.config_log.relay import Relay
+from api.db.engine import plain_database_url
+from contracts.settings import DatabaseSettings, KafkaSettings
+
+
+@contextmanager
+def running_relay(
+    database: DatabaseSettings, kafka: KafkaSettings, *, poll_seconds: float = 0.5
+) -> Iterator[Relay]:
+    """Run a relay until the block ends."""
+    relay = Relay(
+        plain_database_url(database),
+        lambda: KafkaPublisher(kafka),
+        poll_seconds=poll_seconds,
+        batch_rows=100,
+    )
+    thread = threading.Thread(target=relay.run, daemon=True)
+    thread.start()
+    try:
+        yield relay
+    finally:
+        relay.stop()
+        thread.join(timeout=30)
+        assert not thread.is_alive(), "the relay did not stop"

@@ -1,0 +1,173 @@
+"""The way of a configuration change: transaction, outbox, relay, topic."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine, text
+
+from api.config_log.republish import republish_all
+from api.db.engine import in_transaction, open_engine
+from api.db.locks import AdvisoryLock
+from contracts.settings import DatabaseSettings, KafkaSettings
+from tests.integration.api.cameras import add_camera, add_owner, remove_camera, rename_camera
+from tests.integration.api.relays import running_relay
+from tests.integration.api.topic_reader import ConfigReader
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
+    opened = open_engine(api_database, pool_size=4)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def reader(kafka_topics: KafkaSettings) -> Iterator[ConfigReader]:
+    opened = ConfigReader(kafka_topics)
+    yield opened
+    opened.close()
+
+
+def test_changes_come_in_order_and_end_with_a_tombstone(
+    api_database: DatabaseSettings,
+    kafka_topics: KafkaSettings,
+    engine: Engine,
+    reader: ConfigReader,
+) -> None:
+    owner_id = add_owner(engine)
+    with running_relay(api_database, kafka_topics):
+        camera_id = add_camera(engine, owner_id, "first name")
+        for number in range(20):
+            rename_camera(engine, owner_id, camera_id, f"name {number}")
+        remove_camera(engine, owner_id, camera_id)
+        reader.read(22)
+
+    *configs, last = reader.of(camera_id)
+    revisions = [config.revision for config in configs if config is not None]
+    assert revisions == list(range(1, 22))
+    assert last is None
+    assert _outbox_rows(engine) == 0
+
+
+def test_a_change_is_on_the_topic_well_within_a_second(
+    api_database: DatabaseSettings,
+    kafka_topics: KafkaSettings,
+    engine: Engine,
+    reader: ConfigReader,
+) -> None:
+    owner_id = add_owner(engine)
+    # The poll is slow here, so only the notification can be what wakes the relay.
+    with running_relay(api_database, kafka_topics, poll_seconds=30):
+        camera_id = add_camera(engine, owner_id)
+        reader.read(1)
+        delays = []
+        for number in range(20):
+            started = time.monotonic()
+            rename_camera(engine, owner_id, camera_id, f"name {number}")
+            reader.read(2 + number)
+            delays.append(time.monotonic() - started)
+
+    assert max(delays) < 1.0, delays
+
+
+def test_a_second_relay_waits_until_the_first_is_gone(
+    api_database: DatabaseSettings,
+    kafka_topics: KafkaSettings,
+    engine: Engine,
+    reader: ConfigReader,
+) -> None:
+    owner_id = add_owner(engine)
+    with running_relay(api_database, kafka_topics):
+        with running_relay(api_database, kafka_topics):
+            camera_id = add_camera(engine, owner_id)
+            for number in range(50):
+                rename_camera(engine, owner_id, camera_id, f"name {number}")
+            reader.read(51)
+            assert _holders_of_the_relay_lock(engine) == 1
+        _terminate_the_lock_holder(engine)
+        rename_camera(engine, owner_id, camera_id, "last")
+        reader.read(52)
+
+    revisions = [config.revision for config in reader.of(camera_id) if config is not None]
+    assert revisions == list(range(1, 53))
+
+
+def test_a_lost_database_connection_loses_no_change(
+    api_database: DatabaseSettings,
+    kafka_topics: KafkaSettings,
+    engine: Engine,
+    reader: ConfigReader,
+) -> None:
+    owner_id = add_owner(engine)
+    with running_relay(api_database, kafka_topics):
+        camera_id = add_camera(engine, owner_id)
+        reader.read(1)
+        for number in range(5):
+            _terminate_the_lock_holder(engine)
+            rename_camera(engine, owner_id, camera_id, f"name {number}")
+        reader.read(6)
+
+    configs = reader.of(camera_id)
+    assert [config.revision for config in configs if config is not None] == list(range(1, 7))
+
+
+def test_republish_all_tells_of_every_camera_again(
+    api_database: DatabaseSettings,
+    kafka_topics: KafkaSettings,
+    engine: Engine,
+    reader: ConfigReader,
+) -> None:
+    owner_id = add_owner(engine)
+    cameras = {add_camera(engine, owner_id, f"camera {number}") for number in range(7)}
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM config_outbox"))
+
+    assert in_transaction(engine, republish_all) == 7
+    with running_relay(api_database, kafka_topics):
+        changes = reader.read(7)
+
+    assert {change.camera_id for change in changes} == cameras
+
+
+def test_an_undone_transaction_tells_nobody(
+    api_database: DatabaseSettings, kafka_topics: KafkaSettings, engine: Engine
+) -> None:
+    owner_id = add_owner(engine)
+    with pytest.raises(RuntimeError, match="undo"), engine.begin() as connection:
+        connection.execute(text("INSERT INTO config_outbox (topic, key) VALUES ('x', 'y')"))
+        raise RuntimeError("undo")
+
+    assert owner_id
+    assert _outbox_rows(engine) == 0
+
+
+def _outbox_rows(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.scalar(text("SELECT count(*) FROM config_outbox")) or 0)
+
+
+def _holders_of_the_relay_lock(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return len(connection.execute(text(_HOLDERS), _KEY).all())
+
+
+def _terminate_the_lock_holder(engine: Engine) -> None:
+    """End the active relay's connection, once there is one."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with engine.connect() as connection:
+            found = connection.execute(text(_TERMINATE), _KEY).all()
+        if found:
+            return
+    raise AssertionError("no relay became active")
+
+
+_KEY = {"key": int(AdvisoryLock.CONFIG_RELAY)}
+_HOLDERS = (
+    "SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+    "WHERE locktype = 'advisory' AND objid = :key AND granted AND datname = current_database()"
+)
+_TERMINATE = f"SELECT pg_terminate_backend(pid, 5000) FROM ({_HOLDERS}) holders"

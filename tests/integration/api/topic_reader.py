@@ -1,0 +1,55 @@
+"""Reads what lies on a topic, in order, for tests of the relay."""
+
+import time
+from dataclasses import dataclass
+from uuid import UUID
+
+from kafka import KafkaConsumer, TopicPartition
+
+from contracts.kafka import consumer_options, topic_name
+from contracts.records import CameraConfig, decode
+from contracts.settings import KafkaSettings
+from contracts.topics import CONFIG_CAMERAS
+
+
+@dataclass(frozen=True)
+class Change:
+    """One record of config-cameras; no config: the camera is deleted."""
+
+    camera_id: UUID
+    config: CameraConfig | None
+    read_at: float
+
+
+class ConfigReader:
+    """Follows config-cameras from its start."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._consumer = KafkaConsumer(**consumer_options(settings, "test"))
+        topic = topic_name(settings, CONFIG_CAMERAS)
+        partitions = [TopicPartition(topic, number) for number in range(settings.kafka_partitions)]
+        self._consumer.assign(partitions)
+        self._consumer.seek_to_beginning(*partitions)
+        self.changes: list[Change] = []
+
+    def read(self, count: int, *, seconds: float = 20) -> list[Change]:
+        """Return the first ``count`` changes; fails where they do not come in time."""
+        deadline = time.monotonic() + seconds
+        while len(self.changes) < count:
+            assert time.monotonic() < deadline, f"{len(self.changes)} of {count} changes came"
+            for records in self._consumer.poll(timeout_ms=50).values():
+                self.changes += [_change(record.key, record.value) for record in records]
+        return self.changes[:count]
+
+    def of(self, camera_id: UUID) -> list[CameraConfig | None]:
+        """Return what was read of one camera, in order."""
+        return [change.config for change in self.changes if change.camera_id == camera_id]
+
+    def close(self) -> None:
+        """End."""
+        self._consumer.close()
+
+
+def _change(key: bytes, value: bytes | None) -> Change:
+    config = decode(CameraConfig, value) if value else None
+    return Change(UUID(key.decode()), config, time.monotonic())
