@@ -110,6 +110,7 @@ class FrameLane:
         self._gate = None if rules.motion is None else MotionGate(rules.motion)
         self._sampler = Sampler()
         self._opens_connection = True
+        self._is_connected = False
         self._slot: _Sample | None = None
         self._is_queued = False
         self._slot_lock = threading.Lock()
@@ -125,6 +126,7 @@ class FrameLane:
         """Note a new connection (reader's thread)."""
         self._sampler = Sampler()
         self._opens_connection = True
+        self._is_connected = True
 
     def offer(self, picture: SourcePicture, stream_seconds: float, captured_ms: int) -> None:
         """Take in a decoded picture (reader's thread). Returns at once."""
@@ -139,6 +141,7 @@ class FrameLane:
     def disconnected(self) -> None:
         """Tell at once that nothing older will come (reader's thread)."""
         with self._out_lock:
+            self._is_connected = False
             now = self._services.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
 
@@ -161,9 +164,14 @@ class FrameLane:
         # Somebody is sending for this camera right now: then it is not silent.
         if self._out_lock.acquire(blocking=False):
             try:
-                self._send_tick(now, self._timeline.tick(self._seen_ms, now.unix_ms))
+                self._send_tick(now, self._silent_ms(now))
             finally:
                 self._out_lock.release()
+
+    def _silent_ms(self, now: Moment) -> int:
+        if self._is_connected:
+            return self._timeline.tick(self._seen_ms, now.unix_ms)
+        return self._timeline.disconnected(now.unix_ms)
 
     def _put(self, sample: _Sample) -> None:
         with self._slot_lock:

@@ -1,0 +1,195 @@
+"""HTTP cameras, read through connections that are checked one by one.
+
+FFmpeg's own HTTP client follows redirects and playlists to wherever they point. Here each address,
+the first one, a redirect's and a playlist entry's, passes the rules for camera addresses, and the
+connection goes to the very address that was checked.
+"""
+
+import http.client
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from email.message import Message
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from contracts.errors import InvalidInputError
+from contracts.stream_urls import StreamScheme, StreamUrlRules, parse_stream_url
+from ingest.addresses import resolve
+from ingest.faults import CaptureError, CaptureFault
+
+_USER_AGENT: Final = "platestream"
+_CREDENTIALS_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+
+
+class HttpBody:
+    """An answer's body as FFmpeg reads it: a file without a way back."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        """Take an answer whose head was read."""
+        self._response = response
+        self.media_type = response.headers.get_content_type()
+
+    def read(self, size: int) -> bytes:
+        """Return what has come, at most ``size`` bytes; nothing at the end.
+
+        Raises:
+            CaptureError: the camera fell silent or broke the connection off.
+        """
+        try:
+            # Not read(): that waits until ``size`` bytes are there, a second of a slow stream.
+            return self._response.read1(size)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise CaptureError(CaptureFault.SILENT) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._response.close()
+
+
+class HttpSource:
+    """Opens the HTTP addresses of one camera."""
+
+    def __init__(self, text: str, rules: StreamUrlRules, *, timeout_seconds: float) -> None:
+        """Take the camera's stream address, with user and password if it has any.
+
+        ``timeout_seconds`` is how long the camera may be silent, at any time.
+        """
+        self.url, user, password = _without_user(text)
+        self._rules = rules
+        self._timeout_seconds = timeout_seconds
+        self._opener = self._make_opener(user, password)
+
+    def open(self, url: str) -> HttpBody:
+        """Return the body that an address answers with, after redirects and authentication.
+
+        Raises:
+            CaptureError: the address is forbidden, does not answer or refuses.
+        """
+        self._check(url)
+        request = urllib.request.Request(url, headers={"User-Agent": _USER_AGENT})
+        try:
+            response = self._opener.open(request, timeout=self._timeout_seconds)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise CaptureError(_refusal(error.code)) from None
+        except ValueError:
+            # urllib's word for a way to authenticate that it does not know.
+            raise CaptureError(CaptureFault.CREDENTIALS) from None
+        except (OSError, http.client.HTTPException):
+            raise CaptureError(CaptureFault.UNREACHABLE) from None
+        return HttpBody(response)
+
+    def _check(self, url: str) -> None:
+        try:
+            scheme = parse_stream_url(url, self._rules).scheme
+        except InvalidInputError as error:
+            raise CaptureError(CaptureFault.FORBIDDEN) from error
+        if scheme not in (StreamScheme.HTTP, StreamScheme.HTTPS):
+            raise CaptureError(CaptureFault.FORBIDDEN)
+
+    def _make_opener(self, user: str | None, password: str) -> urllib.request.OpenerDirector:
+        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+        if user is not None:
+            # Bound to this host and port: a redirect elsewhere is not told the password.
+            passwords.add_password(None, _origin(self.url), user, password)
+        opener = urllib.request.OpenerDirector()
+        for handler in (
+            _HttpHandler(self._rules),
+            _HttpsHandler(self._rules),
+            _RedirectHandler(self._check),
+            urllib.request.HTTPBasicAuthHandler(passwords),
+            urllib.request.HTTPDigestAuthHandler(passwords),
+            urllib.request.HTTPDefaultErrorHandler(),
+            urllib.request.HTTPErrorProcessor(),
+        ):
+            opener.add_handler(handler)
+        return opener
+
+
+class _CheckedConnection(http.client.HTTPConnection):
+    """Connects to the address that was checked, under the name that was asked for."""
+
+    def __init__(self, host: str, *, rules: StreamUrlRules, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._rules = rules
+
+    def connect(self) -> None:
+        address = resolve(self.host, self.port, self._rules)
+        self.sock = socket.create_connection((address, self.port), self.timeout)
+
+
+class _CheckedTlsConnection(_CheckedConnection):
+    default_port = http.client.HTTPS_PORT
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = _tls_context().wrap_socket(self.sock, server_hostname=self.host)
+
+
+class _HttpHandler(urllib.request.HTTPHandler):
+    def __init__(self, rules: StreamUrlRules) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_CheckedConnection, req, rules=self._rules)  # type: ignore[arg-type]
+
+
+class _HttpsHandler(urllib.request.HTTPSHandler):
+    def __init__(self, rules: StreamUrlRules) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_CheckedTlsConnection, req, rules=self._rules)  # type: ignore[arg-type]
+
+
+class _RedirectHandler(urllib.request.HTTPRedirectHandler):
+    def __init__(self, check: Callable[[str], None]) -> None:
+        self._check = check
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: Any,
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        self._check(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+
+
+def _tls_context() -> ssl.SSLContext:
+    """Return TLS without proof of identity: cameras sign their own certificates.
+
+    The same as FFmpeg's default, so that rtsps and https cameras behave alike.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _without_user(text: str) -> tuple[str, str | None, str]:
+    parts = urlsplit(text)
+    user_info, _, host = parts.netloc.rpartition("@")
+    url = urlunsplit((parts.scheme, host, parts.path or "/", parts.query, ""))
+    if not user_info:
+        return url, None, ""
+    user, _, password = user_info.partition(":")
+    return url, unquote(user), unquote(password)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/"
+
+
+def _refusal(status: int) -> CaptureFault:
+    return CaptureFault.CREDENTIALS if status in _CREDENTIALS_REFUSED else CaptureFault.NO_STREAM
