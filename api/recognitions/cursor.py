@@ -6,9 +6,10 @@ import hashlib
 import hmac
 import struct
 from collections.abc import Sequence
+from dataclasses import fields
 from uuid import UUID
 
-from api.recognitions.models import Position, RecognitionQuery
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 
 _VERSION = 1
 _POSITION = struct.Struct(">Bq16s")
@@ -26,34 +27,34 @@ class CursorSealer:
             for key in keys.split(",")
         ]
 
-    def seal(self, query: RecognitionQuery, position: Position) -> str:
-        """Return the cursor that goes on after ``position`` in the list of ``query``."""
+    def seal(self, wanted: RecognitionFilter, position: RecognitionCursor) -> str:
+        """Return the cursor that goes on after ``position`` in the list of ``wanted``."""
         place = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
-        return _text(place + _seal(self._keys[0], query, place))
+        return _text(place + _seal(self._keys[0], wanted, place))
 
-    def open(self, query: RecognitionQuery, cursor: str) -> Position | None:
-        """Return where the cursor goes on, None where it was not sealed for this ``query``."""
+    def open(self, wanted: RecognitionFilter, cursor: str) -> RecognitionCursor | None:
+        """Return where the cursor goes on, None where it was not sealed for this ``wanted``."""
         data = _bytes(cursor)
         if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
             return None
         place, given = data[: _POSITION.size], data[_POSITION.size :]
-        seals = [_seal(key, query, place) for key in self._keys]
+        seals = [_seal(key, wanted, place) for key in self._keys]
         # One form only: base64 has spare bits in which texts of the same bytes could differ.
         if not any(hmac.compare_digest(seal, given) for seal in seals) or _text(data) != cursor:
             return None
         version, captured_ms, identifier = _POSITION.unpack(place)
-        return Position(captured_ms, UUID(bytes=identifier)) if version == _VERSION else None
+        if version != _VERSION:
+            return None
+        return RecognitionCursor(captured_ms, UUID(bytes=identifier))
 
 
-def _seal(key: bytes, query: RecognitionQuery, place: bytes) -> bytes:
-    return hmac.digest(key, _fingerprint(query) + place, "sha256")[:_SEAL_BYTES]
+def _seal(key: bytes, wanted: RecognitionFilter, place: bytes) -> bytes:
+    return hmac.digest(key, _fingerprint(wanted) + place, "sha256")[:_SEAL_BYTES]
 
 
-def _fingerprint(query: RecognitionQuery) -> bytes:
-    parts = (query.owner_id, query.plate, query.camera_id, query.from_ms, query.to_ms)
-    return hashlib.sha256(
-        repr([str(p) if p is not None else None for p in parts]).encode()
-    ).digest()
+def _fingerprint(wanted: RecognitionFilter) -> bytes:
+    values = [getattr(wanted, field.name) for field in fields(wanted)]
+    return hashlib.sha256(repr(values).encode()).digest()
 
 
 def _text(data: bytes) -> str:

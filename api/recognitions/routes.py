@@ -5,9 +5,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
+from analytics_sql.recognitions import RecognitionFilter
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
-from api.recognitions.models import RecognitionQuery
 from api.recognitions.schemas import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
@@ -52,14 +52,14 @@ async def list_recognitions(
     last_key: LastKeyParameter = None,
 ) -> RecognitionList:
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
-    query = RecognitionQuery(
-        owner_id=caller.owner_id,
+    wanted = RecognitionFilter(
+        user_id=caller.owner_id,
         plate=None if plate is None else normalise_plate(plate) or None,
         camera_id=camera_id,
         from_ms=from_ms,
         to_ms=to,
     )
-    page = await services_of(request).recognitions.page(query, limit, last_key)
+    page = await services_of(request).recognitions.page(wanted, limit, last_key)
     bodies = [
         recognition_body(found, photo_url=found.photo_key, crop_url=found.crop_key)
         for found in page.recognitions

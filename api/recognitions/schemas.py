@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
+from analytics_sql.recognitions import RecognitionRow
 from api.schemas import ResponseModel, is_absent
 from contracts.ids import format_timestamp
-from contracts.records import Box, Recognition
+from contracts.records import Box
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -83,12 +84,12 @@ class RecognitionAnswer(ResponseModel):
 
 
 def recognition_body(
-    recognition: Recognition, *, photo_url: str | None, crop_url: str | None
+    recognition: RecognitionRow, *, photo_url: str | None, crop_url: str | None
 ) -> RecognitionBody:
     """Return the JSON form of a recognition."""
     return RecognitionBody(
         id=str(recognition.id),
-        user_id=str(recognition.owner_id),
+        user_id=str(recognition.user_id),
         camera_id=str(recognition.camera_id),
         camera_name=recognition.camera_name,
         plate=recognition.plate,

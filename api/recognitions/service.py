@@ -1,27 +1,31 @@
 """What can be done with recognitions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
+from analytics_sql.recognitions import (
+    RecognitionCursor,
+    RecognitionFilter,
+    RecognitionPage,
+    RecognitionRow,
+)
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.image_store import ImageStore
 from api.recognitions.cursor import CursorSealer
-from api.recognitions.models import Position, RecognitionQuery
-from contracts.records import Recognition
+from api.recognitions.span import storable
 
 
 class RecognitionStore(Protocol):
     """Where recognitions are searched."""
 
     async def page(
-        self, query: RecognitionQuery, after: Position | None, limit: int
-    ) -> Sequence[Recognition]:
-        """Return at most ``limit`` recognitions, newest first, that come after ``after``."""
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+    ) -> RecognitionPage:
+        """Return at most ``limit`` recognitions, newest first, from behind ``after``."""
 
-    async def find(self, owner_id: UUID, recognition_id: UUID) -> Recognition | None:
+    async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         """Return one of the owner's recognitions."""
 
 
@@ -29,7 +33,7 @@ class RecognitionStore(Protocol):
 class Page:
     """A part of a list, and the cursor of what follows; None at the end."""
 
-    recognitions: tuple[Recognition, ...]
+    recognitions: tuple[RecognitionRow, ...]
     next_key: str | None
 
 
@@ -58,22 +62,22 @@ class Recognitions:
         self._sealer = sealer
         self._image_retention = image_retention
 
-    async def page(self, query: RecognitionQuery, limit: int, last_key: str | None) -> Page:
+    async def page(self, wanted: RecognitionFilter, limit: int, last_key: str | None) -> Page:
         """Return one page of the list.
 
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
-        after = None if last_key is None else self._open(query, last_key)
-        # One more than wanted tells whether anything follows.
-        found = await self._store.page(query, after, limit + 1)
-        shown = tuple(found[:limit])
-        if len(found) <= limit:
-            return Page(shown, None)
-        last = Position(shown[-1].captured_ms, shown[-1].id)
-        return Page(shown, self._sealer.seal(query, last))
+        after = None if last_key is None else self._open(wanted, last_key)
+        possible = storable(wanted)
+        if possible is None:
+            return Page((), None)
+        found = await self._store.page(possible, after, limit)
+        if found.next_after is None:
+            return Page(found.rows, None)
+        return Page(found.rows, self._sealer.seal(wanted, found.next_after))
 
-    async def require(self, owner_id: UUID, recognition_id: UUID) -> Recognition:
+    async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
         """Return one of the owner's recognitions.
 
         Raises:
@@ -84,14 +88,14 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
-    def links(self, recognition: Recognition) -> Links:
+    def links(self, recognition: RecognitionRow) -> Links:
         """Return URLs, valid for an hour, of the recognition's images."""
         if self._is_past_retention(recognition):
             return Links(None, None)
         return Links(self._link(recognition.photo_key), self._link(recognition.crop_key))
 
-    def _open(self, query: RecognitionQuery, last_key: str) -> Position:
-        position = self._sealer.open(query, last_key)
+    def _open(self, wanted: RecognitionFilter, last_key: str) -> RecognitionCursor:
+        position = self._sealer.open(wanted, last_key)
         if position is None:
             fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
             raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
@@ -100,7 +104,7 @@ class Recognitions:
     def _link(self, key: str | None) -> str | None:
         return None if key is None else self._images.link(key)
 
-    def _is_past_retention(self, recognition: Recognition) -> bool:
+    def _is_past_retention(self, recognition: RecognitionRow) -> bool:
         if self._image_retention is None:
             return False
         captured = datetime.fromtimestamp(recognition.captured_ms / 1000, tz=UTC)

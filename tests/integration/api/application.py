@@ -1,7 +1,7 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +12,12 @@ from cryptography.fernet import Fernet
 from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
+from analytics_sql.recognitions import (
+    RecognitionCursor,
+    RecognitionFilter,
+    RecognitionPage,
+    RecognitionRow,
+)
 from api.accounts.authentication import Authenticator
 from api.accounts.service import create_key, create_owner
 from api.app import create_app
@@ -23,13 +29,11 @@ from api.db.engine import Database
 from api.health import Health
 from api.image_store import ImageStore
 from api.recognitions.cursor import CursorSealer
-from api.recognitions.models import Position, RecognitionQuery
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader
 from api.recognize.service import ImageRecognition
 from api.scopes import ALL_SCOPES, Scope
 from api.services import Services
-from contracts.records import Recognition
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
 from contracts.stream_urls import StreamUrlRules
@@ -40,25 +44,14 @@ PASSWORD_HASH_FREE = "a password of a test"
 
 
 class StandInStore:
-    """Recognitions from a list, newest first."""
-
-    def __init__(self, recognitions: Sequence[Recognition] = ()) -> None:
-        self.recognitions = list(recognitions)
+    """Holds no recognitions."""
 
     async def page(
-        self, query: RecognitionQuery, after: Position | None, limit: int
-    ) -> Sequence[Recognition]:
-        mine = [r for r in self.recognitions if r.owner_id == query.owner_id]
-        ordered = sorted(mine, key=lambda r: (r.captured_ms, r.id), reverse=True)
-        if after is not None:
-            place = (after.captured_ms, after.id)
-            ordered = [r for r in ordered if (r.captured_ms, r.id) < place]
-        return ordered[:limit]
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+    ) -> RecognitionPage:
+        return RecognitionPage((), None)
 
-    async def find(self, owner_id: UUID, recognition_id: UUID) -> Recognition | None:
-        for found in self.recognitions:
-            if found.owner_id == owner_id and found.id == recognition_id:
-                return found
+    async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         return None
 
 
