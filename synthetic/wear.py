@@ -6,6 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from synthetic.noise import cloud
+
 Canvas = NDArray[np.float32]
 
 
@@ -45,23 +47,6 @@ def weather(canvas: Canvas, wear: Wear, rng: np.random.Generator) -> None:
         _screws(canvas, rng)
     _scratch(canvas, wear.scratches, rng)
     _soil(canvas, wear.dirt, rng)
-
-
-def cloud(
-    shape: tuple[int, int], rng: np.random.Generator, coarse: int, octaves: int = 4
-) -> NDArray[np.float32]:
-    """Return soft noise, 0 to 1: `coarse` cells along the longer side, finer octaves on top."""
-    height, width = shape
-    total = np.zeros(shape, dtype=np.float32)
-    weight, cells = 1.0, float(coarse)
-    for _ in range(octaves):
-        rows = max(2, round(cells * height / max(shape)))
-        columns = max(2, round(cells * width / max(shape)))
-        grid = rng.random((rows, columns), dtype=np.float32)
-        total += weight * cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC)
-        weight, cells = weight * 0.5, cells * 2
-    low, high = float(total.min()), float(total.max())
-    return (total - low) / max(high - low, 1e-6)
 
 
 def _fade(canvas: Canvas, amount: float) -> None:

@@ -1,0 +1,264 @@
+"""One moment of the scene as the sensor sees it: backdrop, shadows, cars, plates, lamps, noise."""
+
+import math
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from synthetic.backdrop import Backdrop
+from synthetic.camera import Camera
+from synthetic.cars import Car
+from synthetic.ground import CREST_Y_M
+from synthetic.raster import Window
+from synthetic.shading import RIGS, Light
+from synthetic.sprites import CarPictures, Layer
+
+Frame = NDArray[np.uint8]
+
+_DAY_EXPOSURE_S = 1 / 800
+_DUSK_EXPOSURE_S = 1 / 320
+_NOISE = {Light.DAY: 1.5, Light.DUSK: 2.8}
+_NOISE_TILES = 8
+_NOISE_SLACK_PX = 64
+_PLATE_LEVELS = 5
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A car at a moment: where it is and how fast it goes, metres and metres a second along y."""
+
+    pictures: CarPictures
+    plate_levels: tuple[Layer, ...]
+    y: float
+    velocity_m_s: float
+
+
+def plate_levels(car: Car) -> tuple[Layer, ...]:
+    """Return the plate of a car, lit, at falling sizes (each half of the one before)."""
+    gain = 0.93 if car.light is Light.DAY else 0.50
+    alpha = car.plate.alpha[..., None]
+    lit = car.plate.image.astype(np.float32) * gain
+    layer = np.dstack([lit * alpha, alpha * 255]).astype(np.uint8)
+    levels = [layer]
+    for _ in range(_PLATE_LEVELS - 1):
+        levels.append(np.asarray(cv2.pyrDown(levels[-1]), dtype=np.uint8))
+    return tuple(levels)
+
+
+class Composer:
+    """Draws moments of one scene. Keeps buffers and is not to be shared between threads."""
+
+    def __init__(self, camera: Camera, backdrop: Backdrop, seed: int) -> None:
+        self._camera = camera
+        self._backdrop = backdrop
+        self._seed = seed
+        rng = np.random.default_rng((seed, 77))
+        shape = (camera.height_px + _NOISE_SLACK_PX, camera.width_px + _NOISE_SLACK_PX)
+        white = rng.standard_normal(shape, dtype=np.float32)
+        self._noise = cv2.GaussianBlur(white, (3, 3), 0.55) * 1.5
+
+    def moment(self, presences: list[Presence], dusk: float) -> Frame:
+        """Return the scene, height x width x 3 uint8 BGR, before noise."""
+        frame = self._backdrop.lit(dusk)
+        for presence in sorted(presences, key=lambda p: -p.y):
+            self._draw_car(frame, presence, dusk)
+        return frame
+
+    def sensor(self, index: int, frame: Frame, dusk: float) -> NDArray[np.uint8]:
+        """Return the frame as planar YUV 4:2:0 (height * 3 / 2 x width) with the sensor's noise."""
+        planes = cv2.cvtColor(frame, cv2.COLOR_BGR2YUV_I420)
+        strength = _NOISE[Light.DAY] + dusk * (_NOISE[Light.DUSK] - _NOISE[Light.DAY])
+        rng = np.random.default_rng((self._seed, index))
+        top, left = (int(v) for v in rng.integers(_NOISE_SLACK_PX, size=2))
+        height, width = frame.shape[:2]
+        noise = self._noise[top : top + height, left : left + width]
+        luma = planes[:height]
+        planes[:height] = cv2.addWeighted(luma, 1.0, noise, strength, 0.0, dtype=cv2.CV_8U)
+        return np.asarray(planes, dtype=np.uint8)
+
+    def _draw_car(self, frame: Frame, presence: Presence, dusk: float) -> None:
+        car = presence.pictures.car
+        found = presence.pictures.at(presence.y)
+        _shadow(frame, self._camera, car, presence.y, dusk)
+        if found is None:
+            return
+        window, layer = found
+        self._hang_plate(layer, window, presence)
+        layer = self._blurred(layer, presence)
+        if presence.y > CREST_Y_M - car.pose.shape.length - 2:
+            self._hide_behind_crest(layer, window, presence.y)
+        if car.light is Light.DAY and dusk > 0:
+            colour_gain = 1 - 0.6 * dusk
+            layer[..., :3] = (layer[..., :3] * colour_gain).astype(np.uint8)
+        _lay(frame, layer, window)
+        if car.light is Light.DUSK:
+            _lamps(frame, self._camera, car, presence.y)
+
+    def _hang_plate(self, layer: Layer, window: Window, presence: Presence) -> None:
+        corners, depth = self._camera.project(presence.pictures.car.pose.plate_corners(presence.y))
+        if depth.min() < 1:
+            return
+        places = (corners - (window.left, window.top)).astype(np.float32)
+        across = float(np.linalg.norm(places[1] - places[0]))
+        level = _level(presence.plate_levels, across)
+        low = np.maximum(np.floor(places.min(axis=0)).astype(int) - 1, 0)
+        high = np.minimum(np.ceil(places.max(axis=0)).astype(int) + 2, layer.shape[1::-1])
+        if (high <= low).any():
+            return
+        height, width = level.shape[:2]
+        source = (
+            np.array([(0, 0), (width, 0), (width, height), (0, height)], dtype=np.float32) - 0.5
+        )
+        move = cv2.getPerspectiveTransform(source, places - low.astype(np.float32))
+        size = (int(high[0] - low[0]), int(high[1] - low[1]))
+        plate = cv2.warpPerspective(level, move, size, flags=cv2.INTER_LINEAR)
+        target = layer[low[1] : high[1], low[0] : high[0]]
+        keep = (255 - plate[..., 3:].astype(np.uint16)) * target // 255
+        target[:] = (keep + plate).clip(0, 255).astype(np.uint8)
+
+    def _blurred(self, layer: Layer, presence: Presence) -> Layer:
+        """Blur along the way the car moves while the shutter is open, and by the lens."""
+        car = presence.pictures.car
+        exposure = _DAY_EXPOSURE_S if car.light is Light.DAY else _DUSK_EXPOSURE_S
+        step = presence.velocity_m_s * exposure
+        middle = car.pose.plate_corners(presence.y).mean(axis=0, keepdims=True)
+        before, _ = self._camera.project(middle - (0, step / 2, 0))
+        after, _ = self._camera.project(middle + (0, step / 2, 0))
+        kernel = _streak(tuple(np.clip((after - before)[0], -12, 12)))
+        blurred = cv2.filter2D(layer, -1, kernel, borderType=cv2.BORDER_REPLICATE)
+        return np.asarray(blurred, dtype=np.uint8)
+
+    def _hide_behind_crest(self, layer: Layer, window: Window, y: float) -> None:
+        if y < CREST_Y_M:
+            return
+        near = self._backdrop.near_road
+        top, bottom = max(0, window.top), min(near.shape[0], window.top + window.height)
+        left, right = max(0, window.left), min(near.shape[1], window.left + window.width)
+        if top >= bottom or left >= right:
+            return
+        cut = layer[
+            top - window.top : bottom - window.top, left - window.left : right - window.left
+        ]
+        cut[:] = (cut * (1 - near[top:bottom, left:right, None])).astype(np.uint8)
+
+
+def _level(levels: tuple[Layer, ...], across: float) -> Layer:
+    """Return the smallest picture of a plate that still has a pixel for each on the screen."""
+    fitting = [level for level in levels if level.shape[1] >= across * 0.95]
+    return fitting[-1] if fitting else levels[0]
+
+
+def _streak(move: tuple[float, float]) -> NDArray[np.float32]:
+    """A kernel that smears along `move` pixels, softened as by a lens."""
+    half_x, half_y = (math.ceil(abs(part) / 2 + 1) for part in move)
+    kernel = np.zeros((2 * half_y + 1, 2 * half_x + 1), dtype=np.float32)
+    across, down = np.meshgrid(np.arange(-half_x, half_x + 1), np.arange(-half_y, half_y + 1))
+    for share in np.linspace(-0.5, 0.5, 17):
+        distance = (across - share * move[0]) ** 2 + (down - share * move[1]) ** 2
+        kernel += np.exp(-distance / (2 * 0.55**2))
+    return np.asarray(kernel / kernel.sum(), dtype=np.float32)
+
+
+def _cut(frame: Frame, window: Window) -> tuple[slice, slice, slice, slice] | None:
+    top, bottom = max(0, window.top), min(frame.shape[0], window.top + window.height)
+    left, right = max(0, window.left), min(frame.shape[1], window.left + window.width)
+    if top >= bottom or left >= right:
+        return None
+    return (
+        slice(top, bottom),
+        slice(left, right),
+        slice(top - window.top, bottom - window.top),
+        slice(left - window.left, right - window.left),
+    )
+
+
+def _lay(frame: Frame, layer: Layer, window: Window) -> None:
+    """Lay a layer over the frame (modified)."""
+    cut = _cut(frame, window)
+    if cut is None:
+        return
+    part = layer[cut[2], cut[3]]
+    under = frame[cut[0], cut[1]]
+    clear = cv2.cvtColor(255 - part[..., 3], cv2.COLOR_GRAY2BGR)
+    cv2.multiply(under, clear, dst=clear, scale=1 / 255)
+    frame[cut[0], cut[1]] = cv2.add(clear, np.ascontiguousarray(part[..., :3]))
+
+
+def _shadow(frame: Frame, camera: Camera, car: Car, y: float, dusk: float) -> None:
+    """Darken the road under and beside a car."""
+    if y > CREST_Y_M - 2 or y < -car.pose.shape.length + 2:
+        return
+    w, length = car.pose.shape.half_width, car.pose.shape.length
+    under = np.array(
+        [(-w, 0.05, 0), (w, 0.05, 0), (w, length - 0.05, 0), (-w, length - 0.05, 0)], dtype=float
+    )
+    _darken(frame, camera, car.pose.world(under, y), 0.80, 0.16)
+    sun_share = (1 - dusk) if car.light is Light.DAY else 0.0
+    if sun_share > 0.05:
+        sun = RIGS[Light.DAY].sun
+        body = car.pose.world(car.mesh.points[::7], y)
+        body = body - body[:, 2:] / sun[2] * np.array(sun)
+        hull = cv2.convexHull(body[:, :2].astype(np.float32))[:, 0]
+        outline = np.column_stack([hull, np.zeros(len(hull))])
+        _darken(frame, camera, outline, 0.46 * sun_share, 0.07)
+
+
+def _darken(
+    frame: Frame, camera: Camera, outline: NDArray[np.float64], strength: float, soft_m: float
+) -> None:
+    places, depth = camera.project(outline)
+    ahead = depth > 2.0
+    if ahead.sum() < 3:
+        return
+    hull = cv2.convexHull(places[ahead].astype(np.float32))[:, 0]
+    blur = max(0.8, soft_m * camera.focal_px / float(depth[ahead].min()) * 0.5)
+    low = np.maximum(hull.min(axis=0) - 3 * blur, 0).astype(int)
+    high = np.minimum(hull.max(axis=0) + 3 * blur, frame.shape[1::-1]).astype(int)
+    if (high - low < 2).any():
+        return
+    shrink = 4 if blur > 6 else 1
+    size = (max(2, (high[0] - low[0]) // shrink), max(2, (high[1] - low[1]) // shrink))
+    mask = np.zeros((size[1], size[0]), dtype=np.uint8)
+    cv2.fillConvexPoly(
+        mask, np.round((hull - low) / shrink * 16).astype(np.int32), 255, cv2.LINE_AA, 4
+    )
+    mask = cv2.GaussianBlur(mask, (0, 0), blur / shrink)
+    mask = cv2.resize(mask, (int(high[0] - low[0]), int(high[1] - low[1])))
+    clear = cv2.cvtColor(cv2.convertScaleAbs(mask, None, -strength, 255), cv2.COLOR_GRAY2BGR)
+    under = frame[low[1] : high[1], low[0] : high[0]]
+    frame[low[1] : high[1], low[0] : high[0]] = cv2.multiply(under, clear, scale=1 / 255)
+
+
+def _lamps(frame: Frame, camera: Camera, car: Car, y: float) -> None:
+    """Add the glow of lit lamps around them."""
+    if y > CREST_Y_M or y < 2:
+        return
+    places, depth = camera.project(car.pose.lamps(y))
+    front = not car.pose.rear
+    colour = (205, 232, 245) if front else (40, 30, 190)
+    for (x, line), far in zip(places, depth, strict=True):
+        if far < 2:
+            continue
+        radius = camera.focal_px * (0.34 if front else 0.20) / far + camera.width_px / 240
+        _glow(frame, (x, line), radius, colour, 0.62 if front else 0.5)
+
+
+def _glow(
+    frame: Frame,
+    at: tuple[float, float],
+    radius: float,
+    colour: tuple[int, int, int],
+    strength: float,
+) -> None:
+    reach = math.ceil(radius)
+    left, top = round(at[0]) - reach, round(at[1]) - reach
+    cut = _cut(frame, Window(left, top, 2 * reach + 1, 2 * reach + 1))
+    if cut is None:
+        return
+    out = np.arange(-reach, reach + 1, dtype=np.float32) / radius
+    distance = np.sqrt(out[:, None] ** 2 + out[None, :] ** 2)
+    shine = np.clip(1 - distance, 0, 1) ** 2.6 * strength
+    light = (shine[..., None] * np.array(colour, dtype=np.float32)).astype(np.uint8)
+    frame[cut[0], cut[1]] = cv2.add(frame[cut[0], cut[1]], light[cut[2], cut[3]])

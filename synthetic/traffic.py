@@ -1,0 +1,156 @@
+"""Which car passes when: a timetable of passes, the same for the same seed."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from synthetic.car_shapes import SHAPES, SUV, VAN, CarShape
+from synthetic.car_skins import CarStyle, random_style
+from synthetic.cars import Heading, Pose
+from synthetic.layouts import LAYOUTS, Layout
+from synthetic.plate_numbers import PlateNumber, random_number
+from synthetic.shading import Light
+
+MEETING_Y_M = 20.0
+"""Distance at which a car is when its time in the timetable comes."""
+
+_GAP_S = 6.3
+_LEAST_GAP_S = 3.4
+_LEAD_IN_S = 2.6
+_LEAD_OUT_S = 2.4
+_NIGHTFALL_S = 9.0
+_FADE_S = 4.0
+_TALL = (SUV, VAN)
+
+
+class LightPlan(Enum):
+    """The light of a whole scene; mixed begins by day and ends at dusk."""
+
+    DAY = "day"
+    DUSK = "dusk"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True)
+class PlannedPass:
+    """One car's drive through the picture, at a steady speed."""
+
+    number: PlateNumber
+    pose: Pose
+    style: CarStyle
+    light: Light
+    meets_at_s: float
+    speed_m_s: float
+    wear_seed: int
+
+    @property
+    def velocity_m_s(self) -> float:
+        """Speed along world y, negative towards the camera."""
+        return self.speed_m_s if self.pose.rear else -self.speed_m_s
+
+    def place_at(self, time_s: float) -> float:
+        """Return the car's world y at a time, metres."""
+        return MEETING_Y_M + self.velocity_m_s * (time_s - self.meets_at_s)
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """All passes in order of time, and when daylight fades (None where it does not)."""
+
+    passes: tuple[PlannedPass, ...]
+    duration_s: float
+    plan: LightPlan
+    fade_from_s: float | None
+
+    def dusk_share(self, time_s: float) -> float:
+        """Return how dark it is at a time, 0 (day) to 1 (dusk)."""
+        if self.plan is not LightPlan.MIXED or self.fade_from_s is None:
+            return 1.0 if self.plan is LightPlan.DUSK else 0.0
+        return min(1.0, max(0.0, (time_s - self.fade_from_s) / _FADE_S))
+
+
+def plan_traffic(
+    passes: int, duration_s: float | None, plan: LightPlan, rng: np.random.Generator
+) -> Timetable:
+    """Return a timetable of `passes` cars with different plates.
+
+    Raises ValueError if they do not fit into the duration.
+    """
+    pause = _NIGHTFALL_S if plan is LightPlan.MIXED and passes > 1 else 0.0
+    length, step = _spread(passes, duration_s, pause)
+    by_day = {LightPlan.DAY: passes, LightPlan.DUSK: 0}.get(plan, round(passes * 0.6))
+    layouts = _layouts(passes, rng)
+    planned: list[PlannedPass] = []
+    taken: set[str] = set()
+    for index in range(passes):
+        dusk = index >= by_day
+        at = _LEAD_IN_S + index * step + (pause if dusk else 0.0)
+        at += float(rng.uniform(-0.12, 0.12)) * step
+        light = Light.DUSK if dusk else Light.DAY
+        heading, layout = layouts[index]
+        planned.append(_pass(layout, heading, light, at, taken, rng))
+        taken.add(planned[-1].number.text)
+    fade = _LEAD_IN_S + by_day * step - step / 2 + 2.0 if pause else None
+    return Timetable(tuple(planned), length, plan, fade)
+
+
+def _spread(passes: int, duration_s: float | None, pause: float) -> tuple[float, float]:
+    """Return the scene's length and the time from one pass to the next (of either lane)."""
+    around = _LEAD_IN_S + _LEAD_OUT_S + pause
+    if duration_s is None:
+        return around + max(0, passes - 1) * _GAP_S / 2, _GAP_S / 2
+    step = (duration_s - around) / max(1, passes - 1) if passes > 1 else _GAP_S / 2
+    if step < _LEAST_GAP_S / 2 or (passes == 1 and duration_s < around):
+        raise ValueError(f"{passes} passes do not fit into {duration_s} s")
+    return duration_s, min(step, 2 * _GAP_S)
+
+
+def _layouts(passes: int, rng: np.random.Generator) -> list[tuple[Heading, Layout]]:
+    """Deal the layouts out to both lanes in turn, all of a lane before any comes again."""
+    decks: dict[Heading, list[Layout]] = {heading: [] for heading in Heading}
+    dealt = []
+    for index in range(passes):
+        heading = Heading.TOWARDS if index % 2 == 0 else Heading.AWAY
+        if not decks[heading]:
+            fitting = [layout for layout in LAYOUTS if _fits(layout, heading)]
+            decks[heading] = [fitting[i] for i in rng.permutation(len(fitting))]
+        dealt.append((heading, decks[heading].pop()))
+    return dealt
+
+
+def _fits(layout: Layout, heading: Heading) -> bool:
+    if layout.code == "gb_motorcycle":
+        return False
+    two_rows = len(layout.rows) > 1
+    return layout.front and not two_rows if heading is Heading.TOWARDS else layout.rear
+
+
+def _pass(
+    layout: Layout,
+    heading: Heading,
+    light: Light,
+    at: float,
+    taken: set[str],
+    rng: np.random.Generator,
+) -> PlannedPass:
+    number = random_number(layout, rng)
+    while number.text in taken:
+        number = random_number(layout, rng)
+    narrow = layout.width_mm < 400
+    shape = _shape(layout, rng)
+    return PlannedPass(
+        number=number,
+        pose=Pose(shape, layout, heading, float(rng.uniform(-0.16, 0.16))),
+        style=random_style(rng, wheel_left=layout.country != "GB"),
+        light=light,
+        meets_at_s=at,
+        # Small plates come more slowly, so that each is readable for a second or more.
+        speed_m_s=float(rng.uniform(9.0, 11.5) if narrow else rng.uniform(11.0, 15.5)),
+        wear_seed=int(rng.integers(2**31)),
+    )
+
+
+def _shape(layout: Layout, rng: np.random.Generator) -> CarShape:
+    shapes = _TALL if len(layout.rows) > 1 else SHAPES
+    return shapes[int(rng.integers(len(shapes)))]
