@@ -18,9 +18,11 @@ for _line in _LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
 
 pytest_plugins = [
+    "tests.services.clickhouse",
     "tests.services.kafka",
     "tests.services.postgres",
     "tests.services.s3",
+    "tests.services.stack",
 ]
 
 

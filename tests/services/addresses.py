@@ -17,6 +17,11 @@ class GivenServers(BaseSettings):
     database_url: SecretStr | None = Field(
         default=None, description="PostgreSQL to test on, as a user that may create databases."
     )
+    clickhouse_url: HttpUrlText | None = Field(
+        default=None, description="ClickHouse to test on, as a user that may create databases."
+    )
+    clickhouse_user: str = Field(default="default", description="User there.")
+    clickhouse_password: SecretStr = Field(default=SecretStr(""), description="Password there.")
     s3_endpoint: HttpUrlText | None = Field(default=None, description="S3 service to test on.")
     s3_access_key: str = Field(default="", description="Access key id there.")
     s3_secret_key: SecretStr = Field(default=SecretStr(""), description="Secret access key there.")

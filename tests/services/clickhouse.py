@@ -1,18 +1,23 @@
-"""The embedded ClickHouse server as a child process, for tests."""
+"""ClickHouse for tests: one server a test run, a database of its own for each test."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
+import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-_START_SECONDS = 30.0
-_STOP_SECONDS = 40.0
-_POLL_SECONDS = 0.02
-_PREFIX = "PLATESTREAM_CLICKHOUSE_SERVER_"
+import clickhouse_connect
+import pytest
+from clickhouse_connect.driver.client import Client
+from pydantic import SecretStr
+
+from contracts.settings import ClickHouseSettings, load_settings
+from deploy.local.ports import free_ports
+from deploy.local.servers.clickhouse import ClickHouseServer
+from tests.services.addresses import GivenServers
+from tests.services.process import ServerProcess
+
+_PASSWORD = "for-tests-only"
 
 
 @dataclass(frozen=True)
@@ -30,102 +35,82 @@ class ClickHouseAddress:
         """The HTTP address, without user and database."""
         return f"http://{self.host}:{self.port}"
 
+    def settings(self) -> ClickHouseSettings:
+        """The same as a process's settings."""
+        return ClickHouseSettings(
+            clickhouse_url=self.url,
+            clickhouse_user=self.user,
+            clickhouse_password=SecretStr(self.password),
+            clickhouse_database=self.database,
+        )
 
-class ClickHouseService:
-    """One embedded server on one folder; it keeps its port and its data over restarts."""
-
-    def __init__(self, folder: Path, **settings: str) -> None:
-        self._folder = folder
-        self._settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
-        self._log_path = folder / "clickhouse.log"
-
-    @property
-    def address(self) -> ClickHouseAddress:
-        """Where it listens."""
-        return ClickHouseAddress("127.0.0.1", self._port, "tester", "test-password")
-
-    @property
-    def pid(self) -> int:
-        """Process id of the running server."""
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def log(self) -> str:
-        """Everything the server has written to standard error, over all its starts."""
-        return self._log_path.read_text() if self._log_path.exists() else ""
-
-    def start(self) -> None:
-        """Start and wait until it answers."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        already_written = len(self.log)
-        with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "deploy.clickhouse"],
-                env=self._environment(),
-                stdout=log,
-                stderr=log,
-            )
-        self._port = self._await_port(self._process, already_written)
-
-    def stop(self) -> int:
-        """Ask it to end (SIGTERM), wait, and return its exit status."""
-        assert self._process is not None
-        self._process.terminate()
-        status = self._process.wait(_STOP_SECONDS)
-        self._process = None
-        return status
-
-    def kill(self) -> None:
-        """Kill it (SIGKILL) as a crash would, and wait until it is gone."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(_STOP_SECONDS)
-        self._process = None
-
-    def restart(self) -> None:
-        """Stop it, unless it was killed, and start it again on the same port and data."""
-        if self._process is not None:
-            self.stop()
-        self.start()
-
-    def close(self) -> None:
-        """End it, however; harmless if it does not run."""
-        if self._process is not None:
-            self.kill()
-
-    def _environment(self) -> dict[str, str]:
-        own = {
-            "port": str(self._port),
-            "data_path": str(self._folder / "data"),
-            "user": "tester",
-            "password": "test-password",
-            # A test's insert need not outlive a power cut.
-            "fsync": "false",
-            **self._settings,
-        }
-        return os.environ | {f"{_PREFIX}{name.upper()}": value for name, value in own.items()}
-
-    def _await_port(self, process: "subprocess.Popen[bytes]", already_written: int) -> int:
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline:
-            for line in self.log[already_written:].splitlines():
-                if '"clickhouse_ready"' in line:
-                    return int(json.loads(line)["port"])
-            if process.poll() is not None:
-                break
-            time.sleep(_POLL_SECONDS)
-        self.close()
-        raise RuntimeError(f"the ClickHouse server did not start:\n{self.log[already_written:]}")
+    def client(self) -> Client:
+        """Open a blocking client; close it after."""
+        return clickhouse_connect.get_client(
+            host=self.host,
+            port=self.port,
+            username=self.user,
+            password=self.password,
+            database=self.database,
+            autogenerate_session_id=False,
+        )
 
 
-def start_clickhouse(folder: Path, **settings: str) -> ClickHouseService:
-    """Start an embedded server in ``folder`` on a free port.
+class ClickHouseService(ServerProcess):
+    """An embedded server that a test owns; port and data outlive :meth:`kill` and :meth:`stop`."""
 
-    ``settings`` are the server's own, without prefix: ``memory_bytes="300000000"``. Close it after.
-    """
-    service = ClickHouseService(folder, **settings)
+    def __init__(self, directory: Path, **settings: str) -> None:
+        """Take the server's settings without prefix, as ``memory_bytes="300000000"``."""
+        (port,) = free_ports(1)
+        server = ClickHouseServer(
+            directory=directory / "clickhouse", port=port, password=_PASSWORD, user="tester"
+        )
+        prefix = "PLATESTREAM_CLICKHOUSE_SERVER_"
+        environment = {f"{prefix}{name.upper()}": value for name, value in settings.items()}
+        super().__init__(server, directory / "logs", environment)
+        self.address = ClickHouseAddress("127.0.0.1", port, "tester", _PASSWORD)
+
+
+def start_clickhouse(directory: Path, **settings: str) -> ClickHouseService:
+    """Start an embedded server with its data in ``directory``. Stop or kill it after."""
+    service = ClickHouseService(directory, **settings)
     service.start()
     return service
+
+
+def create_database(server: ClickHouseAddress) -> ClickHouseAddress:
+    """Make an empty database and return the server's address with it."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    client = server.client()
+    try:
+        client.command(f"CREATE DATABASE {name}")
+    finally:
+        client.close()
+    return ClickHouseAddress(server.host, server.port, server.user, server.password, name)
+
+
+def _given(servers: GivenServers) -> ClickHouseAddress | None:
+    if servers.clickhouse_url is None:
+        return None
+    parts = urlsplit(servers.clickhouse_url)
+    password = servers.clickhouse_password.get_secret_value()
+    return ClickHouseAddress(
+        parts.hostname or "", parts.port or 8123, servers.clickhouse_user, password
+    )
+
+
+@pytest.fixture(scope="session")
+def clickhouse_server(services_directory: Path) -> Iterator[ClickHouseAddress]:
+    """Address of the test run's server: a real one where one is given, or the embedded one."""
+    given = _given(load_settings(GivenServers))
+    if given is not None:
+        yield given
+        return
+    with ClickHouseService(services_directory) as service:
+        yield service.address
+
+
+@pytest.fixture
+def clickhouse_address(clickhouse_server: ClickHouseAddress) -> ClickHouseAddress:
+    """Address of a fresh, empty database."""
+    return create_database(clickhouse_server)

@@ -1,0 +1,55 @@
+"""Clients of the test run's ClickHouse, each test in a database of its own."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import clickhouse_connect
+import pytest
+import urllib3
+from clickhouse_connect.driver.asyncclient import AsyncClient
+from clickhouse_connect.driver.client import Client
+
+from tests.services.clickhouse import ClickHouseAddress
+
+Http = Callable[..., urllib3.BaseHTTPResponse]
+
+
+@pytest.fixture
+def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
+    """A blocking client."""
+    client = clickhouse_address.client()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+async def async_client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+    """An asynchronous client."""
+    client = await clickhouse_connect.get_async_client(
+        host=clickhouse_address.host,
+        port=clickhouse_address.port,
+        username=clickhouse_address.user,
+        password=clickhouse_address.password,
+        database=clickhouse_address.database,
+        autogenerate_session_id=False,
+    )
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def http(clickhouse_address: ClickHouseAddress) -> Iterator[Http]:
+    """Sends a request without a ClickHouse client: ``http(method, address, **urllib3's)``."""
+    pool = urllib3.HTTPConnectionPool(clickhouse_address.host, clickhouse_address.port)
+    identity = {
+        "X-ClickHouse-User": clickhouse_address.user,
+        "X-ClickHouse-Key": clickhouse_address.password,
+    }
+
+    def send(
+        method: str, address: str, *, headers: dict[str, str] | None = None, **more: object
+    ) -> urllib3.BaseHTTPResponse:
+        merged = identity | (headers or {})
+        return pool.request(method, address, headers=merged, timeout=30, retries=False, **more)  # type: ignore[arg-type]
+
+    yield send
+    pool.close()
