@@ -12,8 +12,8 @@ import typer
 from contracts.settings import load_settings
 from deploy.local.access import Access, ensure_access
 from deploy.local.camera import DemoClip, demo_camera, ensure_camera, users_camera
-from deploy.local.memory import memory_mib
 from deploy.local.plan import make_plan
+from deploy.local.processes import memory_mib
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import SupervisorUnreachableError, log_file

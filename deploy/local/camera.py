@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from signal import SIGKILL
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from deploy.local.access import Access, write_access
 from deploy.local.api_client import ApiClient, ApiError
 from deploy.local.files import Layout
-from deploy.local.servers.base import CLONE, NotReadyError
+from deploy.local.servers.base import CLONE, NotReadyError, tied
 from deploy.local.supervisor import log_file
 from deploy.local.waiting import StartError, Waiter
 
@@ -43,21 +44,18 @@ class DemoClip:
         if self._layout.demo_clip.exists():
             return
         self._fresh(self._layout.demo_clip).parent.mkdir(parents=True, exist_ok=True)
-        arguments = (
-            "--out",
-            str(self._fresh(self._layout.demo_clip)),
-            "--truth",
-            str(self._fresh(self._layout.demo_truth)),
-        )
+        clip = ("--out", str(self._fresh(self._layout.demo_clip)))
+        truth = ("--truth", str(self._fresh(self._layout.demo_truth)))
+        generate = (sys.executable, "-m", "synthetic.road", *clip, *truth)
         with log_file(self._layout, "demo").open("wb") as log:
             self._process = subprocess.Popen(
-                (sys.executable, "-m", "synthetic.road", *arguments),
+                # Nicely: the servers start at the same time, and somebody waits for them.
+                tied("nice", "-n", "10", *generate),
                 cwd=CLONE,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # The servers start at the same time and somebody waits for them.
-                preexec_fn=_be_nice,
+                start_new_session=True,
             )
 
     def wait(self, waiter: Waiter) -> None:
@@ -75,7 +73,7 @@ class DemoClip:
     def stop(self) -> None:
         """Give up on an unfinished clip."""
         if self._process is not None and self._process.poll() is None:
-            self._process.kill()
+            os.killpg(self._process.pid, SIGKILL)
             self._process.wait()
 
     def _check(self) -> None:
@@ -89,10 +87,6 @@ class DemoClip:
     @staticmethod
     def _fresh(path: Path) -> Path:
         return path.with_name(f"new-{path.name}")
-
-
-def _be_nice() -> None:
-    os.nice(10)
 
 
 def demo_camera(layout: Layout) -> WantedCamera:

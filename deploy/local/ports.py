@@ -4,8 +4,7 @@ import random
 import socket
 from collections.abc import Iterable
 
-import psutil
-
+from deploy.local.processes import listeners
 from deploy.local.servers.base import PortUse
 
 # Below the range of outgoing connections (ip_local_port_range), so that none of those takes a port
@@ -35,22 +34,8 @@ def is_free(port: int) -> bool:
 
 
 def holder(port: int) -> str:
-    """Return the name and pid of what listens on the port, as far as this user may know."""
-    try:
-        listening = [
-            connection.pid
-            for connection in psutil.net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
-        ]
-    except psutil.AccessDenied:
-        listening = []
-    for pid in filter(None, listening):
-        try:
-            command = psutil.Process(pid).cmdline()
-        except psutil.Error:
-            continue
-        return f"process {pid} ({' '.join(command)[:80]})"
-    return "a process of another user"
+    """Return what listens on the port, as far as this user may know."""
+    return next(listeners(port), "a process of another user")
 
 
 def free_ports(count: int) -> tuple[int, ...]:

@@ -9,11 +9,11 @@ from functools import partial
 from tempfile import TemporaryFile
 from typing import IO
 
-import psutil
 import urllib3
 
 from deploy.local.plan import Migration, StackPlan
 from deploy.local.ports import busy_ports
+from deploy.local.processes import wait_for_end
 from deploy.local.servers.base import CLONE, NotReadyError, Server
 from deploy.local.supervisor import (
     ProcessState,
@@ -42,6 +42,7 @@ class LocalStack:
     def __init__(self, plan: StackPlan, progress: Progress) -> None:
         """Take the plan; nothing is started."""
         self.plan = plan
+        self._progress = progress
         self.waiter = Waiter(progress)
         self.supervisor = Supervisor(plan.layout)
 
@@ -61,6 +62,7 @@ class LocalStack:
         Raises:
             StartError: something does not come up; the message holds the end of its log.
         """
+        self.waiter = Waiter(self._progress)
         with self._exclusively():
             self._start_supervisor(tied_to_caller=tied_to_caller)
             self._start_servers()
@@ -72,17 +74,13 @@ class LocalStack:
         Raises:
             StartError: supervisord is still there after two minutes.
         """
-        self.waiter.give_up()
         with self._exclusively():
             pid = self.supervisor.pid()
             if pid is None:
                 return
-            process = psutil.Process(pid)
             self.supervisor.shut_down()
-            try:
-                process.wait(timeout=_STOP_SECONDS)
-            except psutil.TimeoutExpired as error:
-                raise StartError(f"the supervisor (process {pid}) does not end") from error
+            if not wait_for_end(pid, seconds=_STOP_SECONDS):
+                raise StartError(f"the supervisor (process {pid}) does not end")
 
     def _start_supervisor(self, *, tied_to_caller: bool) -> None:
         if self.supervisor.pid() is not None:

@@ -1,0 +1,201 @@
+"""Plays a video file as an RTSP camera. Run by the system's Python, which has GStreamer.
+
+    /usr/bin/python3 rtsp_server.py FILE [--once] [--port N] [--user U --password P]
+
+The H.264 of the file is sent as it is, in real time, from its start when the first client comes.
+It is repeated without a seam, or, with --once, ends and is then gone (404). Tells its progress on
+standard output: ``listening PORT``, ``playing``, ``ended``.
+"""
+
+import argparse
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402 - versions are named first
+
+PATH = "/camera"
+CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
+READER = f"filesrc name=file ! qtdemux ! h264parse ! {CAPS} ! appsink name=sink sync=false"
+SENDER = (
+    f"( appsrc name=source is-live=true format=time max-bytes=50000000 caps={CAPS} "
+    "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=-1 )"
+)
+
+
+@dataclass(frozen=True)
+class AccessUnit:
+    """One coded picture, and the seconds from the clip's start to decode and to show it."""
+
+    data: bytes
+    decode_seconds: float
+    show_seconds: float
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The coded pictures of a file, and how long they last."""
+
+    units: tuple[AccessUnit, ...]
+    seconds: float
+
+
+def read_clip(file: str) -> Clip:
+    """Read a file into memory; the last picture is shown for as long as the others on average."""
+    units = tuple(read_units(file))
+    if not units:
+        raise SystemExit(f"no H.264 in {file}")
+    shown = sorted(unit.show_seconds for unit in units)
+    return Clip(units, (shown[-1] - shown[0]) * len(shown) / max(1, len(shown) - 1))
+
+
+def read_units(file: str) -> Iterator[AccessUnit]:
+    """Take a file's H.264 apart."""
+    pipeline = Gst.parse_launch(READER)
+    pipeline.get_by_name("file").set_property("location", file)
+    sink = pipeline.get_by_name("sink")
+    pipeline.set_state(Gst.State.PLAYING)
+    first = None
+    while (sample := sink.emit("pull-sample")) is not None:
+        buffer = sample.get_buffer()
+        first = buffer.dts if first is None else first
+        decode_seconds = (buffer.dts - first) / Gst.SECOND
+        show_seconds = (buffer.pts - first) / Gst.SECOND
+        yield AccessUnit(buffer.extract_dup(0, buffer.get_size()), decode_seconds, show_seconds)
+    pipeline.set_state(Gst.State.NULL)
+
+
+class Player:
+    """Feeds one RTSP medium, picture by picture, at the pace of the clip."""
+
+    def __init__(self, clip: Clip, source: Any, *, once: bool, on_end: Callable[[], None]) -> None:
+        """Take the clip and the medium's ``appsrc``; nothing is played."""
+        self._clip = clip
+        self._source = source
+        self._once = once
+        self._on_end = on_end
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._play, daemon=True)
+
+    def start(self) -> None:
+        """Begin to play; again does nothing."""
+        if self._thread.ident is None:
+            tell("playing")
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End in the middle."""
+        self._stopped.set()
+
+    def _play(self) -> None:
+        started = time.monotonic()
+        running = self._running_seconds()
+        offset = 0.0
+        while self._play_through(started, running, offset):
+            offset += self._clip.seconds
+            if self._once:
+                self._source.emit("end-of-stream")
+                self._on_end()
+                return
+
+    def _play_through(self, started: float, running: float, offset: float) -> bool:
+        """Play the clip one time; False where the medium was closed meanwhile."""
+        for unit in self._clip.units:
+            due = started + offset + unit.decode_seconds
+            if self._stopped.wait(max(0.0, due - time.monotonic())):
+                return False
+            if not self._push(unit, running + offset):
+                return False
+        return True
+
+    def _running_seconds(self) -> float:
+        """Return how long the medium's pipeline has been running, on its own clock."""
+        clock = self._source.get_clock()
+        if clock is None:
+            return 0.0
+        return float(max(0, clock.get_time() - self._source.get_base_time()) / Gst.SECOND)
+
+    def _push(self, unit: AccessUnit, offset: float) -> bool:
+        buffer = Gst.Buffer.new_wrapped(unit.data)
+        buffer.pts = int((offset + unit.show_seconds) * Gst.SECOND)
+        buffer.dts = int((offset + unit.decode_seconds) * Gst.SECOND)
+        return bool(self._source.emit("push-buffer", buffer) == Gst.FlowReturn.OK)
+
+
+class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GStreamer is untyped
+    """Makes the one medium that all clients share, as they share a camera's picture."""
+
+    def __init__(self, clip: Clip, *, once: bool, on_end: Callable[[], None]) -> None:
+        """Take what is played, how, and whom to tell of the end."""
+        super().__init__()
+        self._clip = clip
+        self._once = once
+        self._on_end = on_end
+        self.set_shared(True)
+        self.set_latency(0)
+        self.set_launch(SENDER)
+
+    def do_configure(self, media: Any) -> None:
+        """Called by GStreamer when the first client comes."""
+        GstRtspServer.RTSPMediaFactory.do_configure(self, media)
+        source = media.get_element().get_by_name("source")
+        player = Player(self._clip, source, once=self._once, on_end=self._on_end)
+        # Before a client can play, the server looks at the first pictures to describe the stream.
+        source.connect("need-data", lambda *_: player.start())
+        media.connect("unprepared", lambda _: player.stop())
+
+
+def tell(line: str) -> None:
+    """Write a line for the test to read."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def protect(server: Any, factory: CameraFactory, user: str, password: str) -> None:
+    """Ask for a password (RTSP basic authentication)."""
+    auth = GstRtspServer.RTSPAuth()
+    token = GstRtspServer.RTSPToken()
+    token.set_string(GstRtspServer.RTSP_TOKEN_MEDIA_FACTORY_ROLE, "viewer")
+    auth.add_basic(GstRtspServer.RTSPAuth.make_basic(user, password), token)
+    server.set_auth(auth)
+    may = "media.factory.access=(boolean)true,media.factory.construct=(boolean)true"
+    factory.add_role_from_structure(Gst.Structure.new_from_string(f"viewer,{may}"))
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--once", action="store_true")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--user")
+    parser.add_argument("--password")
+    options = parser.parse_args()
+    Gst.init(None)
+    server = GstRtspServer.RTSPServer()
+    server.set_address("127.0.0.1")
+    server.set_service(str(options.port))
+    mounts = server.get_mount_points()
+
+    def on_end() -> None:
+        mounts.remove_factory(PATH)
+        tell("ended")
+
+    factory = CameraFactory(read_clip(options.file), once=options.once, on_end=on_end)
+    if options.user:
+        protect(server, factory, options.user, options.password)
+    mounts.add_factory(PATH, factory)
+    server.attach(None)
+    tell(f"listening {server.get_bound_port()}")
+    GLib.MainLoop().run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The whole local stack for end-to-end and fault tests: real servers, real processes, own ports."""
+
+import os
+import signal
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self, TypeVar
+
+import pytest
+from pydantic_settings import BaseSettings
+
+from deploy.local.access import Access, ensure_access
+from deploy.local.plan import make_plan
+from deploy.local.ports import free_ports
+from deploy.local.processes import signal_family
+from deploy.local.settings import LocalStackSettings
+from deploy.local.stack import LocalStack
+from deploy.local.supervisor import ProcessState
+from deploy.local.waiting import Progress
+
+_PREFIX = "PLATESTREAM_"
+_PORT_SETTINGS = (
+    "api_port",
+    "kafka_port",
+    "kafka_controller_port",
+    "s3_port",
+    "postgres_port",
+    "clickhouse_port",
+)
+_Settings = TypeVar("_Settings", bound=BaseSettings)
+
+
+class RunningStack:
+    """A local stack in a folder of its own, up while the ``with`` block runs.
+
+    ``settings`` are environment variables without their prefix, for example
+    ``{"INGEST_SAMPLE_FPS": "25"}``; they reach every process.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        """Take the folder and settings; nothing is started."""
+        ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
+        given = {_PREFIX + name: value for name, value in (settings or {}).items()}
+        local = LocalStackSettings.model_validate({"local_dir": folder, **ports})
+        outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
+        self._out = StringIO()
+        self._stack = LocalStack(make_plan(local, {**outside, **given}), Progress(self._out))
+        self._access: Access | None = None
+
+    @property
+    def access(self) -> Access:
+        """Address, owner and key with all scopes."""
+        assert self._access is not None, "the stack is not up"
+        return self._access
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every process of the stack is told, addresses and secrets included."""
+        return dict(self._stack.plan.environment)
+
+    def settings(self, settings_type: type[_Settings]) -> _Settings:
+        """Return settings as a process of the stack has them."""
+        return settings_type.model_validate(
+            {
+                name: self.environment[_PREFIX + name.upper()]
+                for name in settings_type.model_fields
+                if _PREFIX + name.upper() in self.environment
+            }
+        )
+
+    def pid(self, process: str) -> int:
+        """Return the process id of, for example, ``ingest`` or ``kafka``."""
+        return self._stack.supervisor.status(process).pid
+
+    def kill(self, process: str) -> int:
+        """Kill a process (SIGKILL), not its children; the supervisor starts it again.
+
+        Returns the old pid.
+        """
+        pid = self.pid(process)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def pause(self, process: str) -> None:
+        """Freeze a process with its children (SIGSTOP)."""
+        signal_family(self.pid(process), signal.SIGSTOP)
+
+    def resume(self, process: str) -> None:
+        """Let it go on (SIGCONT)."""
+        signal_family(self.pid(process), signal.SIGCONT)
+
+    def stop_process(self, process: str) -> None:
+        """Stop one process in good order; it stays away until :meth:`start_process`."""
+        self._stack.supervisor.stop_process(process)
+
+    def start_process(self, process: str) -> None:
+        """Start one process again; returns before it is ready."""
+        self._stack.supervisor.start_process(process)
+
+    def is_running(self, process: str) -> bool:
+        """Return whether a process is there and has been for some seconds."""
+        return self._stack.supervisor.status(process).state is ProcessState.RUNNING
+
+    def log(self, process: str) -> str:
+        """Return the end of a process's log."""
+        return self._stack.last_lines(process)
+
+    def start(self) -> None:
+        """Bring everything up, with an owner account and a key; no camera."""
+        self._stack.up(tied_to_caller=True)
+        self._access = ensure_access(self._stack.plan)
+
+    def stop(self) -> None:
+        """Stop everything, application first."""
+        self._stack.down()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+@pytest.fixture(scope="session")
+def running_stack() -> Iterator[RunningStack]:
+    """The test run's whole stack, for tests that leave it as they found it."""
+    with (
+        TemporaryDirectory(prefix="platestream-stack-", ignore_cleanup_errors=True) as folder,
+        RunningStack(Path(folder)) as stack,
+    ):
+        yield stack
