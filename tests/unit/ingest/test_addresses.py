@@ -1,0 +1,67 @@
+"""What a name resolves to is checked at the moment of connecting."""
+
+import socket
+from typing import Any
+
+import pytest
+
+from contracts.stream_urls import StreamUrlRules
+from ingest.addresses import resolve
+from ingest.faults import CaptureError, CaptureFault
+
+STRICT = StreamUrlRules()
+LOCAL = StreamUrlRules(allow_loopback=True)
+
+
+def _resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    def answer(host: str, port: int, **_: Any) -> list[Any]:
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port)) for a in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+
+
+def test_a_name_gives_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    _resolves_to(monkeypatch, "10.0.0.7", "10.0.0.8")
+
+    assert resolve("cam.lan", 554, STRICT) == "10.0.0.7"
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [("127.0.0.1",), ("169.254.169.254",), ("10.0.0.7", "::1"), ("fe80::1%eth0",), ("0.0.0.0",)],
+)
+def test_a_name_that_leads_where_no_camera_may_be_is_refused(
+    monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, ...]
+) -> None:
+    _resolves_to(monkeypatch, *addresses)
+
+    with pytest.raises(CaptureError) as caught:
+        resolve("rebound.example.org", 554, STRICT)
+
+    assert caught.value.fault is CaptureFault.FORBIDDEN
+
+
+def test_an_unknown_name_is_a_camera_that_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _resolves_to(monkeypatch)
+
+    with pytest.raises(CaptureError) as caught:
+        resolve("nowhere.invalid", 554, STRICT)
+
+    assert caught.value.fault is CaptureFault.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("127.1", "127.0.0.1"), ("::1", "::1"), ("0x7f000001", "127.0.0.1")]
+)
+def test_literal_addresses_are_not_looked_up(
+    monkeypatch: pytest.MonkeyPatch, host: str, address: str
+) -> None:
+    _resolves_to(monkeypatch)
+
+    assert resolve(host, 554, LOCAL) == address
+    with pytest.raises(CaptureError):
+        resolve(host, 554, STRICT)

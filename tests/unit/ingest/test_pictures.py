@@ -1,0 +1,59 @@
+"""Decoded pictures become the right grey and the right JPEG, whatever their pixel format."""
+
+import av
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ingest.pictures import Picture
+
+FORMATS = ["yuv420p", "yuvj420p", "yuv422p", "nv12", "bgr24", "gray", "yuv420p10le"]
+
+
+def _scene(width_px: int, height_px: int) -> NDArray[np.uint8]:
+    scene = np.full((height_px, width_px, 3), 90, np.uint8)
+    scene[: height_px // 2, : width_px // 2] = (200, 200, 200)
+    return scene
+
+
+def _frame(name: str, width_px: int = 640, height_px: int = 360) -> av.VideoFrame:
+    frame = av.VideoFrame.from_ndarray(_scene(width_px, height_px), format="bgr24")
+    return frame if name == "bgr24" else frame.reformat(format=name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_jpeg_shows_the_scene(name: str) -> None:
+    jpeg = Picture(_frame(name)).jpeg(90)
+
+    image = cv2.imdecode(np.frombuffer(jpeg.data, np.uint8), cv2.IMREAD_COLOR)
+    assert image is not None
+    assert image.shape == (360, 640, 3)
+    assert (jpeg.width_px, jpeg.height_px) == (640, 360)
+    assert abs(int(image[90, 160, 1]) - 200) <= 12
+    assert abs(int(image[270, 480, 1]) - 90) <= 12
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_grey_picture_is_small_and_true(name: str) -> None:
+    grey = Picture(_frame(name)).grey()
+
+    assert grey.shape == (100, 178)
+    assert int(grey[25, 40]) - int(grey[75, 130]) > 80
+
+
+@pytest.mark.parametrize(("width_px", "height_px"), [(641, 361), (1920, 1080), (352, 288), (64, 8)])
+def test_odd_and_padded_sizes_keep_their_shape(width_px: int, height_px: int) -> None:
+    picture = Picture(_frame("yuv420p", width_px, height_px))
+    jpeg = picture.jpeg(80)
+
+    assert (jpeg.width_px, jpeg.height_px) == (width_px, height_px)
+    assert picture.grey().shape[0] == 100
+
+
+def test_wide_pictures_are_scaled_down_and_narrow_ones_are_not() -> None:
+    picture = Picture(_frame("yuv420p", 1920, 1080))
+
+    assert (picture.jpeg(80, 1280).width_px, picture.jpeg(80, 1280).height_px) == (1280, 720)
+    assert picture.jpeg(80, 1920).width_px == 1920
+    assert picture.jpeg(80, 4000).width_px == 1920
