@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -40,7 +40,7 @@ from contracts.stream_urls import StreamUrlRules
 from recognition.pool import ImageReadings
 
 NOW_MS = 1_790_000_000_000
-PASSWORD_HASH_FREE = "a password of a test"
+PASSWORD = "a password of a test"
 
 
 class StandInStore:
@@ -86,7 +86,7 @@ class Application:
     board: StatusBoard
     reader: StandInReader
     services: Services
-    callers: list[Caller] = field(default_factory=list)
+    box: SecretBox
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -95,7 +95,7 @@ class Application:
             owner = create_owner(
                 session,
                 email=f"{uuid.uuid4().hex}@platestream.example",
-                password=PASSWORD_HASH_FREE,
+                password=PASSWORD,
                 timezone="UTC",
                 credits=credits,
             )
@@ -138,7 +138,8 @@ async def running_application(
     images = ImageStore(s3 or s3_settings_of_nothing())
     authenticator = Authenticator(database)
     rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=5)
-    vault = StreamVault(StreamUrlRules(), SecretBox(keys))
+    box = SecretBox(keys)
+    vault = StreamVault(StreamUrlRules(), box)
     services = Services(
         authenticator=authenticator,
         recognitions=Recognitions(
@@ -161,4 +162,4 @@ async def running_application(
 
     app = create_app(given_services)
     async with app.router.lifespan_context(app):
-        yield Application(app, database, board, stand_in, services)
+        yield Application(app, database, board, stand_in, services, box)

@@ -1,0 +1,351 @@
+"""Cameras through the API, with a worker that takes them or does not."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from api.db.engine import Database
+from contracts.records import CameraConfig, CameraState, CameraStatus, decode
+from tests.integration.api.application import NOW_MS, Application
+
+pytestmark = pytest.mark.integration
+
+STREAM = "rtsp://viewer:hunter2@10.0.0.8:554/stream1?channel=1"
+BODY = {"name": "Gate", "rtspUrl": STREAM}
+
+
+@pytest.fixture
+async def worker(application: Application) -> AsyncIterator[None]:
+    """A worker that takes every camera as soon as its record is in the outbox."""
+    async with _worker(application):
+        yield
+
+
+@pytest.mark.usefixtures("worker")
+async def test_create_answers_with_the_whole_camera(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/api/cameras", json=BODY)
+
+    assert answer.status_code == 201
+    camera = answer.json()["camera"]
+    assert UUID(camera.pop("id"))
+    assert datetime.fromisoformat(camera.pop("createdAt")).tzinfo == UTC
+    assert camera.pop("identifier").startswith("stream-")
+    assert camera == {
+        "name": "Gate",
+        "location": "",
+        "rtspUrl": "rtsp://viewer:***@10.0.0.8:554/stream1?channel=1",
+        "enabled": True,
+        "status": "connecting",
+        "lastSeenAt": None,
+        "lastError": None,
+        "frameWidth": None,
+        "frameHeight": None,
+        "sampleFps": None,
+        "zones": [],
+        "minPlateWidth": 0,
+        "timezone": None,
+    }
+
+
+@pytest.mark.usefixtures("worker")
+async def test_every_optional_field_is_kept(client: httpx.AsyncClient) -> None:
+    zone = {
+        "kind": "include",
+        "points": [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 0.5, "y": 1}],
+    }
+    body = BODY | {
+        "location": "Yard",
+        "enabled": False,
+        "identifier": "gate-1",
+        "sampleFps": 2.5,
+        "zones": [zone],
+        "minPlateWidth": 60,
+        "timezone": "Europe/Lisbon",
+    }
+    created = (await client.post("/api/cameras", json=body)).json()["camera"]
+
+    listed = (await client.get("/api/cameras")).json()["cameras"]
+    assert listed == [created]
+    assert {name: created[name] for name in body if name != "rtspUrl"} == {
+        name: value for name, value in body.items() if name != "rtspUrl"
+    }
+    assert created["status"] == "disabled"
+
+
+async def test_without_a_worker_it_is_502_and_nothing_is_kept(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    started = time.monotonic()
+    answer = await client.post("/api/cameras", json=BODY)
+
+    assert (answer.status_code, answer.json()["code"]) == (502, "agent_unavailable")
+    assert time.monotonic() - started < 5
+    assert (await client.get("/api/cameras")).json() == {"cameras": []}
+    assert await _count(application.database, "SELECT count(*) FROM cameras") == 0
+    (told, deleted) = await _outbox(application.database)
+    assert told[1] is not None
+    assert deleted == (told[0], None)
+    async with _worker(application):
+        assert (await client.post("/api/cameras", json=BODY)).status_code == 201
+
+
+async def test_a_camera_is_hidden_until_it_is_taken(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    creating = asyncio.create_task(client.post("/api/cameras", json=BODY))
+    camera_id = await _unconfirmed(application.database)
+    assert (await client.get("/api/cameras")).json() == {"cameras": []}
+    for method in ("PUT", "DELETE"):
+        answer = await client.request(
+            method, f"/api/cameras/{camera_id}", json={} if method == "PUT" else None
+        )
+        assert answer.status_code == 404
+    assert (await creating).status_code == 502
+
+
+async def test_what_a_killed_process_left_is_swept(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    creating = asyncio.create_task(client.post("/api/cameras", json=BODY))
+    await _unconfirmed(application.database)
+    await application.database.run(
+        lambda session: session.execute(
+            text("UPDATE cameras SET created_at = now() - interval '11 s'")
+        )
+    )
+
+    assert await application.services.cameras.sweep() == 1
+    assert await _count(application.database, "SELECT count(*) FROM cameras") == 0
+    assert [value for _, value in await _outbox(application.database)][-1] is None
+    # The call that was thought dead learns that its camera is gone.
+    assert (await creating).status_code == 502
+
+
+@pytest.mark.usefixtures("worker")
+async def test_the_same_stream_or_identifier_twice_is_409(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/api/cameras", json=BODY)).status_code == 201
+    same_stream = BODY | {"rtspUrl": "rtsp://other:password@10.0.0.8/stream1?channel=1"}
+    for body in (BODY, same_stream):
+        answer = await client.post("/api/cameras", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "duplicate_identifier")
+
+    named = [
+        BODY | {"rtspUrl": f"rtsp://10.0.0.{number}/", "identifier": "dock"} for number in (1, 2)
+    ]
+    assert (await client.post("/api/cameras", json=named[0])).status_code == 201
+    assert (await client.post("/api/cameras", json=named[1])).status_code == 409
+    # With a name of its own the same stream is welcome.
+    assert (
+        await client.post("/api/cameras", json=BODY | {"identifier": "second view"})
+    ).status_code == 201
+
+
+@pytest.mark.usefixtures("worker")
+async def test_the_limit_of_cameras_is_409(client: httpx.AsyncClient) -> None:
+    bodies = [BODY | {"rtspUrl": f"rtsp://10.0.0.{number}/"} for number in range(1, 7)]
+    answers = [await client.post("/api/cameras", json=body) for body in bodies]
+
+    assert [answer.status_code for answer in answers] == [201] * 5 + [409]
+    assert answers[-1].json()["code"] == "limit_reached"
+
+
+@pytest.mark.usefixtures("worker")
+async def test_update_changes_what_is_sent_and_nothing_else(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    created = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    path = f"/api/cameras/{created['id']}"
+    renamed = (await client.put(path, json={"name": "North gate"})).json()["camera"]
+    assert renamed == created | {"name": "North gate"}
+
+    config = await _latest_config(application.database)
+    assert (config.revision, config.name) == (2, "North gate")
+    # Nothing changed: nothing is told.
+    assert (await client.put(path, json={"name": "North gate"})).status_code == 200
+    assert (await _latest_config(application.database)).revision == 2
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_masked_password_keeps_the_stored_one(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    created = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    path = f"/api/cameras/{created['id']}"
+    same = await client.put(path, json={"rtspUrl": created["rtspUrl"]})
+    assert same.json()["camera"] == created
+    assert (await _latest_config(application.database)).revision == 1
+
+    moved = created["rtspUrl"].replace("10.0.0.8", "10.0.0.9")
+    updated = (await client.put(path, json={"rtspUrl": moved})).json()["camera"]
+    assert updated["rtspUrl"] == moved
+    # The identifier follows the stream.
+    assert updated["identifier"] != created["identifier"]
+    sealed = (await _latest_config(application.database)).stream_url_encrypted
+    assert application.box.decrypt(sealed) == STREAM.replace("10.0.0.8", "10.0.0.9")
+
+
+@pytest.mark.usefixtures("worker")
+async def test_an_identifier_given_up_is_derived_again(client: httpx.AsyncClient) -> None:
+    derived = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    path = f"/api/cameras/{derived['id']}"
+    named = (await client.put(path, json={"identifier": "gate"})).json()["camera"]
+    assert named["identifier"] == "gate"
+    moved = (await client.put(path, json={"rtspUrl": "rtsp://10.0.0.9/"})).json()["camera"]
+    assert moved["identifier"] == "gate"
+    assert (await client.put(path, json={"rtspUrl": STREAM})).status_code == 200
+    again = (await client.put(path, json={"identifier": None})).json()["camera"]
+    assert again["identifier"] == derived["identifier"]
+
+
+@pytest.mark.usefixtures("worker")
+async def test_delete_is_200_once_and_404_then(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    path = f"/api/cameras/{camera['id']}"
+    deleted = await client.delete(path)
+
+    assert (deleted.status_code, deleted.json()) == (200, {"creditsRefunded": 0})
+    assert (await _outbox(application.database))[-1] == (camera["id"], None)
+    assert (await client.delete(path)).status_code == 404
+    assert (await client.put(path, json={"name": "x"})).status_code == 404
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_camera_of_somebody_else_is_not_there(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    path = f"/api/cameras/{camera['id']}"
+    unknown = f"/api/cameras/{uuid.uuid4()}"
+    async with application.client(await application.new_owner()) as stranger:
+        assert (await stranger.get("/api/cameras")).json() == {"cameras": []}
+        for method, suffix in (("PUT", ""), ("DELETE", ""), ("GET", "/snapshot")):
+            body = {"name": "mine"} if method == "PUT" else None
+            theirs = await stranger.request(method, path + suffix, json=body)
+            nobodys = await stranger.request(method, unknown + suffix, json=body)
+            assert theirs.status_code == nobodys.status_code == 404
+            assert theirs.json()["error"] == nobodys.json()["error"]
+        # Neither is an identifier taken by somebody else's camera.
+        assert (await stranger.post("/api/cameras", json=BODY)).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"name": None}, "name"),
+        ({"name": " "}, "name"),
+        ({"name": 5}, "name"),
+        ({"name": "a\x00b"}, "name"),
+        ({"rtspUrl": "ftp://10.0.0.1/x"}, "rtspUrl"),
+        ({"rtspUrl": "rtsp://169.254.169.254/"}, "rtspUrl"),
+        ({"rtspUrl": "rtsp://127.0.0.1/"}, "rtspUrl"),
+        ({"rtspUrl": "file:///etc/passwd"}, "rtspUrl"),
+        ({"enabled": "yes"}, "enabled"),
+        ({"sampleFps": 0}, "sampleFps"),
+        ({"sampleFps": "5"}, "sampleFps"),
+        ({"minPlateWidth": -1}, "minPlateWidth"),
+        ({"timezone": "Mars/Olympus"}, "timezone"),
+        ({"zones": [{"kind": "include", "points": []}]}, "zones.0.points"),
+        ({"zones": [{"kind": "maybe", "points": []}]}, "zones.0.kind"),
+        ({"colour": "red"}, "colour"),
+    ],
+    ids=str,
+)
+async def test_a_bad_field_is_named(
+    client: httpx.AsyncClient, change: dict[str, Any], path: str
+) -> None:
+    answer = await client.post("/api/cameras", json=BODY | change)
+
+    assert answer.status_code == 400, answer.text
+    assert path in [fault["path"] for fault in answer.json()["fields"]]
+    assert "hunter2" not in answer.text
+
+
+async def test_the_status_comes_from_the_worker(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    async with _worker(application):
+        camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    camera_id = UUID(camera["id"])
+    application.board.post([(camera_id, _status(camera_id, CameraState.ONLINE))])
+
+    (shown,) = (await client.get("/api/cameras")).json()["cameras"]
+    assert shown["status"] == "online"
+    assert shown["lastSeenAt"] == "2026-09-21T14:13:20.000Z"
+    assert (shown["frameWidth"], shown["frameHeight"]) == (1920, 1080)
+
+
+def _status(camera_id: UUID, state: CameraState, revision: int = 1) -> CameraStatus:
+    return CameraStatus(
+        camera_id=camera_id,
+        owner_id=uuid.uuid4(),
+        state=state,
+        revision=revision,
+        worker="test",
+        at_ms=NOW_MS,
+        last_seen_ms=NOW_MS if state is CameraState.ONLINE else None,
+        frame_width_px=1920 if state is CameraState.ONLINE else None,
+        frame_height_px=1080 if state is CameraState.ONLINE else None,
+    )
+
+
+@asynccontextmanager
+async def _worker(application: Application) -> AsyncIterator[None]:
+    async def take_all() -> None:
+        taken: set[UUID] = set()
+        while True:
+            for camera_id in await _all_unconfirmed(application.database):
+                if camera_id not in taken:
+                    taken.add(camera_id)
+                    status = _status(camera_id, CameraState.CONNECTING)
+                    application.board.post([(camera_id, status)])
+            await asyncio.sleep(0.01)
+
+    task = asyncio.create_task(take_all())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _all_unconfirmed(database: Database) -> list[UUID]:
+    query = text("SELECT id FROM cameras WHERE NOT confirmed")
+    return await database.run(lambda session: list(session.scalars(query)))
+
+
+async def _unconfirmed(database: Database) -> UUID:
+    async with asyncio.timeout(5):
+        found: list[UUID] = []
+        while not found:
+            found = await _all_unconfirmed(database)
+    return found[0]
+
+
+async def _count(database: Database, query: str) -> int:
+    return await database.run(lambda session: int(session.scalar(text(query)) or 0))
+
+
+async def _outbox(database: Database) -> list[tuple[str, bytes | None]]:
+    def work(session: Session) -> list[tuple[str, bytes | None]]:
+        rows = session.execute(text("SELECT key, value FROM config_outbox ORDER BY id"))
+        return [(str(key), value) for key, value in rows]
+
+    return await database.run(work)
+
+
+async def _latest_config(database: Database) -> CameraConfig:
+    value = (await _outbox(database))[-1][1]
+    assert value is not None
+    return decode(CameraConfig, bytes(value))
