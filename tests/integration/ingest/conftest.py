@@ -1,0 +1,44 @@
+"""A fresh Kafka and bucket for each test, and clips to play."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.settings import KafkaSettings, S3Settings
+from tests.integration.ingest.clips import write_clip
+from tests.integration.ingest.worker import CameraConfigs, Outbox, World
+
+
+@pytest.fixture
+def world(kafka_topics: KafkaSettings, s3_settings: S3Settings, tmp_path: Path) -> World:
+    """The servers of this test."""
+    return World(kafka_topics, s3_settings, tmp_path)
+
+
+@pytest.fixture
+def configs(world: World) -> Iterator[CameraConfigs]:
+    """What configures the cameras."""
+    configs = CameraConfigs(world.kafka)
+    yield configs
+    configs.close()
+
+
+@pytest.fixture
+def outbox(world: World) -> Iterator[Outbox]:
+    """What the workers send."""
+    outbox = Outbox(world.kafka)
+    yield outbox
+    outbox.close()
+
+
+@pytest.fixture(scope="session")
+def moving_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds in which something moves."""
+    return write_clip(tmp_path_factory.mktemp("clips") / "moving.mp4", seconds=2, moving=True)
+
+
+@pytest.fixture(scope="session")
+def still_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds in which nothing does."""
+    return write_clip(tmp_path_factory.mktemp("clips") / "still.mp4", seconds=2, moving=False)

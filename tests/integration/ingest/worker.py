@@ -1,0 +1,229 @@
+"""Ingest workers as processes, what configures them, and what they send."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from cryptography.fernet import Fernet
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from contracts.kafka import consumer_options, producer_options, topic_name
+from contracts.records import (
+    FRAME_META_HEADER,
+    CameraConfig,
+    CameraState,
+    CameraStatus,
+    FrameKind,
+    FrameMeta,
+    decode,
+    encode,
+)
+from contracts.secrets import SecretBox
+from contracts.settings import KafkaSettings, S3Settings
+from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, FRAMES
+from deploy.local.servers.base import Program, python_module
+from tests.services.process import ChildProcess
+
+SECRET_KEY = Fernet.generate_key().decode()
+OWNER_ID = UUID(int=77)
+
+# Short, so that tests need not wait; their proportions are those of the defaults.
+_TIMES = {
+    "PLATESTREAM_INGEST_OPEN_TIMEOUT_SECONDS": "3",
+    "PLATESTREAM_INGEST_READ_TIMEOUT_SECONDS": "1",
+    "PLATESTREAM_INGEST_RECONNECT_MIN_SECONDS": "0.2",
+    "PLATESTREAM_INGEST_RECONNECT_MAX_SECONDS": "1",
+    "PLATESTREAM_INGEST_OFFLINE_AFTER_SECONDS": "4",
+    "PLATESTREAM_INGEST_SNAPSHOT_INTERVAL_SECONDS": "1",
+    "PLATESTREAM_KAFKA_SESSION_TIMEOUT_SECONDS": "6",
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """Where the servers of one test are, and its folder."""
+
+    kafka: KafkaSettings
+    s3: S3Settings
+    directory: Path
+
+
+class IngestWorker(ChildProcess):
+    """One ``python -m ingest``. Use it as a context manager."""
+
+    def __init__(self, world: World, name: str = "one", **settings: str) -> None:
+        """Take the settings on top of those of the test; nothing is started."""
+        environment = {
+            "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": world.kafka.kafka_bootstrap_servers,
+            "PLATESTREAM_KAFKA_TOPIC_PREFIX": world.kafka.kafka_topic_prefix,
+            "PLATESTREAM_S3_ENDPOINT": world.s3.s3_endpoint,
+            "PLATESTREAM_S3_BUCKET": world.s3.s3_bucket,
+            "PLATESTREAM_S3_ACCESS_KEY": world.s3.s3_access_key,
+            "PLATESTREAM_S3_SECRET_KEY": world.s3.s3_secret_key.get_secret_value(),
+            "PLATESTREAM_SECRET_KEY": SECRET_KEY,
+            "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
+            "PLATESTREAM_CAMERA_ALLOW_FILES": "true",
+            "PLATESTREAM_INGEST_WORKER_ID": name,
+            "PLATESTREAM_LOG_LEVEL": "debug",
+            **_TIMES,
+            **{f"PLATESTREAM_{key.upper()}": value for key, value in settings.items()},
+        }
+        program = Program(
+            name=f"ingest-{name}",
+            command=python_module("ingest"),
+            environment=environment,
+            stop_seconds=6,
+        )
+        super().__init__(program, world.directory / f"{name}.log")
+
+    def __enter__(self) -> "IngestWorker":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class CameraConfigs:
+    """Writes the configuration of cameras, as the api's relay does."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._topic = topic_name(kafka, CONFIG_CAMERAS)
+        self._producer = KafkaProducer(**producer_options(kafka, "test"))
+        self._secrets = SecretBox(SECRET_KEY)
+
+    def add(self, url: str, name: str = "gate", camera_id: UUID | None = None) -> CameraConfig:
+        """Make a camera."""
+        config = CameraConfig(
+            camera_id=camera_id or uuid4(),
+            owner_id=OWNER_ID,
+            name=name,
+            stream_url_encrypted=self._secrets.encrypt(url),
+            enabled=True,
+            revision=1,
+        )
+        self.write(config)
+        return config
+
+    def encrypted(self, url: str) -> str:
+        """Return an address as it stands in a configuration."""
+        return self._secrets.encrypt(url)
+
+    def write(self, config: CameraConfig) -> None:
+        """Write a camera's configuration, new or changed."""
+        self.write_bytes(str(config.camera_id).encode(), encode(config))
+
+    def remove(self, camera_id: UUID) -> None:
+        """Delete a camera."""
+        self.write_bytes(str(camera_id).encode(), None)
+
+    def write_bytes(self, key: bytes, value: bytes | None) -> None:
+        """Write any record."""
+        self._producer.send(self._topic, key=key, value=value).get(10)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._producer.close()
+
+
+@dataclass(frozen=True)
+class SentFrame:
+    """A record of the frames topic."""
+
+    meta: FrameMeta
+    jpeg: bytes
+    seen_seconds: float
+
+
+@dataclass(frozen=True)
+class Told:
+    """A record of the camera-status topic; ``status`` None: the camera is gone."""
+
+    camera_id: UUID
+    status: CameraStatus | None
+    raw: bytes
+    seen_seconds: float
+
+
+class Outbox:
+    """Everything that the workers of a test sent, in order."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._frames_topic = topic_name(kafka, FRAMES)
+        self._status_topic = topic_name(kafka, CAMERA_STATUS)
+        self._consumer = KafkaConsumer(**consumer_options(kafka, "test"))
+        self._consumer.assign(
+            [
+                TopicPartition(topic, partition)
+                for topic in (self._frames_topic, self._status_topic)
+                for partition in range(kafka.kafka_partitions)
+            ]
+        )
+        self.frames: list[SentFrame] = []
+        self.told: list[Told] = []
+
+    def until(self, condition: Callable[[], bool], *, seconds: float = 20) -> None:
+        """Read on until the condition holds; a failure where it does not within the time."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, self._summary()
+            self._read()
+
+    def watch(self, seconds: float) -> None:
+        """Read on for a while: to see that something does not happen, or how often it does."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._read()
+
+    def pictures(self, camera_id: UUID) -> list[SentFrame]:
+        """Return a camera's frames, without ticks."""
+        return [f for f in self.all_of(camera_id) if f.meta.kind is FrameKind.FRAME]
+
+    def ticks(self, camera_id: UUID) -> list[SentFrame]:
+        """Return a camera's ticks."""
+        return [f for f in self.all_of(camera_id) if f.meta.kind is FrameKind.TICK]
+
+    def all_of(self, camera_id: UUID) -> list[SentFrame]:
+        """Return a camera's frames and ticks, in order."""
+        return [f for f in self.frames if f.meta.camera_id == camera_id]
+
+    def statuses(self, camera_id: UUID) -> list[CameraStatus]:
+        """Return what was told about a camera."""
+        return [t.status for t in self.told if t.camera_id == camera_id and t.status is not None]
+
+    def state(self, camera_id: UUID) -> CameraState | None:
+        """Return the state that was told last; None for an unknown or removed camera."""
+        told = [t for t in self.told if t.camera_id == camera_id]
+        return told[-1].status.state if told and told[-1].status is not None else None
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close()
+
+    def _read(self) -> None:
+        for partition, records in self._consumer.poll(timeout_ms=50).items():
+            for record in records:
+                now = time.monotonic()
+                if partition.topic == self._frames_topic:
+                    meta = decode(FrameMeta, dict(record.headers)[FRAME_META_HEADER])
+                    assert record.key == str(meta.camera_id).encode()
+                    self.frames.append(SentFrame(meta, record.value, now))
+                else:
+                    self._note_status(record.key, record.value, now)
+
+    def _note_status(self, key: bytes, value: bytes | None, now: float) -> None:
+        camera_id = UUID(key.decode())
+        status = None if value is None else decode(CameraStatus, value)
+        self.told.append(Told(camera_id, status, value or b"", now))
+
+    def _summary(self) -> str:
+        states = [(str(t.camera_id)[:8], t.status and t.status.state) for t in self.told[-20:]]
+        return f"not in time; {len(self.frames)} frames and ticks; last told: {states}"
+
+
+def changed(config: CameraConfig, **changes: object) -> CameraConfig:
+    """Return the next revision of a configuration."""
+    values = {f: getattr(config, f) for f in config.__struct_fields__}
+    return CameraConfig(**{**values, **changes, "revision": config.revision + 1})
