@@ -1,0 +1,249 @@
+"""What only the embedded server promises: crashes, limits, memory, its folder and its end."""
+
+import resource
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
+
+from tests.services.clickhouse import ClickHouseService, start_clickhouse
+
+pytestmark = pytest.mark.integration
+
+_MIB = 1 << 20
+_DEADLINE_SECONDS = 30.0
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ClickHouseService]:
+    """An embedded server of the test's own."""
+    service = start_clickhouse(tmp_path)
+    yield service
+    service.kill()
+
+
+@pytest.fixture(scope="module")
+def lasting_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseService]:
+    """An embedded server for the tests that leave it running."""
+    service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
+    yield service
+    service.kill()
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "the condition was never met"
+        time.sleep(0.02)
+
+
+def _resident_bytes(service: ClickHouseService) -> int:
+    """Resident memory. **Source:** proc(5), /proc/pid/statm."""
+    pages = Path(f"/proc/{service.process.pid}/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize()
+
+
+class _Inserter(threading.Thread):
+    """Inserts growing numbers, one row an insert, until the server is gone."""
+
+    def __init__(self, service: ClickHouseService, first: int) -> None:
+        super().__init__(daemon=True)
+        self._service = service
+        self._next = first
+        self.acknowledged: list[int] = []
+
+    def run(self) -> None:
+        client = self._service.address.client()
+        while True:
+            try:
+                client.insert("t", [[self._next]], column_names=["n"])
+            except OperationalError:
+                return
+            self.acknowledged.append(self._next)
+            self._next += 1
+
+
+class TestCrash:
+    def test_no_acknowledged_insert_is_lost_by_a_kill(self, service: ClickHouseService) -> None:
+        service.address.client().command("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+        acknowledged: set[int] = set()
+
+        for round_number in range(3):
+            inserters = [
+                _Inserter(service, (round_number * 4 + worker) * 1_000_000) for worker in range(4)
+            ]
+            for inserter in inserters:
+                inserter.start()
+            _wait_until(lambda i=inserters: all(len(one.acknowledged) > 20 for one in i))  # type: ignore[misc]
+            service.kill()
+            for inserter in inserters:
+                inserter.join(_DEADLINE_SECONDS)
+                acknowledged |= set(inserter.acknowledged)
+            service.start()
+
+            rows = service.address.client().query("SELECT n FROM t").result_rows
+            stored = [row[0] for row in rows]
+            assert acknowledged <= set(stored)
+            assert len(stored) == len(set(stored))
+
+    def test_folder_is_free_again_at_once(self, service: ClickHouseService) -> None:
+        service.kill()
+        service.start()
+
+        assert service.address.client().ping()
+
+    def test_half_an_insert_leaves_nothing(self, service: ClickHouseService) -> None:
+        client = service.address.client()
+        client.command("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+        sent = threading.Event()
+        gone = threading.Event()
+
+        def data() -> Iterator[bytes]:
+            yield b"1\n" * 100_000
+            sent.set()
+            gone.wait(_DEADLINE_SECONDS)
+
+        def insert() -> None:
+            with pytest.raises(OperationalError):
+                client.raw_insert("t", ["n"], data(), fmt="TSV")  # type: ignore[arg-type]
+
+        with ThreadPoolExecutor(1) as threads:
+            inserting = threads.submit(insert)
+            assert sent.wait(_DEADLINE_SECONDS)
+            service.kill()
+            gone.set()
+            inserting.result(_DEADLINE_SECONDS)
+        service.start()
+
+        assert service.address.client().command("SELECT count() FROM t") == 0
+
+
+class TestStop:
+    def test_running_requests_are_finished_first(self, service: ClickHouseService) -> None:
+        client = service.address.client()
+        watcher = service.address.client()
+        with ThreadPoolExecutor(1) as threads:
+            slow = threads.submit(client.query, "SELECT sleep(2), 'done'")
+            _wait_until(
+                lambda: (
+                    watcher.command(
+                        "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sleep%'"
+                    )
+                    == 1
+                )
+            )
+            service.stop()
+
+            assert slow.result().result_rows == [(0, "done")]
+        assert service.process.exit_status == 0
+
+    def test_data_is_there_after_a_stop(self, service: ClickHouseService) -> None:
+        client = service.address.client()
+        client.command("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+        client.insert("t", [[1], [2]], column_names=["n"])
+
+        service.stop()
+        service.start()
+
+        rows = service.address.client().query("SELECT n FROM t ORDER BY n").result_rows
+        assert rows == [(1,), (2,)]
+
+
+class TestStart:
+    def test_second_process_on_the_folder_is_refused(
+        self, lasting_service: ClickHouseService
+    ) -> None:
+        second = _run_second(lasting_service, port="0")
+
+        assert second.returncode == 78
+        assert "another process" in second.stderr
+
+    def test_busy_port_is_named(self, lasting_service: ClickHouseService, tmp_path: Path) -> None:
+        second = _run_second(lasting_service, data_path=str(tmp_path / "other"))
+
+        assert second.returncode == 78
+        assert str(lasting_service.address.port) in second.stderr
+
+
+def _run_second(service: ClickHouseService, **settings: str) -> "subprocess.CompletedProcess[str]":
+    program = service.server.program()
+    changed = {f"PLATESTREAM_CLICKHOUSE_SERVER_{k.upper()}": v for k, v in settings.items()}
+    return subprocess.run(
+        program.command,
+        env={**program.environment, **changed},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+class TestLimits:
+    def test_idle_memory(self, lasting_service: ClickHouseService) -> None:
+        assert _resident_bytes(lasting_service) < 400 * _MIB
+
+    def test_too_many_queries_at_once(self, tmp_path: Path) -> None:
+        service = start_clickhouse(tmp_path, concurrent_queries="1", queue_seconds="0.2")
+        client, second = service.address.client(), service.address.client()
+        try:
+            with ThreadPoolExecutor(1) as threads:
+                slow = threads.submit(client.query, "SELECT sleep(3)")
+                _wait_until(lambda: _refusal(second.query, "SELECT 1") == 202)
+                slow.result()
+            assert second.query("SELECT 1").result_rows == [(1,)]
+        finally:
+            service.kill()
+
+    def test_a_query_beyond_the_memory_fails_alone(self, tmp_path: Path) -> None:
+        service = start_clickhouse(tmp_path, memory_bytes=str(600 * _MIB))
+        client = service.address.client()
+        try:
+            sql = "SELECT length(groupArray(number)) FROM numbers(1000000000)"
+            assert _refusal(client.query, sql) == 241
+            assert client.query("SELECT 1").result_rows == [(1,)]
+        finally:
+            service.kill()
+
+    def test_long_answers_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
+        client = lasting_service.address.client()
+        client.query("SELECT 1")
+        before = highest = _resident_bytes(lasting_service)
+        size = 0
+
+        sql = "SELECT randomPrintableASCII(100) FROM numbers(5000000)"
+        with client.raw_stream(sql, fmt="RowBinary") as stream:
+            while piece := stream.read(1 << 20):
+                size += len(piece)
+                highest = max(highest, _resident_bytes(lasting_service))
+
+        assert size > 500_000_000
+        assert highest - before < 200 * _MIB
+
+    def test_long_inserts_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
+        client = lasting_service.address.client()
+        client.command("CREATE TABLE t (text String) ENGINE = Null")
+        before = highest = _resident_bytes(lasting_service)
+        block = (b"x" * 99 + b"\n") * 10_000
+
+        def data() -> Iterator[bytes]:
+            nonlocal highest
+            for _ in range(500):
+                highest = max(highest, _resident_bytes(lasting_service))
+                yield block
+
+        client.raw_insert("t", ["text"], data(), fmt="TSV")  # type: ignore[arg-type]
+
+        assert highest - before < 400 * _MIB
+
+
+def _refusal(query: Callable[[str], object], sql: str) -> int | None:
+    try:
+        query(sql)
+    except DatabaseError as error:
+        return error.code
+    return None
