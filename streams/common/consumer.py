@@ -8,12 +8,14 @@ stage has released it and everything delivered before it, see :mod:`streams.comm
 jump ahead in a partition's offsets is fetched once more before it is believed.
 """
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
 import structlog
+from aiokafka.errors import IllegalStateError  # type: ignore[import-untyped]
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, Message
@@ -28,6 +30,7 @@ log = structlog.get_logger()
 CHECKED_VERSIONS = frozenset({"0.15.3"})
 """Releases of faust-streaming whose consumer was read and tested with this module."""
 
+_NOTHING_WANTED_PAUSE_SECONDS = 0.05
 _FETCH_MAX_WAIT_MS = 100
 # Faust asks the broker to hold a fetch for 1.5 s. One fetch is open at a time for each broker, and
 # a partition with records in the buffer is not in it, so its next record would wait that long.
@@ -63,6 +66,7 @@ class StageConsumer(driver.Consumer):
         super().__init__(*args, **kwargs)
         self._progress: defaultdict[TP, PartitionProgress] = defaultdict(PartitionProgress)
         self._starts: dict[TP, int] = {}
+        self._unread: set[TP] = set()
         self._confirmed_gaps: dict[TP, int] = {}
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
@@ -116,45 +120,71 @@ class StageConsumer(driver.Consumer):
             self._progress.pop(tp, None)
             self._confirmed_gaps.pop(tp, None)
             self._starts.pop(tp, None)
+            self._unread.discard(tp)
 
     async def perform_seek(self) -> None:
         """Read again from the committed offsets; where there is none, from the beginning."""
         await super().perform_seek()
-        await self._rewind(tp for tp in self.assignment() if not self._is_changelog_tp(tp))
+        starts = {tp: await self._start(tp) for tp in self.assignment() if self._is_ours(tp)}
+        for tp, start in starts.items():
+            self._progress[tp].rewind(start)
+            self._starts[tp] = start
+        # aiokafka seeks neither where nothing is committed nor to offset zero.
+        await self.seek_wait(starts)
 
-    async def _rewind(self, partitions: Iterable[TP]) -> None:
-        for tp in list(partitions):
-            committed = self._committed_offset.get(tp)
-            if committed is None:
-                # aiokafka seeks to an offset above zero only.
-                committed = (await self.earliest_offsets(tp)).get(tp)
-            self._progress[tp].rewind(committed)
-            self._starts[tp] = committed or 0
+    async def _start(self, tp: TP) -> int:
+        committed = self._committed_offset.get(tp)
+        if committed is not None:
+            return committed
+        return (await self.earliest_offsets(tp))[tp]
+
+    def _is_ours(self, tp: TP) -> bool:
+        return not self._is_changelog_tp(tp)
 
     async def _getmany(
         self,
         active_partitions: set[TP] | None,
         timeout: float,  # noqa: ASYNC109 - Faust's signature
     ) -> RecordMap:
-        records = await super()._getmany(active_partitions, timeout)
-        jumps = self._unconfirmed_jumps(records)
-        if not jumps:
-            return records
-        log.warning("offsets_jumped_ahead", expected={str(tp): o for tp, o in jumps.items()})
-        await self.seek_wait(jumps)
-        self._confirmed_gaps.update(jumps)
-        return {tp: found for tp, found in records.items() if tp not in jumps}
+        wanted = set(active_partitions or ())
+        if self.app.rebalancing:
+            # What would be delivered now is cleared from the queues when the rebalance ends.
+            wanted = {tp for tp in wanted if not self._is_ours(tp)}
+        elif self._unread:
+            await self._read_again()
+            wanted -= self._unread
+        if not wanted:
+            # To aiokafka no partitions means all of them.
+            await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
+            return {}
+        records = await super()._getmany(wanted, timeout)
+        self._unread |= self._unwanted(records)
+        return {tp: found for tp, found in records.items() if tp not in self._unread}
 
-    def _unconfirmed_jumps(self, records: Mapping[TP, list[Any]]) -> dict[TP, int]:
-        """Return by partition the offset that should have come and was never asked for twice."""
-        jumps = {}
-        for tp, found in records.items():
-            expected = self._progress[tp].expected_offset if tp in self._progress else None
-            if expected is None or not found or found[0].offset <= expected:
-                continue
-            if self._confirmed_gaps.get(tp) != expected:
-                jumps[tp] = expected
-        return jumps
+    def _unwanted(self, records: Mapping[TP, list[Any]]) -> set[TP]:
+        if self.app.rebalancing:
+            return {tp for tp in records if self._is_ours(tp)}
+        return {tp for tp, found in records.items() if found and self._jumps(tp, found[0].offset)}
+
+    def _jumps(self, tp: TP, offset: int) -> bool:
+        """Return whether records seem to be missing before ``offset``, asked for only once yet."""
+        expected = self._progress[tp].expected_offset if tp in self._progress else None
+        if expected is None or offset <= expected or self._confirmed_gaps.get(tp) == expected:
+            return False
+        log.warning("offsets_jumped_ahead", partition=str(tp), expected=expected, found=offset)
+        self._confirmed_gaps[tp] = expected
+        return True
+
+    async def _read_again(self) -> None:
+        positions = {tp: self._progress[tp].expected_offset for tp in self._unread}
+        known = {tp: offset for tp, offset in positions.items() if offset is not None}
+        try:
+            await self.seek_wait(known)
+        except (IllegalStateError, TimeoutError):
+            # A rebalance has begun meanwhile; it ends with a seek of its own.
+            log.info("seek_cut_off", partitions=[str(tp) for tp in known])
+            return
+        self._unread.difference_update(positions)
 
 
 class StageTransport(driver.Transport):

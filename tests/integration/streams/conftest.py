@@ -1,0 +1,42 @@
+"""Kafka with topics, and stages on it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.settings import KafkaSettings
+from tests.integration.streams.stages import environment_of, stage
+from tests.services.process import ChildProcess
+
+StartCopying = Callable[..., ChildProcess]
+
+
+@pytest.fixture
+def outage(tmp_path: Path) -> Path:
+    """While this file exists, every message of the copying stage fails."""
+    return tmp_path / "outage"
+
+
+@pytest.fixture
+def start_copying(
+    kafka_topics: KafkaSettings, tmp_path: Path, outage: Path
+) -> Iterator[StartCopying]:
+    """Start workers of the copying stage; they are ended with the test."""
+    started: list[ChildProcess] = []
+
+    def start(worker: str, agent: str, **settings: str) -> ChildProcess:
+        environment = environment_of(kafka_topics, tmp_path / worker, **settings) | {
+            "COPYING_WORKER": worker,
+            "COPYING_AGENT": agent,
+            "COPYING_OUTAGE": str(outage),
+        }
+        module = "tests.integration.streams.copying"
+        process = stage(module, f"copying-{worker}", tmp_path / f"{worker}.log", environment)
+        process.start()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()

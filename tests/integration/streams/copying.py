@@ -1,0 +1,83 @@
+"""A stage that copies recognitions to readings, with faults on demand. Run as a process by tests.
+
+Environment: ``COPYING_WORKER`` is put before each copy; ``COPYING_AGENT`` is ``events`` (with a
+table) or ``batches``; ``COPYING_OUTAGE`` names a file: while it exists every message fails.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from contracts.errors import InvalidInputError, TransientError
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from streams.common.app import Event, build_app, raw_topic
+from streams.common.guard import build_guard
+from streams.common.settings import StreamSettings
+from streams.common.worker import run
+
+settings = load_settings(StreamSettings)
+app = build_app(settings, "copying", linger_ms=2)
+source = raw_topic(app, RECOGNITIONS)
+target = raw_topic(app, READINGS)
+guard = build_guard(app, stage="copying", dead_letters=raw_topic(app, SINK_DEAD_LETTERS))
+last_copied = app.Table("last-copied", key_type=bytes, value_type=bytes, partitions=4)
+
+worker = os.environ["COPYING_WORKER"].encode()
+outage = Path(os.environ["COPYING_OUTAGE"])
+
+
+def is_out() -> bool:
+    """Return whether the test wants an outage."""
+    return outage.exists()
+
+
+async def copy(event: Event) -> None:
+    """Send the copy and wait until Kafka has it."""
+    if is_out():
+        raise TransientError("the outage that the test wants")
+    value = event.value or b""
+    if value == b"refused":
+        raise InvalidInputError("refused on purpose", code="refused")
+    if value == b"broken":
+        raise KeyError("an error that nobody foresaw")
+    if value == b"hanging":
+        await asyncio.Event().wait()
+    await (await target.send(key=event.key, value=worker + b" " + value))
+
+
+async def copy_and_note(event: Event) -> None:
+    """As :func:`copy`, then note the value in the table."""
+    await copy(event)
+    last_copied[event.key] = event.value
+
+
+async def copy_all(events: Sequence[Event]) -> None:
+    """Copy a batch, in order."""
+    for event in events:
+        await copy(event)
+
+
+async def by_events(stream: Any) -> None:
+    """Copy one by one."""
+    events: AsyncIterable[Event] = stream.events()
+    async for event in events:
+        await guard.run(event, copy_and_note)
+
+
+async def by_batches(stream: Any) -> None:
+    """Copy in batches."""
+    batches: AsyncIterable[Sequence[Event]] = stream.take_events(50, within=0.1)
+    async for events in batches:
+        await guard.run_batch(events, copy_all)
+
+
+app.agent(source)(by_events if os.environ["COPYING_AGENT"] == "events" else by_batches)
+
+
+if __name__ == "__main__":
+    configure_logging(settings)
+    run(app)

@@ -1,0 +1,95 @@
+"""Stages as child processes, and what tests ask of a topic."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+
+from contracts.kafka import (
+    client_options,
+    consumer_options,
+    group_name,
+    producer_options,
+    topic_name,
+)
+from contracts.settings import KafkaSettings
+from contracts.topics import Topic
+from deploy.local.servers.base import Program
+from tests.services.process import ChildProcess
+
+
+def environment_of(kafka: KafkaSettings, folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a stage on that Kafka; ``more`` are settings without prefix."""
+    fields = kafka.model_dump(mode="json") | {"stream_data_directory": str(folder)} | more
+    return {f"PLATESTREAM_{name.upper()}": str(value) for name, value in fields.items()}
+
+
+def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> ChildProcess:
+    """Return a stage that is not started yet."""
+    program = Program(name=name, command=(sys.executable, "-m", module), environment=environment)
+    return ChildProcess(program, log)
+
+
+def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until ``condition`` holds; fails with ``what`` when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+class Feeder:
+    """Sends messages to one topic."""
+
+    def __init__(self, settings: KafkaSettings, topic: Topic) -> None:
+        self._producer = KafkaProducer(**producer_options(settings, "feeder"))
+        self._topic = topic_name(settings, topic)
+
+    def send(self, *values: bytes, key: bytes | None = None) -> None:
+        """Send, and wait until Kafka has them. Without ``key`` they are spread over 20 keys."""
+        for number, value in enumerate(values):
+            own_key = key if key is not None else b"key-%d" % (number % 20)
+            self._producer.send(self._topic, key=own_key, value=value)
+        self._producer.flush(30)
+
+    def close(self) -> None:
+        """Let go of Kafka."""
+        self._producer.close(10)
+
+
+class Reader:
+    """Gathers everything that a topic holds, from its beginning."""
+
+    def __init__(self, settings: KafkaSettings, topic: Topic) -> None:
+        self._consumer = KafkaConsumer(
+            topic_name(settings, topic), **consumer_options(settings, "reader")
+        )
+        self.values: list[bytes] = []
+
+    def poll(self) -> list[bytes]:
+        """Read on and return all values so far."""
+        for messages in self._consumer.poll(timeout_ms=100).values():
+            self.values.extend(message.value for message in messages)
+        return self.values
+
+    def close(self) -> None:
+        """Let go of Kafka."""
+        self._consumer.close()
+
+
+def lag(settings: KafkaSettings, stage_name: str, topic: Topic) -> int:
+    """Return how many messages of the topic the stage has not committed."""
+    admin = KafkaAdminClient(**client_options(settings, "lag"))
+    consumer = KafkaConsumer(**consumer_options(settings, "lag"))
+    try:
+        group, name = group_name(settings, stage_name), topic_name(settings, topic)
+        offsets = admin.list_group_offsets(group)[group]
+        committed = {tp: meta.offset for tp, meta in offsets.items()}
+        numbers = consumer.partitions_for_topic(name) or ()
+        ends = consumer.end_offsets([TopicPartition(name, number) for number in numbers])
+        return sum(end - max(0, committed.get(tp, 0)) for tp, end in ends.items())
+    finally:
+        consumer.close()
+        admin.close()

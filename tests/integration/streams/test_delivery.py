@@ -1,0 +1,170 @@
+"""What goes into a stage comes out of it, whatever happens to its workers."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.records import DeadLetter, decode
+from contracts.settings import KafkaSettings
+from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from tests.integration.streams.conftest import StartCopying
+from tests.integration.streams.stages import Feeder, Reader, lag, wait_until
+
+pytestmark = pytest.mark.integration
+
+AGENTS = pytest.mark.parametrize("agent", ["events", "batches"])
+_SESSION = {"kafka_session_timeout_seconds": "6"}
+
+
+@pytest.fixture
+def feeder(kafka_topics: KafkaSettings) -> Iterator[Feeder]:
+    """Feeds the copying stage."""
+    feeder = Feeder(kafka_topics, RECOGNITIONS)
+    yield feeder
+    feeder.close()
+
+
+@pytest.fixture
+def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
+    """Reads what the copying stage wrote."""
+    reader = Reader(kafka_topics, READINGS)
+    yield reader
+    reader.close()
+
+
+def _texts(values: list[bytes]) -> set[bytes]:
+    return {value.split(b" ", 1)[1] for value in values}
+
+
+def _workers(values: list[bytes]) -> set[bytes]:
+    return {value.split(b" ", 1)[0] for value in values}
+
+
+class _SteadyFeed(threading.Thread):
+    """Sends numbers, 20 at a time, until told to stop."""
+
+    def __init__(self, feeder: Feeder) -> None:
+        super().__init__(daemon=True)
+        self._feeder = feeder
+        self._stop_now = threading.Event()
+        self.sent: list[bytes] = []
+
+    def run(self) -> None:
+        while not self._stop_now.wait(0.1):
+            values = [b"%d" % (len(self.sent) + number) for number in range(20)]
+            self._feeder.send(*values)
+            self.sent.extend(values)
+
+    def stop(self) -> set[bytes]:
+        self._stop_now.set()
+        self.join(30)
+        return set(self.sent)
+
+
+@AGENTS
+def test_a_second_worker_and_a_killed_first_lose_nothing(
+    agent: str,
+    start_copying: StartCopying,
+    feeder: Feeder,
+    copies: Reader,
+    kafka_topics: KafkaSettings,
+) -> None:
+    feed = _SteadyFeed(feeder)
+    first = start_copying("first", agent, **_SESSION)
+    feed.start()
+    wait_until("first worker copies", lambda: b"first" in _workers(copies.poll()))
+    start_copying("second", agent, **_SESSION)
+    wait_until("second worker copies", lambda: b"second" in _workers(copies.poll()))
+    first.kill()
+    seen = len(copies.poll())
+    wait_until("second worker goes on alone", lambda: len(copies.poll()) > seen + 400)
+    sent = feed.stop()
+    wait_until("all is copied", lambda: sent <= _texts(copies.poll()))
+    wait_until("all is committed", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0)
+    assert _texts(copies.values) == sent
+    print(agent, "sent", len(sent), "copied", len(copies.values))  # noqa: T201
+
+
+@AGENTS
+def test_what_can_never_be_handled_becomes_a_dead_letter(
+    agent: str,
+    start_copying: StartCopying,
+    feeder: Feeder,
+    copies: Reader,
+    kafka_topics: KafkaSettings,
+) -> None:
+    start_copying("worker", agent)
+    feeder.send(b"1", b"refused", b"2", b"broken", b"3", key=b"one key")
+    letters = Reader(kafka_topics, SINK_DEAD_LETTERS)
+    wait_until("two dead letters", lambda: len(letters.poll()) == 2)
+    wait_until("the rest is copied", lambda: _texts(copies.poll()) == {b"1", b"2", b"3"})
+    refused, broken = (decode(DeadLetter, value) for value in letters.values)
+    letters.close()
+    assert (refused.code, refused.reason) == ("refused", "refused on purpose")
+    assert (refused.offset, refused.key, refused.value) == (1, b"one key", b"refused")
+    assert refused.topic.endswith("recognitions")
+    assert (broken.code, broken.offset, broken.value) == ("unexpected_error", 3, b"broken")
+    wait_until("all is committed", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0)
+
+
+@AGENTS
+def test_retries_that_run_out_end_the_process_and_lose_nothing(
+    agent: str, start_copying: StartCopying, feeder: Feeder, copies: Reader, outage: Path
+) -> None:
+    outage.touch()
+    feeder.send(b"1", b"2", b"3")
+    worker = start_copying("first", agent, stream_retry_seconds="1", **_SESSION)
+    wait_until("the process ends", lambda: not worker.is_running())
+    assert worker.exit_status == 75
+    outage.unlink()
+    start_copying("second", agent, **_SESSION)
+    wait_until("all is copied", lambda: _texts(copies.poll()) == {b"1", b"2", b"3"})
+
+
+@AGENTS
+def test_a_stop_in_the_middle_of_an_outage_is_quick_and_loses_nothing(
+    agent: str, start_copying: StartCopying, feeder: Feeder, copies: Reader, outage: Path
+) -> None:
+    outage.touch()
+    feeder.send(*(b"%d" % number for number in range(200)))
+    worker = start_copying("first", agent)
+    wait_until("it waits", lambda: "transient_failure" in worker.tail())
+    worker.stop()
+    assert worker.exit_status == 0
+    outage.unlink()
+    start_copying("second", agent)
+    wait_until("all is copied", lambda: len(_texts(copies.poll())) == 200)
+
+
+def test_a_rebalance_in_the_middle_of_an_outage_goes_through(
+    start_copying: StartCopying, feeder: Feeder, copies: Reader, outage: Path
+) -> None:
+    outage.touch()
+    feeder.send(*(b"%d" % number for number in range(200)))
+    first = start_copying("first", "batches", **_SESSION)
+    wait_until("first waits", lambda: "transient_failure" in first.tail())
+    second = start_copying("second", "batches", **_SESSION)
+    wait_until("second waits", lambda: "transient_failure" in second.tail())
+    outage.unlink()
+    wait_until("all is copied", lambda: len(_texts(copies.poll())) == 200)
+    assert _workers(copies.values) == {b"first", b"second"}
+
+
+def test_a_stage_that_hangs_is_ended(
+    start_copying: StartCopying, feeder: Feeder, copies: Reader
+) -> None:
+    feeder.send(b"1", b"hanging", key=b"one key")
+    worker = start_copying("first", "events", stream_stall_seconds="10")
+    wait_until("the process ends", lambda: not worker.is_running())
+    assert worker.exit_status == 75
+    assert "stage_stalled" in worker.tail()
+
+
+def test_many_dead_letters_end_the_process(start_copying: StartCopying, feeder: Feeder) -> None:
+    feeder.send(*[b"refused"] * 50)
+    worker = start_copying("first", "batches", stream_dead_letters_per_minute="20")
+    wait_until("the process ends", lambda: not worker.is_running())
+    assert worker.exit_status == 75
+    assert "too_many_dead_letters" in worker.tail()
