@@ -33,7 +33,9 @@ class Detector:
             MisconfiguredError: a file is missing or does not fit.
         """
         path = settings.recognition_detector_model
-        return cls(load_card(DetectorCard, path), load_model(path, settings), settings)
+        card = load_card(DetectorCard, path)
+        model = load_model(path, settings, settings.recognition_detector_precision)
+        return cls(card, model, settings)
 
     def find(self, image: BgrImage) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image."""

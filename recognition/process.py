@@ -11,7 +11,7 @@ from recognition.protocol import LENGTH_BYTES, Job, Outcome, framed, outcome_dec
 from recognition.settings import RecognizerPoolSettings
 from recognition.worker import MISCONFIGURED
 
-START_TIMEOUT_SECONDS = 60.0
+START_TIMEOUT_SECONDS = 120.0
 _REAP_TIMEOUT_SECONDS = 10.0
 
 

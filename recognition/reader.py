@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from recognition.model_card import ReaderCard, load_card
 from recognition.runtime import Model, Tensor, load_model
-from recognition.settings import RecognizerSettings
+from recognition.settings import Precision, RecognizerSettings
 from recognition.tensors import stretch, to_tensor
 from recognition.types import BgrImage, Character, CropText, Detection
 
@@ -31,7 +31,8 @@ class Reader:
             MisconfiguredError: a file is missing or does not fit.
         """
         path = settings.recognition_reader_model
-        return cls(load_card(ReaderCard, path), load_model(path, settings))
+        card = load_card(ReaderCard, path)
+        return cls(card, load_model(path, settings, Precision.F32))
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
         """Return one text a crop, in order."""

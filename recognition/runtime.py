@@ -1,5 +1,7 @@
 """Runs ONNX files: onnxruntime or OpenVINO behind one call. Vendor types stop here."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -7,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.errors import MisconfiguredError
-from recognition.settings import RecognizerSettings, RuntimeName
+from recognition.settings import Precision, RecognizerSettings, RuntimeName
 
 Tensor = npt.NDArray[Any]
 
@@ -21,9 +23,9 @@ class Model(Protocol):
 
 class _OnnxRuntimeModel:
     def __init__(self, path: Path, settings: RecognizerSettings) -> None:
+        _silence_runtimes()
         import onnxruntime
 
-        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = settings.recognition_threads
         options.inter_op_num_threads = 1
@@ -42,15 +44,15 @@ class _OnnxRuntimeModel:
 
 
 class _OpenVinoModel:
-    def __init__(self, path: Path, settings: RecognizerSettings) -> None:
+    def __init__(self, path: Path, settings: RecognizerSettings, precision: Precision) -> None:
+        _silence_runtimes()
         import openvino
 
         device = settings.recognition_providers.replace("CPUExecutionProvider", "CPU")
         options = {
             "INFERENCE_NUM_THREADS": settings.recognition_threads,
             "NUM_STREAMS": 1,
-            # bf16, the default where the CPU has it, moves boxes by about a pixel.
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": precision.value,
         }
         compiled = openvino.Core().compile_model(str(path), device, options)
         self._request = compiled.create_infer_request()
@@ -61,21 +63,29 @@ class _OpenVinoModel:
         return {name: np.array(value) for name, value in zip(self._outputs, values, strict=True)}
 
 
-def load_model(path: Path, settings: RecognizerSettings) -> Model:
+def load_model(path: Path, settings: RecognizerSettings, precision: Precision) -> Model:
     """Load an ONNX file into the runtime that the settings name.
 
     Raises:
         MisconfiguredError: the runtime does not take the file or the providers.
     """
-    kind = (
-        _OpenVinoModel
-        if settings.recognition_runtime is RuntimeName.OPENVINO
-        else _OnnxRuntimeModel
-    )
     try:
-        return kind(path, settings)
+        if settings.recognition_runtime is RuntimeName.OPENVINO:
+            return _OpenVinoModel(path, settings, precision)
+        return _OnnxRuntimeModel(path, settings)
     # Both runtimes raise classes of their own that share nothing but Exception.
     except Exception as error:
         raise MisconfiguredError(
             f"{settings.recognition_runtime} cannot load {path}: {error}"
         ) from error
+
+
+def _silence_runtimes() -> None:
+    """Keep both runtimes from writing ids under the home directory and calling their makers.
+
+    onnxruntime 1.31 opens a telemetry store when it is imported; openvino 2026.4 sends an event
+    over the network when it is imported, and waits for it (measured: 25 s without a network).
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    # openvino takes the stub it brings along when this cannot be imported.
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
