@@ -20,6 +20,8 @@ from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
 _NOT_RUNNING_EXIT = 3
+# How soon `make run` notices a `make down` from elsewhere.
+_LOOK_SECONDS = 2.0
 CameraOption = Annotated[
     str, typer.Option(help="Stream address or video file, instead of the demo's road scene.")
 ]
@@ -48,7 +50,9 @@ def run(camera: CameraOption = "") -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         print(f"{_greeting(stack, access)}\n\nCtrl-C stops everything.", flush=True)
-        stop.wait()
+        while stack.supervisor.pid() is not None:
+            if stop.wait(_LOOK_SECONDS):
+                break
     except KeyboardInterrupt:
         pass
     finally:
@@ -79,7 +83,7 @@ def status() -> None:
     for entry in statuses:
         used = memory_mib(entry.pid)
         total += used
-        up_for = f"{entry.running_seconds} s"
+        up_for = f"{entry.up_seconds} s"
         print(f"{entry.name:<12} {entry.state.lower():<9} {entry.pid:>7} {up_for:>9} {used:>6.0f}")
     print(f"{'supervisor':<12} {'running':<9} {supervisor_pid:>7} {'':>9} {own:>6.0f}")
     print(f"{'together':<40} {total:>6.0f}\n\n{stack.plan.base_url}")

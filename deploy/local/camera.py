@@ -80,9 +80,13 @@ class DemoClip:
         assert self._process is not None
         status = self._process.poll()
         if status is None:
-            raise NotReadyError("cars are being drawn")
+            raise NotReadyError(self._told())
         if status != 0:
             raise StartError(f"the demo clip failed, see {log_file(self._layout, 'demo')}")
+
+    def _told(self) -> str:
+        lines = log_file(self._layout, "demo").read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "being drawn"
 
     @staticmethod
     def _fresh(path: Path) -> Path:

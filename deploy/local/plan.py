@@ -126,6 +126,7 @@ def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, 
     return {
         "PLATESTREAM_ENVIRONMENT": "development",
         "PLATESTREAM_LOCAL_DIR": str(settings.local_dir.resolve()),
+        "PLATESTREAM_STREAM_DATA_DIRECTORY": str(settings.local_dir.resolve() / "streams"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         # The demo camera is a file, and a camera simulator runs on the same machine.

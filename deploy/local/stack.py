@@ -14,7 +14,7 @@ import urllib3
 from deploy.local.plan import Migration, StackPlan
 from deploy.local.ports import busy_ports
 from deploy.local.processes import wait_for_end
-from deploy.local.servers.base import CLONE, NotReadyError, Server
+from deploy.local.servers.base import CLONE, NotReadyError, Server, check_port
 from deploy.local.supervisor import (
     ProcessState,
     ProcessStatus,
@@ -28,6 +28,9 @@ _SUPERVISOR_SECONDS = 20
 _SERVER_SECONDS = 90
 _MIGRATION_SECONDS = 120
 _API_SECONDS = 90
+# A process that has been there for so long has everything that it needs to start.
+_STEADY_SECONDS = 4
+_SETTLING_SECONDS = 60
 _STOP_SECONDS = 120
 _SHOWN_LOG_LINES = 25
 _SHOWN_MIGRATION_BYTES = 4000
@@ -47,12 +50,12 @@ class LocalStack:
         self.supervisor = Supervisor(plan.layout)
 
     def is_up(self) -> bool:
-        """Return whether every process has been started and runs."""
+        """Return whether every process has been there for some seconds."""
         try:
             statuses = self.supervisor.statuses()
         except SupervisorUnreachableError:
             return False
-        return all(status.state is ProcessState.RUNNING for status in statuses)
+        return all(status.up_seconds >= _STEADY_SECONDS for status in statuses)
 
     def up(self, *, tied_to_caller: bool = False) -> None:
         """Start what is not running, in order, and wait until the API answers.
@@ -147,8 +150,17 @@ class LocalStack:
             self.supervisor.start_process(program.name)
         if self.plan.application:
             self._wait("api", self._check_api, seconds=_API_SECONDS)
+        for program in self.plan.application:
+            check = partial(self._check_steady, program.name)
+            self._wait(program.name, check, seconds=_STEADY_SECONDS + _SETTLING_SECONDS)
+
+    def _check_steady(self, name: str) -> None:
+        status = self._status(name)
+        if status is None or status.up_seconds < _STEADY_SECONDS:
+            raise NotReadyError("has just been started")
 
     def _check_api(self) -> None:
+        check_port(self.plan.api_port)
         url = f"{self.plan.base_url}/readyz"
         try:
             answer = urllib3.request("GET", url, timeout=5, retries=False)

@@ -26,7 +26,7 @@ from deploy.local.servers.base import Program, tied
 # A UNIX socket's address holds 108 bytes (unix(7)); supervisord appends its pid while it binds.
 _LONGEST_SOCKET_PATH = 90
 # A process that ends sooner has failed to start, so that the next try waits longer.
-_START_SECONDS = 5
+_START_SECONDS = 10
 _START_RETRIES = 1_000_000_000
 
 
@@ -51,13 +51,15 @@ STARTED_STATES = frozenset({ProcessState.STARTING, ProcessState.RUNNING, Process
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """What supervisord says of one process. ``pid`` is 0 while it is not there."""
+    """What supervisord says of one process. ``pid`` and ``up_seconds`` are 0 while it is not
+    there.
+    """
 
     name: str
     group: str
     state: ProcessState
     pid: int
-    running_seconds: int
+    up_seconds: int
 
 
 class SupervisorUnreachableError(Exception):
@@ -245,11 +247,11 @@ def _literal(value: object) -> str:
 
 def _status(entry: dict[str, Any]) -> ProcessStatus:
     state = ProcessState(entry["statename"])
-    running = state is ProcessState.RUNNING
+    there = state in (ProcessState.STARTING, ProcessState.RUNNING)
     return ProcessStatus(
         name=entry["name"],
         group=entry["group"],
         state=state,
         pid=entry["pid"],
-        running_seconds=max(0, entry["now"] - entry["start"]) if running else 0,
+        up_seconds=max(0, entry["now"] - entry["start"]) if there else 0,
     )

@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+
+from deploy.local.files import write_whole
+
+
+def test_a_file_has_its_mode_from_the_first_moment(tmp_path: Path) -> None:
+    write_whole(tmp_path / "sub" / "secret", "text", mode=0o600)
+
+    assert (tmp_path / "sub" / "secret").read_text() == "text"
+    assert (tmp_path / "sub" / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "secret"
+    write_whole(file, "old")
+
+    def full_disk(_: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        write_whole(file, "new")
+
+    assert file.read_text() == "old"
+
+
+def test_the_rest_of_a_crash_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / ".secret.new").write_text("half of it")
+
+    write_whole(tmp_path / "secret", "new")
+
+    assert (tmp_path / "secret").read_text() == "new"
+    assert [file.name for file in tmp_path.iterdir()] == ["secret"]

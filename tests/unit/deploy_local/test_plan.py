@@ -1,0 +1,98 @@
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from deploy.local.plan import StackPlan, make_plan
+from deploy.local.settings import LocalStackSettings
+
+
+def _plan(
+    root: Path, environment: Mapping[str, str] | None = None, **settings: object
+) -> StackPlan:
+    validated = LocalStackSettings.model_validate({"local_dir": root, **settings})
+    return make_plan(validated, environment or {})
+
+
+def _names(plan: StackPlan) -> list[str]:
+    return [server.name for server in plan.servers]
+
+
+def test_all_four_servers_are_embedded_by_default(tmp_path: Path) -> None:
+    assert _names(_plan(tmp_path)) == ["kafka", "s3", "postgres", "clickhouse"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "address", "left_out"),
+    [
+        ("kafka_bootstrap_servers", "kafka.example:9092", "kafka"),
+        ("s3_endpoint", "https://s3.example", "s3"),
+        ("database_url", "postgresql://u:p@db.example/x", "postgres"),
+        ("clickhouse_url", "https://search.example:8443", "clickhouse"),
+    ],
+    ids=["kafka", "s3", "postgres", "clickhouse"],
+)
+def test_a_server_with_an_address_is_used_and_not_started(
+    tmp_path: Path, setting: str, address: str, left_out: str
+) -> None:
+    variable = f"PLATESTREAM_{setting.upper()}"
+
+    plan = _plan(tmp_path, {variable: address}, **{setting: address})
+
+    assert left_out not in _names(plan)
+    assert len(plan.servers) == 3
+    assert plan.environment[variable] == address
+
+
+def test_what_the_caller_sets_reaches_every_process_and_wins(tmp_path: Path) -> None:
+    given = {"PLATESTREAM_INGEST_SAMPLE_FPS": "25", "PLATESTREAM_CAMERA_ALLOW_FILES": "false"}
+
+    environment = _plan(tmp_path, given).process_environment()
+
+    assert environment.items() >= given.items()
+
+
+def test_every_process_knows_every_server(tmp_path: Path) -> None:
+    environment = _plan(tmp_path, kafka_port=1, s3_port=2, clickhouse_port=3).environment
+
+    assert environment["PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS"] == "127.0.0.1:1"
+    assert environment["PLATESTREAM_S3_ENDPOINT"] == "http://127.0.0.1:2"
+    assert environment["PLATESTREAM_CLICKHOUSE_URL"] == "http://127.0.0.1:3"
+    assert environment["PLATESTREAM_DATABASE_URL"].endswith("@127.0.0.1:15432/platestream")
+
+
+def test_every_port_is_listed_with_the_setting_that_moves_it(tmp_path: Path) -> None:
+    ports = {use.setting: use.port for use in _plan(tmp_path, api_port=81).ports()}
+
+    assert ports == {
+        "PLATESTREAM_API_PORT": 81,
+        "PLATESTREAM_KAFKA_PORT": 19092,
+        "PLATESTREAM_KAFKA_CONTROLLER_PORT": 19093,
+        "PLATESTREAM_S3_PORT": 19000,
+        "PLATESTREAM_POSTGRES_PORT": 15432,
+        "PLATESTREAM_CLICKHOUSE_PORT": 18123,
+    }
+
+
+def test_secrets_are_made_once_and_are_the_users_alone(tmp_path: Path) -> None:
+    first, second = _plan(tmp_path), _plan(tmp_path)
+
+    assert first.environment == second.environment
+    assert (tmp_path / "secrets.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_two_installations_share_no_secret(tmp_path: Path) -> None:
+    one, other = _plan(tmp_path / "one").secrets, _plan(tmp_path / "other").secrets
+
+    assert not {getattr(one, name) for name in one.__struct_fields__} & {
+        getattr(other, name) for name in other.__struct_fields__
+    }
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    plan = _plan(tmp_path)
+
+    assert plan.secrets.owner_password not in repr(plan.secrets)
+    assert plan.secrets.postgres_password not in repr(plan.servers)
+    assert plan.secrets.s3_secret_key not in repr(plan.servers)
+    assert plan.secrets.clickhouse_password not in repr(plan.servers)
