@@ -7,13 +7,20 @@ from urllib.parse import urlsplit
 import clickhouse_connect
 from clickhouse_connect.driver.asyncclient import AsyncClient
 from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.exceptions import ClickHouseError, DatabaseError
+from clickhouse_connect.driver.exceptions import (
+    ClickHouseError,
+    DatabaseError,
+    DataError,
+    InternalError,
+    NotSupportedError,
+    ProgrammingError,
+)
 
 from contracts.errors import MisconfiguredError, PlatestreamError, TransientError
 from contracts.settings import ClickHouseSettings
 
 _CONNECT_SECONDS = 5
-_QUERY_SECONDS = 60
+_SCHEMA_SECONDS = 600
 _SERVER_DATABASE = "default"
 
 # Codes that say "not as things are set up": no table, no database, no access.
@@ -25,12 +32,16 @@ _TRANSIENT_CODES = frozenset(
 )
 
 
+# What the client raises before or after the server has had its say: waiting does not mend it.
+_CLIENT_FAULTS = (ProgrammingError, DataError, NotSupportedError, InternalError)
+
+
 class QueryFailedError(PlatestreamError):
     """ClickHouse refused a statement for a reason that neither waiting nor settings explain."""
 
 
-async def connect(settings: ClickHouseSettings) -> AsyncClient:
-    """Open a client that any number of tasks may use at once.
+async def connect(settings: ClickHouseSettings, *, query_seconds: int = 60) -> AsyncClient:
+    """Open a client that any number of tasks may use at once; a call ends after ``query_seconds``.
 
     Raises:
         TransientError: nobody answers there.
@@ -48,7 +59,7 @@ async def connect(settings: ClickHouseSettings) -> AsyncClient:
             # A session admits one query at a time; none of ours needs one.
             autogenerate_session_id=False,
             connect_timeout=_CONNECT_SECONDS,
-            send_receive_timeout=_QUERY_SECONDS,
+            send_receive_timeout=query_seconds,
             show_clickhouse_errors="scrub",
         )
 
@@ -71,7 +82,7 @@ def connect_for_schema(settings: ClickHouseSettings) -> Client:
             database=_SERVER_DATABASE,
             autogenerate_session_id=False,
             connect_timeout=_CONNECT_SECONDS,
-            send_receive_timeout=_QUERY_SECONDS,
+            send_receive_timeout=_SCHEMA_SECONDS,
             show_clickhouse_errors="scrub",
         )
 
@@ -88,7 +99,7 @@ def clickhouse_errors() -> Iterator[None]:
     Raises:
         TransientError: the network, or a code that says "not now".
         MisconfiguredError: a code that says "not as things are set up".
-        QueryFailedError: any other code.
+        QueryFailedError: any other code, or a fault of the client's own.
     """
     try:
         yield
@@ -100,6 +111,8 @@ def clickhouse_errors() -> Iterator[None]:
 
 def _translated(error: DatabaseError) -> PlatestreamError:
     message = f"ClickHouse: {error}"
+    if isinstance(error, _CLIENT_FAULTS):
+        return QueryFailedError(message)
     if error.code is None or error.code in _TRANSIENT_CODES:
         return TransientError(message)
     if error.code in _MISCONFIGURED_CODES:

@@ -2,6 +2,7 @@
 --
 -- Parameters: days.
 -- Result: 1 or 0.
+-- Sort key: none; system tables.
 SELECT count()
 FROM system.tables
 WHERE database = currentDatabase()

@@ -1,0 +1,60 @@
+"""The migration files and what is to be applied."""
+
+import re
+
+import pytest
+
+from analytics_sql.migrate import AppliedMigration, Migration, migrations, pending
+from contracts.errors import MisconfiguredError
+
+# Statements that may run twice: two runners at once, or one that died half-way, do no harm.
+_REPEATABLE = re.compile(
+    r"(--[^\n]*\n\s*)*"
+    r"(CREATE (TABLE|VIEW|MATERIALIZED VIEW|DATABASE) IF NOT EXISTS"
+    r"|DROP (TABLE|VIEW|DATABASE) IF EXISTS"
+    r"|ALTER TABLE \w+ (ADD (COLUMN|INDEX|PROJECTION) IF NOT EXISTS"
+    r"|DROP (COLUMN|INDEX|PROJECTION) IF EXISTS|MODIFY))"
+)
+
+
+def _migration(version: int, checksum: str = "a") -> Migration:
+    return Migration(version, f"m{version}", checksum, ("SELECT 1",), ("SELECT 1",))
+
+
+def test_numbers_follow_each_other() -> None:
+    assert [m.version for m in migrations()] == list(range(1, len(migrations()) + 1))
+
+
+@pytest.mark.parametrize("migration", migrations(), ids=lambda m: str(m.name))
+def test_every_statement_may_run_twice(migration: Migration) -> None:
+    for statement in (*migration.up, *migration.down):
+        assert _REPEATABLE.match(statement), statement
+
+
+@pytest.mark.parametrize("migration", migrations(), ids=lambda m: str(m.name))
+def test_every_migration_has_a_way_back(migration: Migration) -> None:
+    assert migration.up
+    assert migration.down
+
+
+def test_pending_is_what_was_not_applied() -> None:
+    known = [_migration(1), _migration(2), _migration(3)]
+
+    assert pending(known, [AppliedMigration(1, "m1", "a")]) == (known[1], known[2])
+    assert pending(known, []) == tuple(known)
+
+
+def test_a_gap_is_filled() -> None:
+    known = [_migration(1), _migration(2)]
+
+    assert pending(known, [AppliedMigration(2, "m2", "a")]) == (known[0],)
+
+
+def test_an_edited_migration_is_refused() -> None:
+    with pytest.raises(MisconfiguredError, match="0001 m1 was changed"):
+        pending([_migration(1)], [AppliedMigration(1, "m1", "b")])
+
+
+def test_a_newer_database_is_refused() -> None:
+    with pytest.raises(MisconfiguredError, match="newer release"):
+        pending([_migration(1)], [AppliedMigration(2, "m2", "a")])
