@@ -92,8 +92,6 @@ def _add_tracking(
             "cameras",
             key_type=bytes,
             value_type=bytes,
-            key_serializer="raw",
-            value_serializer="raw",
             partitions=settings.kafka_partitions,
             extra_topic_configs=_TABLE_TOPIC_OPTIONS,
         ),
