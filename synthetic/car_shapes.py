@@ -46,7 +46,7 @@ class CarShape:
     wheel_radius: float = 0.32
     front_axle_y: float = 0.88
     rear_axle_y: float = 3.45
-    low_z: float = 0.19
+    low_z: float = 0.165
     front_plate_z: float = 0.46
     rear_plate_z: float = 0.82
     cap_bow: float = 0.24
@@ -65,11 +65,11 @@ ESTATE = CarShape(
 )  # fmt: skip
 SUV = CarShape(
     "suv", 4.5, 0.93, 0.96, 1.12, 1.15, 1.86, 1.68, 3.75, 1.65, 4.30, 1.16, 1.10, 0.66,
-    wheel_radius=0.36, rear_axle_y=3.58, low_z=0.24, front_plate_z=0.58, rear_plate_z=0.92,
+    wheel_radius=0.36, rear_axle_y=3.58, low_z=0.20, front_plate_z=0.58, rear_plate_z=0.92,
 )  # fmt: skip
 VAN = CarShape(
     "van", 4.9, 0.95, 1.02, 0.80, 1.20, 1.55, 1.94, 4.70, 1.94, 4.84, 1.14, 1.08, 0.80,
-    wheel_radius=0.33, rear_axle_y=3.90, low_z=0.22, front_plate_z=0.50, rear_plate_z=0.72,
+    wheel_radius=0.33, rear_axle_y=3.90, low_z=0.18, front_plate_z=0.50, rear_plate_z=0.72,
     cap_bow=0.17,
 )  # fmt: skip
 CITY = CarShape(
@@ -242,11 +242,13 @@ def _wheels(shape: CarShape) -> list[Patch]:
     patches = []
     for axle_y in (shape.front_axle_y, shape.rear_axle_y):
         for sign in (-1, 1):
-            across = np.linspace(shape.half_width - 0.23, shape.half_width - 0.02, 4) * sign
-            angle = np.linspace(0, 2 * np.pi, 19)
-            turn, x = np.meshgrid(angle, across, indexing="ij")
-            y = axle_y + shape.wheel_radius * np.cos(turn)
-            z = shape.wheel_radius + shape.wheel_radius * np.sin(turn)
+            across = np.array([-1.0, -0.96, -0.75, 0.0, 0.75, 0.96, 1.0])
+            middle = (shape.half_width - 0.125) * sign
+            turn, width = np.meshgrid(np.linspace(0, 2 * np.pi, 25), across, indexing="ij")
+            x = middle + 0.1 * sign * width
+            round_shoulder = shape.wheel_radius * (1 - 0.22 * np.abs(width) ** 6)
+            y = axle_y + round_shoulder * np.cos(turn)
+            z = shape.wheel_radius + round_shoulder * np.sin(turn)
             points = np.stack([x, y, z], axis=-1)
             patches.append((points, swatch_place(x.shape, "tyre"), float(sign)))
     return patches

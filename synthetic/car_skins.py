@@ -25,7 +25,7 @@ Colour = tuple[int, int, int]
 Spot = tuple[float, float]
 
 _SHIFT = 4
-_RUBBER: Colour = (24, 24, 25)
+_RUBBER: Colour = (11, 11, 12)
 _TRIM: Colour = (30, 30, 31)
 _HOLE: Colour = (10, 10, 10)
 _CHROME: Colour = (168, 166, 164)

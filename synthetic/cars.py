@@ -84,6 +84,8 @@ class Car:
     mesh: Mesh
     skin: Skin
     plate: Plate
+    outline: Vectors
+    """The mesh's outermost points: their bounds and shadow are those of the whole body."""
 
     def stood_at(self, y: float) -> Mesh:
         """Return the mesh in world axes with the car at y."""
@@ -95,4 +97,12 @@ class Car:
 
 def build_car(pose: Pose, style: CarStyle, plate: Plate, light: Light) -> Car:
     """Return a car with its mesh made and its skin painted."""
-    return Car(pose, light, body_mesh(pose.shape), paint_skin(pose.shape, style), plate)
+    mesh = body_mesh(pose.shape)
+    skin = paint_skin(pose.shape, style)
+    return Car(pose, light, mesh, skin, plate, _outermost(mesh.points))
+
+
+def _outermost(points: Vectors) -> Vectors:
+    """Return the points that lie farthest out in any of many directions."""
+    directions = np.random.default_rng(0).standard_normal((240, 3))
+    return np.asarray(points[np.unique(np.argmax(points @ directions.T, axis=0))])

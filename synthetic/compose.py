@@ -17,8 +17,8 @@ from synthetic.sprites import CarPictures, Layer
 
 Frame = NDArray[np.uint8]
 
-_DAY_EXPOSURE_S = 1 / 800
-_DUSK_EXPOSURE_S = 1 / 320
+_DAY_EXPOSURE_S = 1 / 420
+_DUSK_EXPOSURE_S = 1 / 180
 _NOISE = {Light.DAY: 1.5, Light.DUSK: 2.8}
 _NOISE_TILES = 8
 _NOISE_SLACK_PX = 64
@@ -58,6 +58,7 @@ class Composer:
         shape = (camera.height_px + _NOISE_SLACK_PX, camera.width_px + _NOISE_SLACK_PX)
         white = rng.standard_normal(shape, dtype=np.float32)
         self._noise = cv2.GaussianBlur(white, (3, 3), 0.55) * 1.5
+        self._grains: tuple[float, NDArray[np.int16]] | None = None
 
     def moment(self, presences: list[Presence], dusk: float) -> Frame:
         """Return the scene, height x width x 3 uint8 BGR, before noise."""
@@ -73,15 +74,23 @@ class Composer:
         rng = np.random.default_rng((self._seed, index))
         top, left = (int(v) for v in rng.integers(_NOISE_SLACK_PX, size=2))
         height, width = frame.shape[:2]
-        noise = self._noise[top : top + height, left : left + width]
-        luma = planes[:height]
-        planes[:height] = cv2.addWeighted(luma, 1.0, noise, strength, 0.0, dtype=cv2.CV_8U)
+        grains = self._grains_of(strength)[top : top + height, left : left + width]
+        planes[:height] = cv2.add(planes[:height], grains, dtype=cv2.CV_8U)
         return np.asarray(planes, dtype=np.uint8)
+
+    def _grains_of(self, strength: float) -> NDArray[np.int16]:
+        if self._grains is None or self._grains[0] != strength:
+            self._grains = (strength, np.rint(self._noise * strength).astype(np.int16))
+        return self._grains[1]
 
     def _draw_car(self, frame: Frame, presence: Presence, dusk: float) -> None:
         car = presence.pictures.car
         found = presence.pictures.at(presence.y)
         _shadow(frame, self._camera, car, presence.y, dusk)
+        if car.light is Light.DUSK:
+            _light_road(frame, self._camera, car, presence.y)
+        if car.light is Light.DUSK:
+            _light_road(frame, self._camera, car, presence.y)
         if found is None:
             return
         window, layer = found
@@ -126,6 +135,8 @@ class Composer:
         middle = car.pose.plate_corners(presence.y).mean(axis=0, keepdims=True)
         before, _ = self._camera.project(middle - (0, step / 2, 0))
         after, _ = self._camera.project(middle + (0, step / 2, 0))
+        if np.abs(after - before).max() < 0.3:
+            return np.asarray(cv2.GaussianBlur(layer, (3, 3), 0.5), dtype=np.uint8)
         kernel = _streak(tuple(np.clip((after - before)[0], -12, 12)))
         blurred = cv2.filter2D(layer, -1, kernel, borderType=cv2.BORDER_REPLICATE)
         return np.asarray(blurred, dtype=np.uint8)
@@ -183,7 +194,7 @@ def _lay(frame: Frame, layer: Layer, window: Window) -> None:
     under = frame[cut[0], cut[1]]
     clear = cv2.cvtColor(255 - part[..., 3], cv2.COLOR_GRAY2BGR)
     cv2.multiply(under, clear, dst=clear, scale=1 / 255)
-    frame[cut[0], cut[1]] = cv2.add(clear, np.ascontiguousarray(part[..., :3]))
+    frame[cut[0], cut[1]] = cv2.add(clear, cv2.cvtColor(part, cv2.COLOR_BGRA2BGR))
 
 
 def _shadow(frame: Frame, camera: Camera, car: Car, y: float, dusk: float) -> None:
@@ -198,7 +209,7 @@ def _shadow(frame: Frame, camera: Camera, car: Car, y: float, dusk: float) -> No
     sun_share = (1 - dusk) if car.light is Light.DAY else 0.0
     if sun_share > 0.05:
         sun = RIGS[Light.DAY].sun
-        body = car.pose.world(car.mesh.points[::7], y)
+        body = car.pose.world(car.outline, y)
         body = body - body[:, 2:] / sun[2] * np.array(sun)
         hull = cv2.convexHull(body[:, :2].astype(np.float32))[:, 0]
         outline = np.column_stack([hull, np.zeros(len(hull))])
@@ -208,27 +219,52 @@ def _shadow(frame: Frame, camera: Camera, car: Car, y: float, dusk: float) -> No
 def _darken(
     frame: Frame, camera: Camera, outline: NDArray[np.float64], strength: float, soft_m: float
 ) -> None:
+    found = _soft_mask(frame, camera, outline, soft_m)
+    if found is None:
+        return
+    under, mask = found
+    clear = cv2.cvtColor(cv2.convertScaleAbs(mask, None, -strength, 255), cv2.COLOR_GRAY2BGR)
+    under[:] = cv2.multiply(under, clear, scale=1 / 255)
+
+
+def _light_road(frame: Frame, camera: Camera, car: Car, y: float) -> None:
+    """Brighten the road before a car where its lamps light it; white, or red behind a car."""
+    if y > CREST_Y_M - 25 or y < 4:
+        return
+    reach, near, far = (1.5, 0.9, 0.7) if car.pose.rear else (13.0, 1.9, 0.7)
+    spots = [(-near, -reach, 0), (near, -reach, 0), (far, 0.2, 0), (-far, 0.2, 0)]
+    outline = np.array(spots, dtype=float) + (car.pose.lane_x, y, 0)
+    found = _soft_mask(frame, camera, outline, 0.5)
+    if found is None:
+        return
+    under, mask = found
+    gains = (0.25, 0.25, 1.0) if car.pose.rear else (0.75, 0.95, 1.0)
+    colour = cv2.merge([cv2.convertScaleAbs(mask, None, gain) for gain in gains])
+    under[:] = cv2.add(under, cv2.multiply(under, colour, scale=0.85 / 255))
+
+
+def _soft_mask(
+    frame: Frame, camera: Camera, outline: NDArray[np.float64], soft_m: float
+) -> tuple[Frame, NDArray[np.uint8]] | None:
+    """Return the part of the frame around an outline on the road, and the outline's soft mask."""
     places, depth = camera.project(outline)
     ahead = depth > 2.0
     if ahead.sum() < 3:
-        return
+        return None
     hull = cv2.convexHull(places[ahead].astype(np.float32))[:, 0]
-    blur = max(0.8, soft_m * camera.focal_px / float(depth[ahead].min()) * 0.5)
+    blur = max(0.8, soft_m * camera.focal_px / float(np.median(depth[ahead])) * 0.5)
     low = np.maximum(hull.min(axis=0) - 3 * blur, 0).astype(int)
     high = np.minimum(hull.max(axis=0) + 3 * blur, frame.shape[1::-1]).astype(int)
     if (high - low < 2).any():
-        return
+        return None
     shrink = 4 if blur > 6 else 1
-    size = (max(2, (high[0] - low[0]) // shrink), max(2, (high[1] - low[1]) // shrink))
+    size = (max(2, int(high[0] - low[0]) // shrink), max(2, int(high[1] - low[1]) // shrink))
     mask = np.zeros((size[1], size[0]), dtype=np.uint8)
-    cv2.fillConvexPoly(
-        mask, np.round((hull - low) / shrink * 16).astype(np.int32), 255, cv2.LINE_AA, 4
-    )
-    mask = cv2.GaussianBlur(mask, (0, 0), blur / shrink)
-    mask = cv2.resize(mask, (int(high[0] - low[0]), int(high[1] - low[1])))
-    clear = cv2.cvtColor(cv2.convertScaleAbs(mask, None, -strength, 255), cv2.COLOR_GRAY2BGR)
-    under = frame[low[1] : high[1], low[0] : high[0]]
-    frame[low[1] : high[1], low[0] : high[0]] = cv2.multiply(under, clear, scale=1 / 255)
+    fixed = np.round((hull - low) / shrink * 16).astype(np.int32)
+    cv2.fillConvexPoly(mask, fixed, (255,), cv2.LINE_AA, 4)
+    soft = cv2.GaussianBlur(mask, (0, 0), blur / shrink)
+    soft = cv2.resize(soft, (int(high[0] - low[0]), int(high[1] - low[1])))
+    return frame[low[1] : high[1], low[0] : high[0]], np.asarray(soft, dtype=np.uint8)
 
 
 def _lamps(frame: Frame, camera: Camera, car: Car, y: float) -> None:

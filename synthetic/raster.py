@@ -17,13 +17,15 @@ _NEAR_M = 0.8
 
 @dataclass(frozen=True)
 class Surface:
-    """What is seen in a window of the picture, all height x width (x values), float32.
+    """What is seen in a window of the picture, for its N covered pixels only, float32.
 
-    `covered` is True where there is any surface; `skin` holds skin pixels, `normal` world axes,
-    `place` metres in the mesh's own axes, `depth` metres from the camera.
+    `shape` is the window's height and width, `at` the covered pixels' flat places in it; `skin`
+    2 x N skin pixels, `normal` 3 x N world axes, `height` N metres above the road, `depth` N metres
+    from the camera.
     """
 
-    covered: NDArray[np.bool_]
+    shape: tuple[int, int]
+    at: NDArray[np.int64]
     skin: Plane
     normal: Plane
     height: Plane
@@ -41,14 +43,14 @@ class Window:
 
 
 def draw(mesh: Mesh, camera: Camera, window: Window) -> Surface:
-    """Return the surface seen in a window. The mesh is in world axes, its quads outward."""
+    """Return the surface seen in a window. The mesh is in world axes, its normals outward."""
     triangles = _visible_triangles(mesh, camera)
     places, depth = camera.project(mesh.points)
     places = places - (window.left, window.top)
     order = np.argsort(-depth[triangles].mean(axis=1))
     triangles = triangles[order]
     index = _painted(places[triangles], window)
-    return _surface(index, _gradients(mesh, places, depth, triangles))
+    return _surface(index, _planes(mesh, places, depth, triangles))
 
 
 def _visible_triangles(mesh: Mesh, camera: Camera) -> NDArray[np.int64]:
@@ -68,18 +70,18 @@ def _painted(corners: NDArray[np.float64], window: Window) -> NDArray[np.int32]:
     fixed = np.round(corners * (1 << _SHIFT)).astype(np.int32)
     low, high = corners.min(axis=1), corners.max(axis=1)
     inside = (high >= 0).all(axis=1) & (low[:, 0] < window.width) & (low[:, 1] < window.height)
-    for number in np.nonzero(inside)[0]:
-        cv2.fillConvexPoly(index, fixed[number], int(number) + 1, cv2.LINE_8, _SHIFT)
+    for number in np.nonzero(inside)[0].tolist():
+        cv2.fillConvexPoly(index, fixed[number], number + 1, cv2.LINE_8, _SHIFT)
     return index
 
 
-def _gradients(
+def _planes(
     mesh: Mesh,
     places: NDArray[np.float64],
     depth: NDArray[np.float64],
     triangles: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """For each triangle, each surface value as a plane over the window: per x, per y, constant."""
+    """For each surface value and triangle its plane over the window: per x, per y, constant."""
     values = np.concatenate(
         [mesh.skin, mesh.normals, mesh.points[:, 2:], 1 / np.maximum(depth, 1e-3)[:, None]], axis=1
     )
@@ -89,16 +91,18 @@ def _gradients(
     planes = np.linalg.solve(corners, values[triangles])
     planes[flat] = 0
     planes[flat, 2] = values[triangles[flat, 0]]
-    return planes.astype(np.float32)
+    return np.ascontiguousarray(planes.transpose(2, 1, 0), dtype=np.float32)
 
 
 def _surface(index: NDArray[np.int32], planes: NDArray[np.float32]) -> Surface:
-    covered = index > 0
-    rows, columns = np.nonzero(covered)
-    picked = planes[index[rows, columns] - 1]
-    values = picked[:, 0] * columns[:, None] + picked[:, 1] * rows[:, None] + picked[:, 2]
-    full = np.zeros((*index.shape, values.shape[1]), dtype=np.float32)
-    full[rows, columns] = values
-    depth = np.zeros(index.shape, dtype=np.float32)
-    depth[rows, columns] = 1 / np.maximum(values[:, 6], 1e-4)
-    return Surface(covered, full[..., :2], full[..., 2:5], full[..., 5], depth)
+    at = np.flatnonzero(index)
+    which = index.ravel()[at] - 1
+    rows, columns = np.divmod(at, index.shape[1])
+    x, y = columns.astype(np.float32), rows.astype(np.float32)
+    values = np.empty((len(planes), len(at)), dtype=np.float32)
+    for value, (per_x, per_y, constant) in zip(values, planes, strict=True):
+        np.multiply(per_x[which], x, out=value)
+        value += per_y[which] * y
+        value += constant[which]
+    depth = 1 / np.maximum(values[6], np.float32(1e-4))
+    return Surface(index.shape, at, values[:2], values[2:5], values[5], depth)

@@ -1,7 +1,10 @@
 """Light on surfaces: daylight and dusk, sky mirrored in paint and glass."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
@@ -11,7 +14,7 @@ from synthetic.car_skins import Skin
 from synthetic.raster import Surface
 
 Plane = NDArray[np.float32]
-_Vector = tuple[float, float, float]
+Vector = tuple[float, float, float]
 
 
 class Light(Enum):
@@ -29,11 +32,11 @@ class LightRig:
     camera's gain, `lamp` how brightly lamps shine.
     """
 
-    sun: _Vector
-    sun_colour: _Vector
-    sky: _Vector
-    horizon: _Vector
-    ground: _Vector
+    sun: Vector
+    sun_colour: Vector
+    sky: Vector
+    horizon: Vector
+    ground: Vector
     exposure: float
     lamp: float
 
@@ -60,62 +63,103 @@ RIGS = {
 }
 
 _LINEAR = np.power(np.arange(256) / 255, 2.2).astype(np.float32)
+_TONES = 4096
+_TONE = np.round(255 * np.power(np.arange(_TONES) / (_TONES - 1), 1 / 2.2)).astype(np.uint8)
+_MIRROR_SIZE = 512
+_ROW = 1024
 
 
-def shade(surface: Surface, skin: Skin, rig: LightRig, place: _Vector) -> NDArray[np.uint8]:
+def shade(surface: Surface, skin: Skin, rig: LightRig, towards: Vector) -> NDArray[np.uint8]:
     """Return the lit surface, height x width x 4 uint8: blue, green, red times cover, and cover.
 
-    `place` is where the camera stands, seen from the surface, in world metres.
+    `towards` points from the surface to the camera, world axes.
     """
+    layer = np.zeros((surface.shape[0] * surface.shape[1], 4), dtype=np.uint8)
+    if len(surface.at):
+        seen = np.full((len(surface.at), 4), 255, dtype=np.uint8)
+        for channel, light in enumerate(_lit(surface, skin, rig, towards)):
+            seen[:, channel] = _developed(light, rig.exposure)
+        layer[surface.at] = seen
+    return layer.reshape(*surface.shape, 4)
+
+
+def _lit(surface: Surface, skin: Skin, rig: LightRig, towards: Vector) -> Iterator[Plane]:
+    """Give the light that comes from each covered pixel, linear, channel by channel."""
     colour, gloss, glow = _sampled(surface, skin)
-    view = np.array(place, dtype=np.float32)
-    view /= np.linalg.norm(view)
-    normal = surface.normal
-    facing = np.clip(normal @ view, 0, 1)
-    lit = colour * _diffuse(normal, surface.height, rig)
-    mirror = _mirrored(normal, view, facing, rig)
-    fresnel = gloss + (1 - gloss) * np.power(1 - facing, 5) * np.minimum(1, gloss * 14)
-    lit += (mirror - lit * 0.5) * fresnel[..., None]
-    lit += colour * (glow * rig.lamp)[..., None] / max(rig.exposure, 1e-3)
-    return _developed(lit * rig.exposure, surface.covered)
+    view = _unit(towards)
+    facing = np.clip(view @ surface.normal, 0, 1)
+    away = (1 - facing) ** 2
+    fresnel = gloss + (1 - gloss) * away * away * (1 - facing) * np.minimum(1, gloss * 14)
+    mirror = _mirrored(surface.normal, view, facing, rig)
+    glow *= np.float32(rig.lamp / rig.exposure)
+    soft = 1 - fresnel * np.float32(0.5)
+    for channel, diffuse in enumerate(_diffuse(surface, rig)):
+        own = _LINEAR[colour[:, channel]]
+        yield own * (diffuse * soft + glow) + mirror[:, channel] * fresnel
 
 
-def _sampled(surface: Surface, skin: Skin) -> tuple[Plane, Plane, Plane]:
-    u, v = surface.skin[..., 0], surface.skin[..., 1]
-    colour = cv2.remap(skin.colour, u, v, cv2.INTER_LINEAR)
-    gloss = cv2.remap(skin.gloss, u, v, cv2.INTER_LINEAR)
-    glow = cv2.remap(skin.glow, u, v, cv2.INTER_LINEAR)
+def _unit(vector: Vector) -> Plane:
+    array = np.array(vector, dtype=np.float32)
+    return np.asarray(array / np.linalg.norm(array), dtype=np.float32)
+
+
+def _sampled(surface: Surface, skin: Skin) -> tuple[NDArray[np.uint8], Plane, Plane]:
+    colour, gloss, glow = (
+        _looked_up(layer, surface.skin[0], surface.skin[1])
+        for layer in (skin.colour, skin.gloss, skin.glow)
+    )
     scale = np.float32(1 / 255)
-    return _LINEAR[colour], gloss * scale, glow * scale
+    return colour, gloss * scale, glow * scale
 
 
-def _diffuse(normal: Plane, height: Plane, rig: LightRig) -> Plane:
-    up = normal[..., 2:] * 0.5 + 0.5
-    around = np.array(rig.ground) + up * (np.array(rig.sky) - np.array(rig.ground))
-    sun = np.clip(normal @ np.array(rig.sun, dtype=np.float32), 0, 1)[..., None]
+def _looked_up(layer: NDArray[Any], u: Plane, v: Plane) -> NDArray[Any]:
+    """Look N places up in a picture; in rows, since OpenCV takes no list that long."""
+    rows = -(-len(u) // _ROW)
+    maps = [np.resize(part, (rows, _ROW)) for part in (u, v)]
+    found = np.asarray(
+        cv2.remap(layer, maps[0], maps[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    )
+    return found.reshape(rows * _ROW, *found.shape[2:])[: len(u)]
+
+
+def _diffuse(surface: Surface, rig: LightRig) -> Iterator[Plane]:
     # Close to the road a body stands in its own shadow.
-    shadow = np.clip((height - 0.05) * 1.9, 0.25, 1)[..., None]
-    return np.asarray((around + sun * np.array(rig.sun_colour)) * shadow, dtype=np.float32)
+    shadow = np.clip((surface.height - np.float32(0.05)) * np.float32(1.9), 0.25, 1)
+    up = (surface.normal[2] * np.float32(0.5) + np.float32(0.5)) * shadow
+    sun = np.clip(np.array(rig.sun, np.float32) @ surface.normal, 0, 1) * shadow
+    for ground, sky, sun_colour in zip(rig.ground, rig.sky, rig.sun_colour, strict=True):
+        yield (
+            up * np.float32(sky - ground)
+            + sun * np.float32(sun_colour)
+            + shadow * np.float32(ground)
+        )
 
 
-def _mirrored(normal: Plane, view: NDArray[np.float32], facing: Plane, rig: LightRig) -> Plane:
-    ray_z = 2 * facing * normal[..., 2] - view[2]
-    ray_x = 2 * facing * normal[..., 0] - view[0]
+def _mirrored(normal: Plane, view: Plane, facing: Plane, rig: LightRig) -> Plane:
+    half = np.float32(_MIRROR_SIZE / 2)
+    u = (2 * facing * normal[0] - view[0]) * half + half
+    v = (2 * facing * normal[2] - view[2]) * half + half
+    return np.asarray(_looked_up(_surroundings(rig), u, v), dtype=np.float32)
+
+
+@lru_cache(maxsize=2)
+def _surroundings(rig: LightRig) -> Plane:
+    """What a mirror shows, by the x (columns) and z (rows) of the way it looks, -1 to 1."""
+    steps = np.linspace(-1, 1, _MIRROR_SIZE)
+    x, z = np.meshgrid(steps, steps)
     # A wavy line of trees and roofs stands between road and sky.
-    line = 0.10 + 0.05 * np.sin(ray_x * 9) + 0.03 * np.sin(ray_x * 23)
-    over = np.clip((ray_z - line) * 7, 0, 1)[..., None]
-    high = np.clip(ray_z * 1.4, 0, 1)[..., None]
-    sky = np.array(rig.horizon) * 1.35 + high * (np.array(rig.sky) - np.array(rig.horizon) * 1.35)
-    trees = np.array(rig.ground) * 0.9
+    line = 0.10 + 0.05 * np.sin(x * 9) + 0.03 * np.sin(x * 23)
+    over = np.clip((z - line) * 7, 0, 1)[..., None]
+    high = np.clip(z * 1.4, 0, 1)[..., None]
+    horizon, trees = np.array(rig.horizon) * 1.35, np.array(rig.ground) * 0.9
+    sky = horizon + high * (np.array(rig.sky) - horizon)
     mirror = trees + over * (sky - trees)
-    sun = np.array(rig.sun, dtype=np.float32)
-    half = (sun + view) / np.linalg.norm(sun + view)
-    glint = np.power(np.clip(normal @ half, 0, 1), 160)[..., None] * np.array(rig.sun_colour) * 14
-    return np.asarray(mirror + glint, dtype=np.float32)
+    y = -np.sqrt(np.clip(1 - x * x - z * z, 0, 1))
+    to_sun = np.clip(x * rig.sun[0] + y * rig.sun[1] + z * rig.sun[2], 0, 1)
+    mirror += np.power(to_sun, 90)[..., None] * np.array(rig.sun_colour) * 14
+    return mirror.astype(np.float32)
 
 
-def _developed(linear: Plane, covered: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    tone = np.power(np.clip(linear, 0, 1.2), 1 / 2.2) * 255
-    cover = covered.astype(np.float32) * 255
-    picture = np.dstack([np.clip(tone, 0, 255) * covered[..., None], cover])
-    return picture.astype(np.uint8)
+def _developed(linear: Plane, exposure: float) -> NDArray[np.uint8]:
+    steps = np.clip(linear * np.float32(exposure * (_TONES - 1)), 0, _TONES - 1)
+    return np.asarray(_TONE[steps.astype(np.uint16)], dtype=np.uint8)

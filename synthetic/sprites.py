@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from synthetic.camera import Camera
 from synthetic.cars import Car
 from synthetic.ground import road_height
-from synthetic.raster import Window, draw
+from synthetic.raster import Surface, Window, draw
 from synthetic.shading import RIGS, shade
 
 Layer = NDArray[np.uint8]
 """Height x width x 4: blue, green, red times cover, and cover, 0 to 255."""
 
-_RUNG_RATIO = 1.10
+_RUNG_RATIO = 1.13
 _COARSE = 4
-_MARGIN = 0.14
+_MARGIN = 0.18
 # Beyond this a car is hidden behind the crest; nearer than the length less this, below the picture.
 _FARTHEST_Y_M = 180.0
 
@@ -60,14 +60,15 @@ class CarPictures:
         window = self._window(y, _MARGIN) or Window(0, 0, 8, 8)
         surface = draw(self.car.stood_at(y), self._camera, window)
         middle = np.array([self.car.pose.lane_x, y + self.car.pose.shape.length / 2, 0.8])
-        towards = np.array(self._camera.place) - middle
+        right, forward, up = (float(v) for v in np.array(self._camera.place) - middle)
+        towards = (right, forward, up)
         layer = shade(surface, self.car.skin, RIGS[self.car.light], towards)
         layer = np.asarray(cv2.GaussianBlur(layer, (3, 3), 0.5), dtype=np.uint8)
-        return _Sprite(y, window, layer, _coarse_depth(surface.depth, surface.covered))
+        return _Sprite(y, window, layer, _coarse_depth(surface))
 
     def _window(self, y: float, margin: float) -> Window | None:
         """The car's bounds in the picture; `margin` is how far they may overhang it."""
-        points = self.car.pose.world(self.car.mesh.points, y)
+        points = self.car.pose.world(self.car.outline, y)
         places, depth = self._camera.project(points)
         places = places[depth > 0.8]
         if len(places) == 0:
@@ -142,20 +143,18 @@ def _widened(plane: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.fl
     return np.asarray(wide, dtype=np.float32)
 
 
-def _coarse_depth(depth: NDArray[np.float32], covered: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _coarse_depth(surface: Surface) -> NDArray[np.float32]:
     """Return every fourth depth, with the car's own depth carried on around it."""
-    cover = cv2.erode(covered.astype(np.float32), np.ones((3, 3)))
-    if not cover.any():
-        cover = covered.astype(np.float32)
-    middle = float(np.median(depth[covered])) if covered.any() else 1.0
-    known, weight = depth * cover, cover
-    filled = np.full(depth.shape, middle, dtype=np.float32)
-    open_pixels = cover < 0.5
-    filled[~open_pixels] = depth[~open_pixels]
-    for size in (9, 31):
-        near = cv2.blur(known, (size, size))
-        share = cv2.blur(weight, (size, size))
-        take = open_pixels & (share > 1e-3)
-        filled[take] = near[take] / share[take]
-        open_pixels = open_pixels & ~take
-    return np.ascontiguousarray(filled[::_COARSE, ::_COARSE])
+    depth = np.zeros(surface.shape, dtype=np.float32)
+    depth.ravel()[surface.at] = surface.depth
+    known = np.ascontiguousarray(depth[::_COARSE, ::_COARSE])
+    cover = (known > 0).astype(np.float32)
+    filled = np.full(known.shape, float(np.median(surface.depth)), dtype=np.float32)
+    empty = cover == 0
+    filled[~empty] = known[~empty]
+    for size in (3, 9):
+        share = np.asarray(cv2.blur(cover, (size, size)))
+        take = empty & (share > 1e-3)
+        filled[take] = np.asarray(cv2.blur(known, (size, size)))[take] / share[take]
+        empty &= ~take
+    return filled
