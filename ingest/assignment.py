@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
@@ -38,7 +39,7 @@ class AssignmentFollower:
     def __init__(
         self, settings: IngestSettings, fleet: Fleet, metrics: IngestMetrics, now: Now
     ) -> None:
-        """Join the group.
+        """Connect to Kafka; :meth:`follow` joins the group.
 
         Raises:
             kafka.errors.KafkaError: no broker answered within the client's time-out.
@@ -50,19 +51,14 @@ class AssignmentFollower:
         self._topic = topic_name(settings, CONFIG_CAMERAS)
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
         self._consumer = KafkaConsumer(**_options(settings))
-        self._consumer.subscribe([self._topic], listener=_Listener(fleet, self._assigned))
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
     def follow(self, stop: threading.Event) -> None:
         """Take, change and stop cameras until ``stop`` is set."""
+        self._repeat(stop, self._join)
         while not stop.is_set():
-            try:
-                self._turn()
-            except KafkaError as error:
-                log.warning("config_unreadable", error=type(error).__name__)
-                stop.wait(_RETRY_SECONDS)
-            self.polled_seconds = self._now().seconds
+            self._repeat(stop, self._turn)
 
     def close(self, timeout_seconds: float) -> None:
         """Leave the group, so that others take over at once."""
@@ -71,7 +67,29 @@ class AssignmentFollower:
         except KafkaError as error:
             log.warning("group_not_left", error=type(error).__name__)
 
-    def _turn(self) -> None:
+    def _repeat(self, stop: threading.Event, step: Callable[[], bool]) -> None:
+        """Do a step, again and again until it succeeds, unless ``stop`` is set."""
+        is_done = False
+        while not is_done and not stop.is_set():
+            try:
+                is_done = step()
+            except KafkaError as error:
+                log.warning("config_unreadable", error=type(error).__name__)
+            self.polled_seconds = self._now().seconds
+            if not is_done:
+                stop.wait(_RETRY_SECONDS)
+
+    def _join(self) -> bool:
+        # The topic has to be known first. kafka-python 3.0.12 shares out what it knows when it
+        # joins; where the partitions become known in that very moment it takes them for shared
+        # out, and has none until its next look, minutes later.
+        if not self._consumer.partitions_for_topic(self._topic):
+            log.warning("topic_missing", topic=self._topic)
+            return False
+        self._consumer.subscribe([self._topic], listener=_Listener(self._fleet, self._assigned))
+        return True
+
+    def _turn(self) -> bool:
         self._note_assignments()
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
         for partition, records in batches.items():
@@ -81,6 +99,7 @@ class AssignmentFollower:
             position = self._consumer.position(TopicPartition(self._topic, number))
             if position is not None:
                 self._apply(self._log.reached(number, position))
+        return True
 
     def _note_assignments(self) -> None:
         while not self._assigned.empty():

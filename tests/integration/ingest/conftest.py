@@ -27,7 +27,7 @@ def configs(world: World) -> Iterator[CameraConfigs]:
 @pytest.fixture
 def outbox(world: World) -> Iterator[Outbox]:
     """What the workers send."""
-    outbox = Outbox(world.kafka)
+    outbox = Outbox(world)
     yield outbox
     outbox.close()
 

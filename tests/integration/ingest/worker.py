@@ -150,7 +150,9 @@ class Told:
 class Outbox:
     """Everything that the workers of a test sent, in order."""
 
-    def __init__(self, kafka: KafkaSettings) -> None:
+    def __init__(self, world: World) -> None:
+        kafka = world.kafka
+        self._logs = world.directory
         self._frames_topic = topic_name(kafka, FRAMES)
         self._status_topic = topic_name(kafka, CAMERA_STATUS)
         self._consumer = KafkaConsumer(**consumer_options(kafka, "test"))
@@ -220,7 +222,8 @@ class Outbox:
 
     def _summary(self) -> str:
         states = [(str(t.camera_id)[:8], t.status and t.status.state) for t in self.told[-20:]]
-        return f"not in time; {len(self.frames)} frames and ticks; last told: {states}"
+        logs = "\n".join(log.read_text()[-4000:] for log in self._logs.glob("*.log"))
+        return f"not in time; {len(self.frames)} frames and ticks; last told: {states}\n{logs}"
 
 
 def changed(config: CameraConfig, **changes: object) -> CameraConfig:
