@@ -61,6 +61,7 @@ class HttpSource:
         self.url, user, password = _without_user(text)
         self._rules = rules
         self._timeout_seconds = timeout_seconds
+        self._answers: list[http.client.HTTPResponse] = []
         self._opener = self._make_opener(user, password)
 
     def open(self, url: str) -> HttpBody:
@@ -70,18 +71,32 @@ class HttpSource:
             CaptureError: the address is forbidden, does not answer or refuses.
         """
         self._check(url)
+        self._answers.clear()
+        try:
+            return HttpBody(self._answer(url))
+        except CaptureError:
+            self._close_answers()
+            raise
+
+    def _answer(self, url: str) -> http.client.HTTPResponse:
         request = urllib.request.Request(url, headers={"User-Agent": _USER_AGENT})
         try:
-            response = self._opener.open(request, timeout=self._timeout_seconds)
+            self._opener.open(request, timeout=self._timeout_seconds)
         except urllib.error.HTTPError as error:
-            error.close()
             raise CaptureError(_refusal(error.code)) from None
         except ValueError:
             # urllib's word for a way to authenticate that it does not know.
             raise CaptureError(CaptureFault.CREDENTIALS) from None
         except (OSError, http.client.HTTPException):
             raise CaptureError(CaptureFault.UNREACHABLE) from None
-        return HttpBody(response)
+        # urllib leaves those open that asked for a password or pointed elsewhere.
+        answer = self._answers.pop()
+        self._close_answers()
+        return answer
+
+    def _close_answers(self) -> None:
+        for answer in self._answers:
+            answer.close()
 
     def _check(self, url: str) -> None:
         try:
@@ -98,8 +113,8 @@ class HttpSource:
             passwords.add_password(None, _origin(self.url), user, password)
         opener = urllib.request.OpenerDirector()
         for handler in (
-            _HttpHandler(self._rules),
-            _HttpsHandler(self._rules),
+            _HttpHandler(self._rules, self._answers),
+            _HttpsHandler(self._rules, self._answers),
             _RedirectHandler(self._check),
             urllib.request.HTTPBasicAuthHandler(passwords),
             urllib.request.HTTPDigestAuthHandler(passwords),
@@ -131,21 +146,27 @@ class _CheckedTlsConnection(_CheckedConnection):
 
 
 class _HttpHandler(urllib.request.HTTPHandler):
-    def __init__(self, rules: StreamUrlRules) -> None:
+    def __init__(self, rules: StreamUrlRules, answers: list[http.client.HTTPResponse]) -> None:
         super().__init__()
         self._rules = rules
+        self._answers = answers
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_CheckedConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        answer = self.do_open(_CheckedConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        self._answers.append(answer)
+        return answer
 
 
 class _HttpsHandler(urllib.request.HTTPSHandler):
-    def __init__(self, rules: StreamUrlRules) -> None:
+    def __init__(self, rules: StreamUrlRules, answers: list[http.client.HTTPResponse]) -> None:
         super().__init__()
         self._rules = rules
+        self._answers = answers
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_CheckedTlsConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        answer = self.do_open(_CheckedTlsConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        self._answers.append(answer)
+        return answer
 
 
 class _RedirectHandler(urllib.request.HTTPRedirectHandler):

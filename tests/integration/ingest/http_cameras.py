@@ -1,0 +1,159 @@
+"""Cameras that speak HTTP, well or badly, and one that says nothing at all."""
+
+import base64
+import hashlib
+import re
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+
+import av
+import cv2
+import numpy as np
+
+USER, PASSWORD = "user", "hunter2"
+_REALM, _NONCE = "camera", "0123456789abcdef"
+
+
+class HttpCamera:
+    """Serves, on a port of its own: ``/mjpeg``, ``/basic``, ``/digest`` (the same behind a
+    password), ``/page`` (HTML), ``/hls/…`` (files of a folder), ``/to?<address>`` (a redirect).
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Listen."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(folder, _picture()))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    def url(self, path: str, *, user: str = "") -> str:
+        """Return the address of a path."""
+        login = f"{user}@" if user else ""
+        return f"http://{login}127.0.0.1:{self._server.server_port}{path}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class SilentCamera:
+    """Accepts connections and answers nothing."""
+
+    def __init__(self) -> None:
+        """Listen."""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._socket.getsockname()[1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+def closed_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def write_playlist(folder: Path, clip: Path) -> str:
+    """Write a clip as HLS into a folder and return the playlist's name."""
+    playlist = folder / "live.m3u8"
+    options = {"hls_time": "1", "hls_list_size": "0"}
+    with av.open(str(clip)) as source, av.open(str(playlist), "w", "hls", options) as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(source.streams.video[0]):
+            if packet.dts is not None:
+                packet.stream = stream
+                target.mux(packet)
+    return playlist.name
+
+
+def _picture() -> bytes:
+    image = np.random.default_rng(1).integers(0, 255, (360, 640, 3), dtype=np.uint8)
+    return cv2.imencode(".jpg", image)[1].tobytes()
+
+
+def _handler(folder: Path | None, picture: bytes) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10
+
+        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+            path, _, query = self.path.partition("?")
+            if path == "/to":
+                self._head(302, Location=query)
+            elif path == "/page":
+                self._body("text/html", b"<html><body>Please log in</body></html>")
+            elif path == "/mjpeg" or (path in ("/basic", "/digest") and self._may(path)):
+                self._play()
+            elif path in ("/basic", "/digest"):
+                self._head(401, **{"WWW-Authenticate": _challenge(path)})
+            elif folder is not None and (folder / Path(path).name).is_file():
+                self._body("application/octet-stream", (folder / Path(path).name).read_bytes())
+            else:
+                self._head(404)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+        def _may(self, path: str) -> bool:
+            given = self.headers.get("Authorization", "")
+            if path == "/basic":
+                return given == "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+            return _digest_is_right(given)
+
+        def _play(self) -> None:
+            self._head(200, **{"Content-Type": "multipart/x-mixed-replace; boundary=frame"})
+            part = b"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n"
+            try:
+                while True:
+                    self.wfile.write(part % (len(picture), picture))
+                    time.sleep(0.1)
+            except OSError:
+                return
+
+        def _body(self, media_type: str, body: bytes) -> None:
+            self._head(200, **{"Content-Type": media_type, "Content-Length": str(len(body))})
+            self.wfile.write(body)
+
+        def _head(self, status: int, **headers: str) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+    return Handler
+
+
+def _challenge(path: str) -> str:
+    if path == "/basic":
+        return f'Basic realm="{_REALM}"'
+    return f'Digest realm="{_REALM}", nonce="{_NONCE}", qop="auth", algorithm=MD5'
+
+
+def _digest_is_right(given: str) -> bool:
+    """Return whether the client knew the password (RFC 2617, section 3.2.2)."""
+    fields = dict(re.findall(r'(\w+)="?([^",]+)"?', given.removeprefix("Digest ")))
+    if fields.get("username") != USER:
+        return False
+    key = _md5(f"{USER}:{_REALM}:{PASSWORD}")
+    request = _md5(f"GET:{fields['uri']}")
+    nonce = f"{_NONCE}:{fields['nc']}:{fields['cnonce']}:{fields['qop']}"
+    return bool(fields["response"] == _md5(f"{key}:{nonce}:{request}"))
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,157 @@
+"""HTTP cameras: read as they are, and nowhere else than where a camera may be."""
+
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.stream_urls import StreamUrlRules, parse_stream_url
+from ingest.capture import CaptureLimits, StreamFrame, open_stream
+from ingest.faults import CaptureError, CaptureFault
+from tests.integration.ingest.http_cameras import (
+    PASSWORD,
+    USER,
+    HttpCamera,
+    SilentCamera,
+    closed_port,
+    write_playlist,
+)
+
+pytestmark = pytest.mark.integration
+
+RULES = StreamUrlRules(allow_loopback=True)
+LIMITS = CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1, decoder_threads=1)
+LOGIN = f"{USER}:{PASSWORD}"
+
+
+def _frames(url: str, count: int) -> list[StreamFrame]:
+    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS) as stream:
+        return [frame for frame, _ in zip(stream.frames(), range(count), strict=False)]
+
+
+def _fault(url: str, rules: StreamUrlRules = RULES) -> CaptureFault:
+    with pytest.raises(CaptureError) as caught:
+        open_stream(parse_stream_url(url, RULES), rules, LIMITS)
+    return caught.value.fault
+
+
+@pytest.mark.parametrize(("path", "user"), [("/mjpeg", ""), ("/basic", LOGIN), ("/digest", LOGIN)])
+def test_motion_jpeg_is_read_with_the_password_it_asks_for(path: str, user: str) -> None:
+    with HttpCamera() as camera:
+        frames = _frames(camera.url(path, user=user), 5)
+
+    assert [frame.picture.width_px for frame in frames] == [640] * 5
+    # Its pictures have no time of their own.
+    assert {frame.stream_seconds for frame in frames} == {None}
+
+
+@pytest.mark.parametrize("user", ["", "user:wrong", "other:hunter2"])
+@pytest.mark.parametrize("path", ["/basic", "/digest"])
+def test_a_wrong_password_is_told_as_that(path: str, user: str) -> None:
+    with HttpCamera() as camera:
+        assert _fault(camera.url(path, user=user)) is CaptureFault.CREDENTIALS
+
+
+def test_a_playlist_is_read_through_checked_connections(tmp_path: Path, moving_clip: Path) -> None:
+    name = write_playlist(tmp_path, moving_clip)
+    with HttpCamera(tmp_path) as camera:
+        frames = _frames(camera.url(f"/hls/{name}"), 50)
+
+    assert len(frames) >= 25
+    seconds = [frame.stream_seconds for frame in frames]
+    assert all(
+        b is not None and a is not None and b > a
+        for a, b in zip(seconds, seconds[1:], strict=False)
+    )
+
+
+def test_a_page_is_no_video() -> None:
+    with HttpCamera() as camera:
+        assert _fault(camera.url("/page")) is CaptureFault.NOT_VIDEO
+        assert _fault(camera.url("/nothing")) is CaptureFault.NO_STREAM
+
+
+def test_a_closed_port_a_silent_one_and_an_unknown_name_look_alike() -> None:
+    with SilentCamera() as silent:
+        faults = {
+            _fault(f"{scheme}://127.0.0.1:{port}/x")
+            for scheme in ("http", "https", "rtsp", "rtsps")
+            for port in (silent.port, closed_port())
+        }
+    faults.add(_fault("http://no-such-camera.invalid/x"))
+    faults.add(_fault("rtsp://no-such-camera.invalid/x"))
+
+    assert faults == {CaptureFault.UNREACHABLE}
+
+
+def test_a_camera_that_falls_silent_ends_in_time() -> None:
+    with SilentCamera() as silent:
+        begin = time.monotonic()
+        _fault(f"http://127.0.0.1:{silent.port}/x")
+
+    assert time.monotonic() - begin < 2
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[fe80::1]/",
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/x",
+        "rtsp://127.0.0.1/x",
+    ],
+)
+def test_redirects_lead_nowhere_else(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    connected = _record_connections(monkeypatch)
+    with HttpCamera() as camera:
+        fault = _fault(camera.url(f"/to?{target}"))
+
+    assert fault in (CaptureFault.FORBIDDEN, CaptureFault.NO_STREAM)
+    assert connected == {"127.0.0.1"}
+
+
+def test_playlists_lead_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    connected = _record_connections(monkeypatch)
+    entries = (
+        "http://169.254.169.254/a.ts",
+        "file:///etc/passwd",
+        "http://[::ffff:a9fe:a9fe]/b.ts",
+    )
+    lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:1"]
+    lines += [line for entry in entries for line in ("#EXTINF:1,", entry)]
+    (tmp_path / "evil.m3u8").write_text("\n".join([*lines, "#EXT-X-ENDLIST", ""]))
+    with HttpCamera(tmp_path) as camera, pytest.raises(CaptureError):
+        _frames(camera.url("/hls/evil.m3u8"), 5)
+
+    assert connected == {"127.0.0.1"}
+
+
+def test_a_loopback_camera_is_refused_where_none_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    connected = _record_connections(monkeypatch)
+    with HttpCamera() as camera:
+        assert _fault(camera.url("/mjpeg"), StreamUrlRules()) is CaptureFault.FORBIDDEN
+    assert _fault("rtsp://localhost/x", StreamUrlRules()) is CaptureFault.FORBIDDEN
+
+    assert connected == set()
+
+
+def test_a_redirect_to_another_host_is_not_told_the_password() -> None:
+    with HttpCamera() as camera, HttpCamera() as other:
+        url = camera.url(f"/to?{other.url('/basic')}", user=LOGIN)
+
+        assert _fault(url) is CaptureFault.CREDENTIALS
+
+
+def _record_connections(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    connected: set[str] = set()
+    connect = socket.create_connection
+
+    def recorded(address: tuple[str, int], *rest: Any, **options: Any) -> socket.socket:
+        connected.add(address[0])
+        return connect(address, *rest, **options)
+
+    monkeypatch.setattr(socket, "create_connection", recorded)
+    return connected
