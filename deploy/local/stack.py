@@ -13,7 +13,6 @@ import urllib3
 
 from deploy.local.plan import Migration, StackPlan
 from deploy.local.ports import busy_ports
-from deploy.local.processes import wait_for_end
 from deploy.local.servers.base import CLONE, NotReadyError, Server, check_port
 from deploy.local.supervisor import (
     ProcessState,
@@ -78,12 +77,12 @@ class LocalStack:
             StartError: supervisord is still there after two minutes.
         """
         with self._exclusively():
-            pid = self.supervisor.pid()
-            if pid is None:
+            try:
+                ended = self.supervisor.shut_down(seconds=_STOP_SECONDS)
+            except SupervisorUnreachableError:
                 return
-            self.supervisor.shut_down()
-            if not wait_for_end(pid, seconds=_STOP_SECONDS):
-                raise StartError(f"the supervisor (process {pid}) does not end")
+        if not ended:
+            raise StartError(f"the supervisor does not end, see {self.plan.layout.logs}")
 
     def _start_supervisor(self, *, tied_to_caller: bool) -> None:
         if self.supervisor.pid() is not None:
@@ -97,6 +96,8 @@ class LocalStack:
         self._wait("supervisor", self._check_supervisor, seconds=_SUPERVISOR_SECONDS)
 
     def _check_supervisor(self) -> None:
+        if self.supervisor.failed_to_start():
+            raise StartError("supervisord has ended")
         if self.supervisor.pid() is None:
             raise NotReadyError("supervisord does not answer")
 

@@ -21,6 +21,7 @@ from typing import Any
 from supervisor.xmlrpc import SupervisorTransport
 
 from deploy.local.files import Layout, write_whole
+from deploy.local.processes import wait_for_end
 from deploy.local.servers.base import Program, tied
 
 # A UNIX socket's address holds 108 bytes (unix(7)); supervisord appends its pid while it binds.
@@ -73,6 +74,7 @@ class Supervisor:
         """Take the stack's folders; nothing is started."""
         self._layout = layout
         self._socket = socket_path(layout)
+        self._child: subprocess.Popen[bytes] | None = None
 
     def start(
         self,
@@ -95,7 +97,7 @@ class Supervisor:
             str(self._layout.supervisor_configuration),
         )
         with (self._layout.logs / "supervisor.log").open("ab") as log:
-            subprocess.Popen(
+            self._child = subprocess.Popen(
                 tied(*command) if tied_to_caller else command,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
@@ -110,6 +112,10 @@ class Supervisor:
             return int(self._call("getPID"))
         except SupervisorUnreachableError:
             return None
+
+    def failed_to_start(self) -> bool:
+        """Return whether the supervisord that this object has started is gone again."""
+        return self._child is not None and self._child.poll() is not None
 
     def statuses(self) -> tuple[ProcessStatus, ...]:
         """Return the state of all processes.
@@ -147,13 +153,27 @@ class Supervisor:
         if status.state in STARTED_STATES:
             self._call("stopProcess", f"{status.group}:{name}", True)
 
-    def shut_down(self) -> None:
-        """Ask supervisord to stop everything, application first, and to end; does not wait.
+    def shut_down(self, *, seconds: float) -> bool:
+        """Stop everything, application first, and wait for supervisord's own end.
+
+        Returns False where it is still there after ``seconds``.
 
         Raises:
             SupervisorUnreachableError: the stack is down.
         """
+        pid = int(self._call("getPID"))
         self._call("shutdown")
+        return self.wait_for_end(pid, seconds=seconds)
+
+    def wait_for_end(self, pid: int, *, seconds: float) -> bool:
+        """Wait until supervisord has ended by itself; False where it has not after ``seconds``."""
+        if self._child is None or self._child.pid != pid:
+            return wait_for_end(pid, seconds=seconds)
+        try:
+            self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def _call(self, method: str, *arguments: object) -> Any:
         transport = SupervisorTransport(serverurl=f"unix://{self._socket}")

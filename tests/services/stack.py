@@ -45,6 +45,7 @@ class RunningStack:
         given = {_PREFIX + name: value for name, value in (settings or {}).items()}
         local = LocalStackSettings.model_validate({"local_dir": folder, **ports})
         outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
+        self.folder = folder
         self._out = StringIO()
         self._stack = LocalStack(make_plan(local, {**outside, **given}), Progress(self._out))
         self._access: Access | None = None

@@ -1,0 +1,81 @@
+"""The whole local stack: up, once more up, and every process back after a kill."""
+
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from deploy.local.plan import APPLICATION, make_plan
+from deploy.local.settings import LocalStackSettings
+from deploy.local.stack import LocalStack
+from deploy.local.waiting import Progress, StartError
+from tests.services.stack import RunningStack
+
+pytestmark = pytest.mark.e2e
+
+_SERVERS = ("kafka", "s3", "postgres", "clickhouse")
+_PROCESSES = (*_SERVERS, *(program.name for program in APPLICATION))
+_BACK_SECONDS = 60
+
+
+def _get(stack: RunningStack, path: str) -> int:
+    access = stack.access
+    answer = urllib3.request(
+        "GET",
+        access.base_url + path,
+        headers={"Authorization": f"Bearer {access.api_key}"},
+        timeout=10,
+        retries=False,
+    )
+    return int(answer.status)
+
+
+def test_the_api_answers_the_owners_key(running_stack: RunningStack) -> None:
+    assert _get(running_stack, "/api/recognitions") == 200
+    assert _get(running_stack, "/api/cameras") == 200
+
+
+def test_every_process_is_there(running_stack: RunningStack) -> None:
+    assert all(running_stack.pid(process) for process in _PROCESSES)
+
+
+def test_account_and_key_are_for_the_user_alone(running_stack: RunningStack) -> None:
+    file = running_stack.folder / "access.json"
+
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_up_once_more_changes_nothing(running_stack: RunningStack) -> None:
+    before = {process: running_stack.pid(process) for process in _PROCESSES}
+    access = running_stack.access
+
+    running_stack.start()
+
+    assert {process: running_stack.pid(process) for process in _PROCESSES} == before
+    assert running_stack.access == access
+
+
+def test_a_second_stack_on_the_same_ports_is_refused_and_told_why(
+    running_stack: RunningStack, tmp_path: Path
+) -> None:
+    api_port = int(running_stack.access.base_url.rsplit(":", 1)[1])
+    settings = LocalStackSettings.model_validate({"local_dir": tmp_path, "api_port": api_port})
+
+    with pytest.raises(StartError, match=rf"port {api_port} is in use by process \d+"):
+        LocalStack(make_plan(settings, {}), Progress(StringIO())).up()
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("process", _PROCESSES)
+def test_a_killed_process_is_back_within_a_minute(
+    running_stack: RunningStack, process: str
+) -> None:
+    killed = time.monotonic()
+    old = running_stack.kill(process)
+
+    running_stack.start()
+
+    assert running_stack.pid(process) not in (0, old)
+    assert time.monotonic() - killed < _BACK_SECONDS
