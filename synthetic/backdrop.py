@@ -10,8 +10,9 @@ from synthetic.camera import Camera
 from synthetic.canvas import Canvas
 from synthetic.foliage import paint_gardens, paint_skyline, paint_trees
 from synthetic.ground import Ground, paint_ground
-from synthetic.houses import garden_walls, lamp_posts, paint_houses
+from synthetic.houses import paint_houses
 from synthetic.noise import cloud
+from synthetic.street import garden_walls, lamp_posts
 
 Picture = NDArray[np.uint8]
 _Place = tuple[float, float, float]

@@ -6,8 +6,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from synthetic.car_shapes import CarShape, Mesh, body_mesh
-from synthetic.car_skins import CarStyle, Skin, paint_skin
+from synthetic.car_mesh import Mesh, body_mesh
+from synthetic.car_shapes import CarShape
+from synthetic.car_skins import paint_skin
+from synthetic.car_view import CarStyle, Skin
 from synthetic.ground import LANE_X_M, road_height
 from synthetic.layouts import Layout
 from synthetic.plates import Plate

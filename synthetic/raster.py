@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthetic.camera import Camera
-from synthetic.car_shapes import Mesh
+from synthetic.car_mesh import Mesh
 
 Plane = NDArray[np.float32]
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from synthetic.backdrop import paint_backdrop
 from synthetic.camera import Camera
 from synthetic.cars import Car, build_car
-from synthetic.compose import Composer, Frame, Presence, plate_levels
+from synthetic.compose import Composer, Presence, plate_levels
 from synthetic.ground import CREST_Y_M
 from synthetic.plates import render_plate
+from synthetic.road_light import Frame
 from synthetic.sprites import CarPictures, Layer
 from synthetic.traffic import LightPlan, PlannedPass, Timetable, plan_traffic
 

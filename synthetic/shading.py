@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from synthetic.car_skins import Skin
+from synthetic.car_view import Skin
 from synthetic.raster import Surface
 
 Plane = NDArray[np.float32]

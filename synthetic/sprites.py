@@ -22,8 +22,12 @@ Layer = NDArray[np.uint8]
 _RUNG_RATIO = 1.13
 _COARSE = 4
 _MARGIN = 0.18
-# Beyond this a car is hidden behind the crest; nearer than the length less this, below the picture.
+# Beyond this a car is hidden behind the crest.
 _FARTHEST_Y_M = 180.0
+# Rungs are counted from a point this far behind the camera, so that they lie close enough together
+# when a car is beside it.
+_BEHIND_M = 2.5
+_LEAST_REACH_M = 2.0
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,15 @@ class CarPictures:
         self.car = car
         self._camera = camera
         self._sprites: dict[int, _Sprite] = {}
-        self._behind = car.pose.shape.length + 2.5
+        self._behind = car.pose.shape.length + _BEHIND_M
 
     def at(self, y: float) -> tuple[Window, Layer] | None:
         """Return the car at world y and where in the picture it goes; None where it is not seen."""
-        if y > _FARTHEST_Y_M or y <= 1 - self._behind + 1:
-            return None
-        window = self._window(y, 0.0)
+        reach = y + self._behind
+        window = self._window(y, 0.0) if reach > _LEAST_REACH_M and y < _FARTHEST_Y_M else None
         if window is None:
             return None
-        rung = int(np.floor(np.log(y + self._behind) / np.log(_RUNG_RATIO)))
+        rung = int(np.floor(np.log(reach) / np.log(_RUNG_RATIO)))
         if rung not in self._sprites:
             self._sprites = {k: v for k, v in self._sprites.items() if abs(k - rung) < 2}
             self._sprites[rung] = self._draw(_RUNG_RATIO**rung - self._behind)
@@ -149,7 +152,8 @@ def _coarse_depth(surface: Surface) -> NDArray[np.float32]:
     depth.ravel()[surface.at] = surface.depth
     known = np.ascontiguousarray(depth[::_COARSE, ::_COARSE])
     cover = (known > 0).astype(np.float32)
-    filled = np.full(known.shape, float(np.median(surface.depth)), dtype=np.float32)
+    middle = float(np.median(surface.depth)) if len(surface.depth) else 1.0
+    filled = np.full(known.shape, middle, dtype=np.float32)
     empty = cover == 0
     filled[~empty] = known[~empty]
     for size in (3, 9):

@@ -6,7 +6,8 @@ from enum import Enum
 import numpy as np
 
 from synthetic.car_shapes import SHAPES, SUV, VAN, CarShape
-from synthetic.car_skins import CarStyle, random_style
+from synthetic.car_skins import random_style
+from synthetic.car_view import CarStyle
 from synthetic.cars import Heading, Pose
 from synthetic.layouts import LAYOUTS, Layout
 from synthetic.plate_numbers import PlateNumber, random_number
