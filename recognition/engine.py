@@ -12,15 +12,20 @@ from recognition.types import BgrImage, Character, CropText, Detection
 class Recognizer:
     """Finds and reads plates. Holds the loaded models; not for two threads at once."""
 
-    def __init__(self, settings: RecognizerSettings) -> None:
-        """Load the models that the settings name.
+    def __init__(
+        self,
+        settings: RecognizerSettings,
+        detector: Detector | None = None,
+        reader: Reader | None = None,
+    ) -> None:
+        """Take the models, or load those that the settings name.
 
         Raises:
             MisconfiguredError: a model or its card is missing or does not fit.
         """
         self._settings = settings
-        self._detector = Detector.load(settings)
-        self._reader = Reader.load(settings)
+        self._detector = detector or Detector.load(settings)
+        self._reader = reader or Reader.load(settings)
 
     def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return the readings of the image, best detection first, boxes in its pixels.

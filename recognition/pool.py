@@ -13,7 +13,7 @@ import structlog
 
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
 from contracts.records import PlateReading
-from recognition.process import WorkerProcess
+from recognition.process import WORKER_MODULE, WorkerProcess
 from recognition.protocol import Job, Outcome
 from recognition.settings import RecognizerPoolSettings
 
@@ -78,13 +78,22 @@ class RecognizerPool:
     An asynchronous context manager. Processes die with this one, also by kill -9.
     """
 
-    def __init__(self, settings: RecognizerPoolSettings) -> None:
-        """Take the settings; nothing starts before :meth:`start`."""
+    def __init__(
+        self, settings: RecognizerPoolSettings, *, worker_module: str = WORKER_MODULE
+    ) -> None:
+        """Take the settings and what the processes run; nothing starts before :meth:`start`."""
         self._settings = settings
+        self._worker_module = worker_module
         self._queue: asyncio.Queue[_Request] = asyncio.Queue(settings.recognition_queue_limit)
         self._slots: list[asyncio.Task[None]] = []
         self._pids: set[int] = set()
+        self._working = 0
         self._replaced = 0
+
+    @property
+    def working(self) -> int:
+        """Images that are with a process."""
+        return self._working
 
     @property
     def waiting(self) -> int:
@@ -127,7 +136,7 @@ class RecognizerPool:
             MisconfiguredError: the models or settings cannot work.
             TransientError: a process died or hung while starting.
         """
-        starts = [WorkerProcess.start(self._settings) for _ in range(self.size)]
+        starts = [self._start_worker() for _ in range(self.size)]
         results = await asyncio.gather(*starts, return_exceptions=True)
         workers = [result for result in results if isinstance(result, WorkerProcess)]
         faults = [result for result in results if isinstance(result, BaseException)]
@@ -189,10 +198,13 @@ class RecognizerPool:
         while True:
             self._replaced += 1
             try:
-                return await WorkerProcess.start(self._settings)
+                return await self._start_worker()
             except (MisconfiguredError, OSError, EOFError, TimeoutError):
                 log.exception("recogniser_start_failed")
                 await asyncio.sleep(_RESTART_DELAY_SECONDS)
+
+    async def _start_worker(self) -> WorkerProcess:
+        return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
         """Give the process one request after the other until it has to be replaced."""
@@ -201,7 +213,11 @@ class RecognizerPool:
             request = await self._queue.get()
             if not request.taken():
                 continue
-            resident = await self._answer(worker, request)
+            self._working += 1
+            try:
+                resident = await self._answer(worker, request)
+            finally:
+                self._working -= 1
             if resident is None:
                 return
             if resident > ceiling:

@@ -11,6 +11,7 @@ from recognition.protocol import LENGTH_BYTES, Job, Outcome, framed, outcome_dec
 from recognition.settings import RecognizerPoolSettings
 from recognition.worker import MISCONFIGURED
 
+WORKER_MODULE = "recognition.worker"
 START_TIMEOUT_SECONDS = 120.0
 _REAP_TIMEOUT_SECONDS = 10.0
 
@@ -35,8 +36,10 @@ class WorkerProcess:
         return self._process.pid
 
     @classmethod
-    async def start(cls, settings: RecognizerPoolSettings) -> "WorkerProcess":
-        """Start a process and wait until its models are loaded.
+    async def start(
+        cls, settings: RecognizerPoolSettings, module: str = WORKER_MODULE
+    ) -> "WorkerProcess":
+        """Start a process that runs ``module`` and wait until its models are loaded.
 
         Raises:
             MisconfiguredError: models or settings cannot work.
@@ -44,7 +47,7 @@ class WorkerProcess:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            process = _spawn(settings, theirs)
+            process = _spawn(settings, module, theirs)
         reader, writer = await asyncio.open_connection(sock=ours)
         worker = cls(process, reader, writer)
         try:
@@ -79,13 +82,15 @@ class WorkerProcess:
         await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
 
 
-def _spawn(settings: RecognizerPoolSettings, theirs: socket.socket) -> subprocess.Popen[bytes]:
+def _spawn(
+    settings: RecognizerPoolSettings, module: str, theirs: socket.socket
+) -> subprocess.Popen[bytes]:
     # Only the engine's own fields: a command line is readable by everybody on the machine, and
     # the process's settings class may hold secrets as well.
     own = settings.model_dump_json(include=set(RecognizerPoolSettings.model_fields))
     arguments = [str(theirs.fileno()), str(os.getpid()), own]
     return subprocess.Popen(
-        [sys.executable, "-m", "recognition.worker", *arguments],
+        [sys.executable, "-m", module, *arguments],
         pass_fds=(theirs.fileno(),),
         stdin=subprocess.DEVNULL,
         start_new_session=True,

@@ -11,6 +11,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -28,22 +30,55 @@ _PR_SET_PDEATHSIG = 1
 _RESERVED, _RESIDENT = 0, 1
 
 
+Perform = Callable[[Job], Outcome]
+"""Does one job; an :class:`InvalidInputError` becomes an outcome with its code."""
+
+
 def main() -> None:
-    """Serve until the parent closes the socket or dies."""
-    _die_with_parent(int(sys.argv[2]))
-    # One thread a worker: several workers use cores better than one with a thread pool.
-    cv2.setNumThreads(1)
-    settings = RecognizerPoolSettings(**json.loads(sys.argv[3]))
-    with socket.socket(fileno=int(sys.argv[1])) as connection:
+    """Serve images until the parent closes the socket or dies."""
+    run_worker(_image_reader)
+
+
+def run_worker(prepare: Callable[[RecognizerPoolSettings], Perform]) -> None:
+    """Prepare, tell the parent, then do its jobs one by one, as the command line says."""
+    descriptor, parent_pid, settings_json = sys.argv[1:]
+    _die_with_parent(int(parent_pid))
+    settings = RecognizerPoolSettings(**json.loads(settings_json))
+    with socket.socket(fileno=int(descriptor)) as connection:
         try:
-            recognizer = Recognizer(settings)
+            perform = prepare(settings)
         except MisconfiguredError as error:
             _answer(connection, Outcome(error_code=MISCONFIGURED, error_message=str(error)))
             return
         _limit_memory(settings.recognition_worker_memory_bytes)
         _answer(connection, Outcome(resident_bytes=_memory_bytes(_RESIDENT)))
         while (job := _next_job(connection)) is not None:
-            _answer(connection, _outcome(recognizer, job))
+            _answer(connection, _outcome(perform, job))
+
+
+def _image_reader(settings: RecognizerPoolSettings) -> Perform:
+    # One thread a worker: several workers use cores better than one with a thread pool.
+    cv2.setNumThreads(1)
+    recognizer = Recognizer(settings)
+    return partial(read_image_file, recognizer)
+
+
+def read_image_file(recognizer: Recognizer, job: Job) -> Outcome:
+    """Return the readings of a job's image.
+
+    Raises:
+        InvalidInputError: the image cannot be read.
+    """
+    started = time.perf_counter()
+    image = decode_image(job.image)
+    readings = recognizer.read(image, min_plate_width_px=job.min_plate_width_px)
+    return Outcome(
+        readings=tuple(readings),
+        width_px=image.shape[1],
+        height_px=image.shape[0],
+        duration_ms=(time.perf_counter() - started) * 1000,
+        resident_bytes=_memory_bytes(_RESIDENT),
+    )
 
 
 def _die_with_parent(parent_pid: int) -> None:
@@ -69,20 +104,11 @@ def _memory_bytes(column: int) -> int:
     return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
 
 
-def _outcome(recognizer: Recognizer, job: Job) -> Outcome:
-    started = time.perf_counter()
+def _outcome(perform: Perform, job: Job) -> Outcome:
     try:
-        image = decode_image(job.image)
+        return perform(job)
     except InvalidInputError as error:
         return Outcome(error_code=error.code, error_message=str(error))
-    readings = recognizer.read(image, min_plate_width_px=job.min_plate_width_px)
-    return Outcome(
-        readings=tuple(readings),
-        width_px=image.shape[1],
-        height_px=image.shape[0],
-        duration_ms=(time.perf_counter() - started) * 1000,
-        resident_bytes=_memory_bytes(_RESIDENT),
-    )
 
 
 def _next_job(connection: socket.socket) -> Job | None:

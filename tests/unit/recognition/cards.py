@@ -1,0 +1,129 @@
+"""Model cards and models for tests: what a network would say is given, not computed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from recognition.model_card import (
+    CalibrationCard,
+    ColourOrder,
+    CropCard,
+    DetectorCard,
+    DetectorDecoder,
+    DetectorOutputCard,
+    InputCard,
+    ReaderCard,
+    ReaderDecoder,
+    ReaderOutputCard,
+    Resize,
+    TensorLayout,
+    TensorType,
+)
+from recognition.runtime import Tensor
+from recognition.settings import RecognizerSettings
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+SLOTS = 10
+
+
+class SaidModel:
+    """A model that answers with what a function makes of its input, and remembers the inputs."""
+
+    def __init__(self, say: Callable[[Tensor], dict[str, Tensor]]) -> None:
+        self._say = say
+        self.inputs: list[Tensor] = []
+
+    def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        self.inputs.append(tensor)
+        return self._say(tensor)
+
+
+def recognizer_settings(**fields: Any) -> RecognizerSettings:
+    named = {f"recognition_{name}": value for name, value in fields.items()}
+    return RecognizerSettings.model_validate(named)
+
+
+def detector_card(
+    decoder: DetectorDecoder = DetectorDecoder.ULTRALYTICS,
+    classes: tuple[str, ...] = ("plate",),
+    **given: Any,
+) -> DetectorCard:
+    return DetectorCard(
+        schema=1,
+        name="detector",
+        version="1",
+        file="detector.onnx",
+        sha256="",
+        input=InputCard(
+            name="images",
+            dtype=TensorType.FLOAT32,
+            layout=TensorLayout.NCHW,
+            colour=ColourOrder.RGB,
+            scale=1 / 255,
+            resize=Resize.LETTERBOX,
+            pad_value=114,
+            height=320,
+            width=320,
+            **given,
+        ),
+        output=DetectorOutputCard(
+            decoder=decoder,
+            name="output0",
+            classes=classes,
+            score_threshold=0.4,
+            iou_threshold=0.5,
+        ),
+    )
+
+
+def reader_card(
+    regions: tuple[str, ...] | None = None,
+    calibration: CalibrationCard | None = None,
+    dynamic_batch: bool = True,
+    crop: CropCard | None = None,
+) -> ReaderCard:
+    return ReaderCard(
+        schema=1,
+        name="reader",
+        version="1",
+        file="reader.onnx",
+        sha256="",
+        input=InputCard(
+            name="input",
+            dtype=TensorType.UINT8,
+            layout=TensorLayout.NHWC,
+            colour=ColourOrder.RGB,
+            scale=1.0,
+            resize=Resize.STRETCH,
+            height=64,
+            width=128,
+            dynamic_batch=dynamic_batch,
+        ),
+        output=ReaderOutputCard(
+            decoder=ReaderDecoder.SLOTS,
+            name="plate",
+            alphabet=ALPHABET,
+            slots=SLOTS,
+            pad_char="_",
+            region_name="region" if regions else None,
+            regions=regions,
+        ),
+        crop=crop or CropCard(margin_x=0.1, margin_y=0.2),
+        calibration=calibration,
+    )
+
+
+def centre_rows(*rows: tuple[float, float, float, float, float]) -> Tensor:
+    """Return rows of centre x, centre y, width, height, score as N x 5 x A."""
+    return np.array([rows], np.float32).transpose(0, 2, 1)
+
+
+def slots_of(text: str, probability: float = 0.9) -> Tensor:
+    """Return the slots x alphabet probabilities of a text; the rest goes to the next character."""
+    slots = np.zeros((SLOTS, len(ALPHABET)), np.float32)
+    for row, character in zip(slots, text.ljust(SLOTS, "_"), strict=True):
+        best = ALPHABET.index(character)
+        row[best] = probability
+        row[(best + 1) % (len(ALPHABET) - 1)] += 1 - probability
+    return slots

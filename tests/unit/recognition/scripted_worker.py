@@ -1,0 +1,41 @@
+"""A recogniser process without models: does what the image's bytes tell it to."""
+
+import os
+import time
+
+from contracts.errors import InvalidInputError, MisconfiguredError
+from recognition.protocol import Job, Outcome
+from recognition.settings import RecognizerPoolSettings
+from recognition.worker import Perform, run_worker
+
+_MIB = 1024 * 1024
+
+
+def prepare(settings: RecognizerPoolSettings) -> Perform:
+    """Refuse to start where the settings ask for a reader of that name."""
+    if settings.recognition_reader_model.name == "missing.onnx":
+        raise MisconfiguredError("the reader is missing")
+    if settings.recognition_reader_model.name == "dies.onnx":
+        os._exit(3)
+    return perform
+
+
+def perform(job: Job) -> Outcome:
+    """Do what the job says; the answer's width is this process's id."""
+    word, _, number = job.image.decode().partition(" ")
+    match word:
+        case "sleep":
+            time.sleep(float(number))
+        case "crash":
+            os._exit(3)
+        case "refuse":
+            raise InvalidInputError("The image is bad.", code="unreadable_image")
+        case "grown":
+            return Outcome(width_px=os.getpid(), resident_bytes=int(number) * _MIB)
+        case "allocate":
+            bytearray(int(number) * _MIB)
+    return Outcome(width_px=os.getpid(), height_px=job.min_plate_width_px)
+
+
+if __name__ == "__main__":
+    run_worker(prepare)

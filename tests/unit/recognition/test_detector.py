@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+from recognition.detector import Detector
+from recognition.model_card import DetectorDecoder
+from recognition.runtime import Tensor
+from tests.unit.recognition.cards import (
+    SaidModel,
+    centre_rows,
+    detector_card,
+    recognizer_settings,
+)
+
+# 640x320 in a letterbox of 320x320: scale 0.5, 80 px of grey above and below.
+IMAGE = np.zeros((320, 640, 3), np.uint8)
+
+
+def says(output: Tensor) -> SaidModel:
+    return SaidModel(lambda _: {"output0": output})
+
+
+def detector(model: SaidModel, **settings: object) -> Detector:
+    return Detector(detector_card(), model, recognizer_settings(**settings))
+
+
+def test_boxes_are_in_pixels_of_the_image() -> None:
+    (found,) = detector(says(centre_rows((100, 150, 40, 10, 0.9)))).find(IMAGE)
+    assert (found.left, found.top) == pytest.approx((160, 130))
+    assert (found.width_px, found.height_px) == pytest.approx((80, 20))
+    assert found.score == pytest.approx(0.9)
+    assert found.kind == "plate"
+
+
+def test_boxes_are_clipped_to_the_image() -> None:
+    (found,) = detector(says(centre_rows((5, 150, 40, 10, 0.9)))).find(IMAGE)
+    assert found.left == 0
+    assert found.right == pytest.approx(50)
+
+
+def test_unsure_ones_are_dropped_best_come_first() -> None:
+    model = says(
+        centre_rows((50, 150, 40, 10, 0.5), (150, 150, 40, 10, 0.9), (250, 150, 40, 10, 0.39))
+    )
+    assert [f.score for f in detector(model).find(IMAGE)] == pytest.approx([0.9, 0.5])
+    assert len(detector(model, detection_threshold=0.8).find(IMAGE)) == 1
+    assert len(detector(model, detection_threshold=0.1).find(IMAGE)) == 3
+
+
+def test_of_overlapping_boxes_the_best_stays() -> None:
+    model = says(centre_rows((100, 150, 40, 10, 0.7), (102, 150, 40, 10, 0.8)))
+    assert [f.score for f in detector(model).find(IMAGE)] == pytest.approx([0.8])
+
+
+def test_boxes_without_an_area_are_dropped() -> None:
+    assert detector(says(centre_rows((100, 20, 40, 10, 0.9)))).find(IMAGE) == []
+
+
+def test_nothing_found_is_an_empty_list() -> None:
+    assert detector(says(centre_rows((100, 150, 40, 10, 0.0)))).find(IMAGE) == []
+
+
+def test_at_most_so_many() -> None:
+    model = says(centre_rows(*((30 + 60 * n, 150, 40, 10, 0.9) for n in range(5))))
+    assert len(detector(model, max_plates=2).find(IMAGE)) == 2
+
+
+def test_reads_rows_of_an_end_to_end_model() -> None:
+    rows = np.array([[0, 80, 145, 120, 155, 1, 0.8], [0, 80, 145, 120, 155, 0, 0.1]], np.float32)
+    card = detector_card(DetectorDecoder.END2END_ROWS, classes=("car-plate", "motorcycle"))
+    (found,) = Detector(card, says(rows), recognizer_settings()).find(IMAGE)
+    assert (found.left, found.top, found.right, found.bottom) == pytest.approx((160, 130, 240, 150))
+    assert found.kind == "motorcycle"
+
+
+def test_best_class_names_the_kind() -> None:
+    output = np.array([[[100], [150], [40], [10], [0.2], [0.9]]], np.float32)
+    card = detector_card(classes=("plate", "two-row"))
+    (found,) = Detector(card, says(output), recognizer_settings()).find(IMAGE)
+    assert found.kind == "two-row"
+
+
+def test_feeds_rgb_0_to_1_with_the_image_in_the_middle_of_grey() -> None:
+    model = says(centre_rows((0, 0, 0, 0, 0.0)))
+    image = np.zeros((320, 640, 3), np.uint8)
+    image[..., 0] = 255
+    detector(model).find(image)
+    (fed,) = model.inputs
+    assert fed.shape == (1, 3, 320, 320)
+    assert fed.dtype == np.float32
+    assert fed[0, :, 160, 160] == pytest.approx([0, 0, 1])
+    assert fed[0, :, 79, 160] == pytest.approx([114 / 255] * 3)
+    assert fed[0, :, 80, 160] == pytest.approx([0, 0, 1])
+
+
+@pytest.mark.parametrize(("dynamic", "side", "expected"), [(True, 500, 512), (False, 500, 320)])
+def test_another_input_size_only_where_the_model_takes_any(
+    dynamic: bool, side: int, expected: int
+) -> None:
+    model = says(centre_rows((0, 0, 0, 0, 0.0)))
+    settings = recognizer_settings(input_size=side)
+    Detector(detector_card(dynamic_size=dynamic), model, settings).find(IMAGE)
+    assert model.inputs[0].shape == (1, 3, expected, expected)

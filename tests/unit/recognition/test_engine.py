@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from recognition.detector import Detector
+from recognition.engine import Recognizer
+from recognition.model_card import CalibrationCard
+from recognition.reader import Reader
+from recognition.runtime import Tensor
+from tests.unit.recognition.cards import (
+    SaidModel,
+    centre_rows,
+    detector_card,
+    reader_card,
+    recognizer_settings,
+    slots_of,
+)
+
+IMAGE = np.zeros((320, 320, 3), np.uint8)
+HALVED = CalibrationCard(method="piecewise_linear", x=(0.0, 1.0), y=(0.0, 0.5))
+
+
+def recognizer(
+    *texts: str,
+    width: float = 60,
+    probability: float = 0.9,
+    calibration: CalibrationCard | None = None,
+    classes: tuple[str, ...] = ("plate",),
+    **settings: object,
+) -> Recognizer:
+    found = [(50 + 100 * i, 150, width, 20, 0.9 - 0.1 * i) for i in range(len(texts))]
+    detects = SaidModel(lambda _: {"output0": centre_rows(*found)})
+
+    def say(batch: Tensor) -> dict[str, Tensor]:
+        return {"plate": np.stack([slots_of(t, probability) for t in texts[: len(batch)]])}
+
+    fields = recognizer_settings(**settings)
+    return Recognizer(
+        fields,
+        Detector(detector_card(classes=classes), detects, fields),
+        Reader(reader_card(calibration=calibration), SaidModel(say)),
+    )
+
+
+def test_a_reading_tells_what_where_and_how_sure() -> None:
+    (found,) = recognizer("AB123CD").read(IMAGE)
+    assert found.text == "AB123CD"
+    assert found.confidence == pytest.approx(0.9, abs=1e-4)
+    assert found.detection_confidence == pytest.approx(0.9)
+    assert (found.box.x, found.box.y) == pytest.approx((20, 140))
+    assert (found.box.width, found.box.height) == pytest.approx((60, 20))
+    assert [options[0].character for options in found.positions] == list("AB123CD")
+    assert found.plate_type == "car"
+
+
+def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
+    (found,) = recognizer("AB123CD", calibration=HALVED).read(IMAGE)
+    assert found.confidence == pytest.approx(0.45, abs=1e-4)
+    best = [options[0].probability for options in found.positions]
+    assert sum(best) / len(best) == pytest.approx(found.confidence)
+
+
+def test_several_plates_best_detection_first() -> None:
+    found = recognizer("AB123CD", "XY987ZW").read(IMAGE)
+    assert [f.text for f in found] == ["AB123CD", "XY987ZW"]
+
+
+@pytest.mark.parametrize("text", ["ABC", ""])
+def test_what_is_too_short_is_left_out(text: str) -> None:
+    assert recognizer(text).read(IMAGE) == []
+
+
+def test_settings_decide_what_is_a_plate() -> None:
+    assert recognizer("ABC", min_characters=3).read(IMAGE)
+    assert not recognizer("AB123CD", reading_threshold=0.95).read(IMAGE)
+
+
+def test_narrow_plates_are_not_read() -> None:
+    assert recognizer("AB123CD", width=60).read(IMAGE, min_plate_width_px=61) == []
+    assert recognizer("AB123CD", width=60).read(IMAGE, min_plate_width_px=60)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("motorcycle", "motorcycle"), ("two-row", "two-row"), ("plate", "car"), ("licence", "car")],
+)
+def test_detector_class_tells_the_plate_type(kind: str, expected: str) -> None:
+    (found,) = recognizer("AB123CD", classes=(kind,)).read(IMAGE)
+    assert found.plate_type == expected

@@ -1,0 +1,81 @@
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.errors import MisconfiguredError
+from recognition.model_card import DetectorCard, ReaderCard, load_card
+from recognition.settings import MODELS
+
+CARD: dict[str, Any] = {
+    "schema": 1,
+    "kind": "detector",
+    "name": "mine",
+    "version": "1",
+    "file": "mine.onnx",
+    "summary": "fields that the engine does not need are fine",
+    "input": {
+        "name": "images",
+        "dtype": "float32",
+        "layout": "NCHW",
+        "colour": "RGB",
+        "scale": 1.0,
+        "resize": "letterbox",
+        "height": 320,
+        "width": 320,
+        "pad_value": 114,
+    },
+    "output": {
+        "decoder": "ultralytics",
+        "name": "output0",
+        "classes": ["plate"],
+        "score_threshold": 0.4,
+        "iou_threshold": 0.5,
+    },
+}
+
+
+def model_with(folder: Path, **changes: Any) -> Path:
+    model = folder / "mine.onnx"
+    model.write_bytes(b"network")
+    card = {**CARD, "sha256": hashlib.sha256(b"network").hexdigest(), **changes}
+    model.with_suffix(".json").write_text(json.dumps(card))
+    return model
+
+
+def test_reads_a_card_of_ones_own(tmp_path: Path) -> None:
+    card = load_card(DetectorCard, model_with(tmp_path))
+    assert card.name == "mine"
+    assert card.input.pad_value == 114
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sha256": "0" * 64}, "not the file that its card describes"),
+        ({"schema": 2}, "schema 2"),
+        ({"kind": "reader"}, "card"),
+        ({"input": {}}, "card"),
+        ({"output": {**CARD["output"], "decoder": "mystery"}}, "mystery"),
+    ],
+    ids=["other-file", "schema", "kind", "incomplete", "decoder"],
+)
+def test_refuses_a_card_that_does_not_fit(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(MisconfiguredError, match=words):
+        load_card(DetectorCard, model_with(tmp_path, **changes))
+
+
+def test_refuses_a_missing_card(tmp_path: Path) -> None:
+    model = model_with(tmp_path)
+    model.with_suffix(".json").unlink()
+    with pytest.raises(MisconfiguredError, match="mine.json"):
+        load_card(DetectorCard, model)
+
+
+def test_our_own_cards_fit_their_files() -> None:
+    assert load_card(DetectorCard, MODELS / "plate-detector.onnx").output.classes
+    assert load_card(ReaderCard, MODELS / "plate-reader.onnx").output.alphabet

@@ -1,0 +1,200 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
+from recognition.pool import (
+    RecognizerBusyError,
+    RecognizerCrashedError,
+    RecognizerPool,
+    RecognizerTimeoutError,
+)
+from recognition.settings import RecognizerPoolSettings
+
+WORKER = "tests.unit.recognition.scripted_worker"
+
+
+def pool_of(workers: int = 1, **settings: Any) -> RecognizerPool:
+    fields = {f"recognition_{name}": value for name, value in settings.items()}
+    return RecognizerPool(
+        RecognizerPoolSettings.model_validate({"recognition_workers": workers, **fields}),
+        worker_module=WORKER,
+    )
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[RecognizerPool]:
+    async with pool_of() as pool:
+        yield pool
+
+
+async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    for _ in range(round(seconds * 100)):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_answers_with_size_and_passes_the_least_width_on(pool: RecognizerPool) -> None:
+    found = await pool.read_image(b"do", min_plate_width_px=40)
+    assert found.height_px == 40
+    assert {found.width_px} == pool.pids
+
+
+async def test_a_bad_image_is_refused_and_the_process_stays(pool: RecognizerPool) -> None:
+    before = pool.pids
+    with pytest.raises(InvalidInputError) as refused:
+        await pool.read_image(b"refuse")
+    assert refused.value.code == "unreadable_image"
+    assert str(refused.value) == "The image is bad."
+    await pool.read_image(b"do")
+    assert pool.pids == before
+
+
+async def test_a_crash_hits_one_caller_only(pool: RecognizerPool) -> None:
+    crashed = asyncio.create_task(pool.read_image(b"crash"))
+    others = [asyncio.create_task(pool.read_image(b"do")) for _ in range(5)]
+    with pytest.raises(RecognizerCrashedError):
+        await crashed
+    pids = {(await other).width_px for other in others}
+    assert pids == pool.pids
+    assert pool.replaced == 1
+
+
+async def test_a_kill_from_outside_is_a_crash(pool: RecognizerPool) -> None:
+    (pid,) = pool.pids
+    asking = asyncio.create_task(pool.read_image(b"sleep 60"))
+    await until(lambda: pool.working == 1)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(RecognizerCrashedError):
+        await asking
+    assert (await pool.read_image(b"do")).width_px != pid
+
+
+async def test_a_death_while_idle_costs_at_most_one_image(pool: RecognizerPool) -> None:
+    (pid,) = pool.pids
+    os.kill(pid, signal.SIGKILL)
+    results = await asyncio.gather(
+        *(pool.read_image(b"do") for _ in range(4)), return_exceptions=True
+    )
+    assert sum(isinstance(result, RecognizerCrashedError) for result in results) <= 1
+
+
+async def test_a_hung_process_is_killed_and_replaced(pool: RecognizerPool) -> None:
+    (pid,) = pool.pids
+    with pytest.raises(RecognizerTimeoutError):
+        await pool.read_image(b"sleep 60", timeout_seconds=0.2)
+    assert (await pool.read_image(b"do")).width_px != pid
+    assert not is_running(pid)
+
+
+async def test_a_long_wait_in_the_queue_ends_without_a_kill() -> None:
+    async with pool_of(timeout_seconds=30) as pool:
+        working = asyncio.create_task(pool.read_image(b"sleep 1"))
+        await until(lambda: pool.working == 1)
+        with pytest.raises(RecognizerBusyError):
+            await pool.read_image(b"do", timeout_seconds=0.1)
+        await working
+        assert pool.replaced == 0
+
+
+async def test_a_full_queue_refuses_at_once() -> None:
+    async with pool_of(queue_limit=2) as pool:
+        working = asyncio.create_task(pool.read_image(b"sleep 0.5"))
+        await until(lambda: pool.working == 1)
+        waiting = [asyncio.create_task(pool.read_image(b"do")) for _ in range(2)]
+        await until(lambda: pool.waiting == 2)
+        with pytest.raises(RecognizerBusyError):
+            await pool.read_image(b"do")
+        await asyncio.gather(working, *waiting)
+
+
+async def test_a_caller_that_leaves_disturbs_nobody(pool: RecognizerPool) -> None:
+    leaving = asyncio.create_task(pool.read_image(b"sleep 0.2"))
+    await until(lambda: pool.working == 1)
+    leaving.cancel()
+    assert {(await pool.read_image(b"do")).width_px} == pool.pids
+    assert pool.replaced == 0
+
+
+async def test_a_process_that_has_grown_is_replaced(pool: RecognizerPool) -> None:
+    grown = await pool.read_image(b"grown 4000")
+    assert (await pool.read_image(b"do")).width_px != grown.width_px
+
+
+async def test_an_image_that_takes_too_much_memory_is_a_crash() -> None:
+    async with pool_of(worker_memory_bytes=300 * 1024 * 1024) as pool:
+        with pytest.raises(RecognizerCrashedError):
+            await pool.read_image(b"allocate 2000")
+        await pool.read_image(b"allocate 10")
+
+
+async def test_processes_work_at_the_same_time() -> None:
+    async with pool_of(workers=3) as pool:
+        asking = [asyncio.create_task(pool.read_image(b"sleep 1")) for _ in range(3)]
+        await until(lambda: pool.working == 3)
+        assert {(await each).width_px for each in asking} == pool.pids
+
+
+async def test_what_cannot_start_says_so() -> None:
+    with pytest.raises(MisconfiguredError, match="the reader is missing"):
+        await pool_of(workers=2, reader_model=Path("missing.onnx")).start()
+
+
+async def test_what_dies_while_starting_says_so() -> None:
+    with pytest.raises(TransientError):
+        await pool_of(reader_model=Path("dies.onnx")).start()
+
+
+async def test_stop_ends_the_processes_and_whoever_waits() -> None:
+    pool = pool_of()
+    await pool.start()
+    pids = pool.pids
+    working, waiting = (asyncio.create_task(pool.read_image(b"sleep 60")) for _ in range(2))
+    await until(lambda: pool.waiting == 1)
+    await pool.stop()
+    for asking in (working, waiting):
+        with pytest.raises(RecognizerBusyError):
+            await asking
+    assert not any(is_running(pid) for pid in pids)
+
+
+_PARENT = f"""
+import asyncio, sys
+from recognition.pool import RecognizerPool
+from recognition.settings import RecognizerPoolSettings
+
+async def main():
+    pool = RecognizerPool(RecognizerPoolSettings(recognition_workers=2), worker_module="{WORKER}")
+    await pool.start()
+    asking = asyncio.create_task(pool.read_image(b"sleep 600"))
+    await asyncio.sleep(0)
+    print(*pool.pids, flush=True)
+    await asking
+
+asyncio.run(main())
+"""
+
+
+def test_processes_die_with_their_parent() -> None:
+    with subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        parent.kill()
+    asyncio.run(until(lambda: not any(is_running(pid) for pid in pids)))
