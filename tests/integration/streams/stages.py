@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -49,9 +49,15 @@ class Feeder:
 
     def send(self, *values: bytes, key: bytes | None = None) -> None:
         """Send, and wait until Kafka has them. Without ``key`` they are spread over 20 keys."""
-        for number, value in enumerate(values):
-            own_key = key if key is not None else b"key-%d" % (number % 20)
-            self._producer.send(self._topic, key=own_key, value=value)
+        self.send_pairs(
+            (key if key is not None else b"key-%d" % (number % 20), value)
+            for number, value in enumerate(values)
+        )
+
+    def send_pairs(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Send keys with values, and wait until Kafka has them."""
+        for key, value in pairs:
+            self._producer.send(self._topic, key=key, value=value)
         self._producer.flush(30)
 
     def close(self) -> None:

@@ -1,0 +1,1 @@
+"""The sink: recognitions from Kafka to ClickHouse, in batches."""

@@ -1,0 +1,12 @@
+"""Runs the sink: ``python -m streams.sink``."""
+
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+from streams.common.worker import run
+from streams.sink.app import build_sink
+from streams.sink.settings import SinkSettings
+
+if __name__ == "__main__":
+    settings = load_settings(SinkSettings)
+    configure_logging(settings)
+    run(build_sink(settings), metrics_port=settings.sink_metrics_port)

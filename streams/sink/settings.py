@@ -1,0 +1,24 @@
+"""Settings of the sink."""
+
+from pydantic import Field
+
+from contracts.settings import ClickHouseSettings, Port
+from streams.common.settings import StreamSettings
+
+
+class SinkSettings(StreamSettings, ClickHouseSettings):
+    """Settings of one sink worker."""
+
+    sink_batch_rows: int = Field(
+        5000, ge=1, le=100_000, description="Most rows that are written to ClickHouse at once."
+    )
+    sink_batch_wait_seconds: float = Field(
+        0.25,
+        gt=0,
+        le=60,
+        description="How long rows are gathered before they are written; longer means fewer, "
+        "larger writes and rows that are readable later.",
+    )
+    sink_metrics_port: Port = Field(
+        0, description="Local port of the sink's Prometheus metrics; 0: none."
+    )

@@ -1,0 +1,26 @@
+"""Recognitions as ClickHouse has them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from clickhouse_connect.driver.client import Client
+
+from analytics_sql.migrate import migrate
+from tests.services.clickhouse import ClickHouseAddress
+
+
+@contextmanager
+def migrated(address: ClickHouseAddress) -> Iterator[Client]:
+    """Bring the database to this release's schema and lend a client to it."""
+    client = address.client()
+    try:
+        migrate(client, retention_days=36_500)
+        yield client
+    finally:
+        client.close()
+
+
+def stored_ids(client: Client) -> list[UUID]:
+    """Return the id of every recognition, as reads see them (with FINAL)."""
+    return [row[0] for row in client.query("SELECT id FROM recognitions FINAL").result_rows]

@@ -1,0 +1,240 @@
+"""The sink between a real Kafka and a real ClickHouse."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from clickhouse_connect.driver.client import Client
+
+from contracts.records import DeadLetter, Recognition, decode, encode
+from contracts.settings import KafkaSettings
+from contracts.topics import RECOGNITIONS, SINK_DEAD_LETTERS
+from tests.integration.streams.recognitions import migrated, stored_ids
+from tests.integration.streams.stages import (
+    Feeder,
+    Reader,
+    environment_of,
+    lag,
+    stage,
+    wait_until,
+)
+from tests.records import messages, recognition, recognitions
+from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
+from tests.services.process import ChildProcess
+
+pytestmark = pytest.mark.integration
+
+StartSink = Callable[..., ChildProcess]
+
+
+@pytest.fixture
+def start_sink(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartSink]:
+    """Start sinks; they are ended with the test."""
+    started: list[ChildProcess] = []
+
+    def start(clickhouse: ClickHouseAddress, **settings: str) -> ChildProcess:
+        environment = _environment(kafka_topics, clickhouse, tmp_path, settings)
+        process = stage("streams.sink", "sink", tmp_path / f"sink-{len(started)}.log", environment)
+        process.start()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+
+
+def _environment(
+    kafka: KafkaSettings,
+    clickhouse: ClickHouseAddress,
+    folder: Path,
+    settings: Mapping[str, str],
+) -> dict[str, str]:
+    given = clickhouse.settings()
+    return environment_of(
+        kafka,
+        folder / "sink",
+        clickhouse_url=given.clickhouse_url,
+        clickhouse_user=given.clickhouse_user,
+        clickhouse_password=given.clickhouse_password.get_secret_value(),
+        clickhouse_database=given.clickhouse_database,
+        kafka_session_timeout_seconds="6",
+        **settings,
+    )
+
+
+@pytest.fixture
+def feeder(kafka_topics: KafkaSettings) -> Iterator[Feeder]:
+    """Sends recognitions."""
+    feeder = Feeder(kafka_topics, RECOGNITIONS)
+    yield feeder
+    feeder.close()
+
+
+@pytest.fixture
+def database(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
+    """A client of a database with the schema of this release."""
+    with migrated(clickhouse_address) as client:
+        yield client
+
+
+def _send(feeder: Feeder, records: list[Recognition]) -> set[UUID]:
+    feeder.send_pairs(messages(records))
+    return {record.id for record in records}
+
+
+def _has_all(client: Client, ids: set[UUID]) -> Callable[[], bool]:
+    return lambda: ids <= set(stored_ids(client))
+
+
+def _has_more(client: Client, count: int) -> Callable[[], bool]:
+    return lambda: len(stored_ids(client)) > count
+
+
+def test_every_field_arrives_and_a_replay_is_the_same_row(
+    start_sink: StartSink,
+    feeder: Feeder,
+    database: Client,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+) -> None:
+    start_sink(clickhouse_address)
+    ids = _send(feeder, recognitions(range(500)))
+    wait_until("500 rows", _has_all(database, ids))
+    _send(feeder, recognitions(range(500)))
+    ids |= _send(feeder, recognitions(range(500, 510)))
+    wait_until("10 more rows", _has_all(database, ids))
+    wait_until("all is committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
+    assert sorted(stored_ids(database)) == sorted(ids)
+    row = database.query(
+        "SELECT user_id, camera_name, plate, confidence, readings_count, photo_key, box_width"
+        " FROM recognitions FINAL WHERE id = {id:UUID}",
+        parameters={"id": recognition(7).id},
+    ).result_rows[0]
+    assert row == (
+        recognition(7).owner_id,
+        "camera 7",
+        "AB00007",
+        0.93,
+        5,
+        "recognitions/7/photo.jpg",
+        100.0,
+    )
+
+
+def test_what_cannot_be_read_becomes_a_dead_letter_and_the_rest_is_stored(
+    start_sink: StartSink,
+    feeder: Feeder,
+    database: Client,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+) -> None:
+    newer = encode(recognition(1)).replace(b'"version":1', b'"version":2')
+    strange = [newer, b"\xff\xfe", b"", b'{"version":1,"id":"x"}']
+    feeder.send(*strange, key=b"one key")
+    ids = _send(feeder, recognitions(range(20)))
+    start_sink(clickhouse_address)
+    wait_until("the readable ones", _has_all(database, ids))
+    reader = Reader(kafka_topics, SINK_DEAD_LETTERS)
+    wait_until("dead letters", lambda: len(reader.poll()) == len(strange))
+    letters = [decode(DeadLetter, value) for value in reader.values]
+    reader.close()
+    assert [letter.offset for letter in letters] == [0, 1, 2, 3]
+    assert [letter.code for letter in letters] == [
+        "unknown_record_version",
+        "unreadable_record",
+        "unreadable_record",
+        "unreadable_record",
+    ]
+    assert letters[0].reason == "Recognition version 2, this release reads 1"
+    assert letters[0].topic.endswith("recognitions")
+    assert len({letter.partition for letter in letters}) == 1
+    assert [letter.value or b"" for letter in letters] == strange
+    wait_until("all is committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
+
+
+def test_an_outage_of_clickhouse_is_waited_for(
+    start_sink: StartSink, feeder: Feeder, tmp_path: Path, kafka_topics: KafkaSettings
+) -> None:
+    with ClickHouseService(tmp_path) as clickhouse:
+        with migrated(clickhouse.address) as client:
+            sink = start_sink(clickhouse.address, stream_retry_seconds="1")
+            ids = _send(feeder, recognitions(range(1000)))
+            wait_until("rows before", _has_all(client, ids))
+            wait_until("committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
+        clickhouse.kill()
+        more = _send(feeder, recognitions(range(1000, 3000)))
+        wait_until("the sink waits", lambda: sink.log.read_text().count("transient_failure") >= 3)
+        assert lag(kafka_topics, "sink", RECOGNITIONS) == 2000
+        clickhouse.start()
+        client = clickhouse.address.client()
+        wait_until("rows after", _has_all(client, ids | more))
+        assert len(stored_ids(client)) == 3000
+        client.close()
+        assert sink.is_running()
+        wait_until("committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
+
+
+def test_rows_wait_for_a_schema_that_is_late(
+    start_sink: StartSink, feeder: Feeder, clickhouse_address: ClickHouseAddress
+) -> None:
+    sink = start_sink(clickhouse_address)
+    ids = _send(feeder, recognitions(range(10)))
+    wait_until("the sink waits", lambda: "clickhouse_misconfigured" in sink.log.read_text())
+    with migrated(clickhouse_address) as client:
+        wait_until("rows", _has_all(client, ids))
+
+
+def test_a_stop_is_quick_also_in_an_outage(
+    start_sink: StartSink, feeder: Feeder, database: Client, clickhouse_address: ClickHouseAddress
+) -> None:
+    nobody = ClickHouseAddress("127.0.0.1", 9, "tester", "none")
+    ids = _send(feeder, recognitions(range(100)))
+    sink = start_sink(nobody)
+    wait_until("the sink waits", lambda: "transient_failure" in sink.log.read_text())
+    assert _seconds_to_stop(sink) < 5
+    sink = start_sink(clickhouse_address)
+    wait_until("rows", _has_all(database, ids))
+    assert _seconds_to_stop(sink) < 5
+    assert "stop_bound_passed" not in sink.log.read_text()
+
+
+def _seconds_to_stop(sink: ChildProcess) -> float:
+    began = time.monotonic()
+    sink.stop()
+    assert sink.exit_status == 0
+    return time.monotonic() - began
+
+
+@pytest.mark.fault
+def test_killed_again_and_again_under_load_every_row_is_there_once(
+    start_sink: StartSink,
+    feeder: Feeder,
+    database: Client,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+) -> None:
+    sent: set[UUID] = set()
+    done = threading.Event()
+
+    def feed() -> None:
+        for first in range(0, 8000, 40):
+            sent.update(_send(feeder, recognitions(range(first, first + 40))))
+            done.wait(0.1)
+        done.set()
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    while not done.is_set():
+        sink = start_sink(clickhouse_address, sink_batch_rows="200")
+        stored = len(stored_ids(database))
+        wait_until("it writes", _has_more(database, stored + 400))
+        sink.kill()
+    thread.join()
+    start_sink(clickhouse_address)
+    wait_until("all rows", _has_all(database, sent))
+    wait_until("all is committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
+    assert sorted(stored_ids(database)) == sorted(sent)

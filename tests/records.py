@@ -1,0 +1,42 @@
+"""Made-up records for tests."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from contracts.ids import recognition_id
+from contracts.records import Box, Recognition, encode
+
+OWNER = UUID("0197a000-0000-7000-8000-000000000001")
+CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))
+
+
+def recognition(number: int, *, captured_ms: int | None = None) -> Recognition:
+    """Return a made-up recognition; the same arguments give the same one, id included."""
+    captured_ms = captured_ms if captured_ms is not None else 1_795_000_000_000 + number
+    camera = CAMERAS[number % len(CAMERAS)]
+    return Recognition(
+        id=recognition_id(captured_ms, camera, str(number)),
+        owner_id=OWNER,
+        camera_id=camera,
+        camera_name=f"camera {number % len(CAMERAS)}",
+        plate=f"AB{number:05}",
+        confidence=0.93,
+        character_confidences=(0.9,) * 7,
+        captured_ms=captured_ms,
+        first_seen_ms=captured_ms - 400,
+        last_seen_ms=captured_ms + 400,
+        readings_count=5,
+        box=Box(x=1.5, y=2.5, width=100.0, height=30.0),
+        photo_key=f"recognitions/{number}/photo.jpg",
+        crop_key=f"recognitions/{number}/crop.jpg",
+    )
+
+
+def recognitions(numbers: Iterable[int]) -> list[Recognition]:
+    """Return a made-up recognition for each number."""
+    return [recognition(number) for number in numbers]
+
+
+def messages(records: Iterable[Recognition]) -> list[tuple[bytes, bytes]]:
+    """Return key and value of each record as they travel."""
+    return [(record.camera_id.bytes, encode(record)) for record in records]

@@ -1,0 +1,116 @@
+"""The consumer's books, without a broker."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faust.types import TP, ConsumerMessage
+
+from contracts.errors import MisconfiguredError
+from streams.common import consumer as consumer_module
+from streams.common.app import StageApp, build_app
+from streams.common.consumer import StageConsumer, check_version
+from streams.common.settings import StreamSettings
+
+_TP = TP("things", 0)
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> StageApp:
+    return build_app(StreamSettings.model_validate({"stream_data_directory": tmp_path}), "testing")
+
+
+@pytest.fixture
+async def consumer(app: StageApp) -> AsyncIterator[StageConsumer]:
+    async def nothing(*_: Any) -> None:
+        return
+
+    consumer = app.transport.create_consumer(
+        callback=nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing
+    )
+    assert isinstance(consumer, StageConsumer)
+    app.topics.acking_topics.add(_TP.topic)
+    app.consumer_generation_id = 1
+    yield consumer
+    consumer._thread.thread_loop.close()
+
+
+def _message(offset: int, generation_id: int = 1) -> ConsumerMessage:
+    return ConsumerMessage(
+        _TP.topic, _TP.partition, offset, 0.0, 0, None, None, b"", None, tp=_TP,
+        generation_id=generation_id,
+    )  # fmt: skip
+
+
+async def _deliver(consumer: StageConsumer, *offsets: int) -> list[ConsumerMessage]:
+    found = [_message(offset) for offset in offsets]
+    for message in found:
+        await consumer.callback(message)
+    return found
+
+
+async def test_an_acknowledged_message_is_not_committed_before_it_is_released(
+    consumer: StageConsumer,
+) -> None:
+    first, second = await _deliver(consumer, 10, 11)
+    assert consumer.ack(first)
+    assert consumer.ack(second)
+    assert consumer._new_offset(_TP) is None
+    consumer.release(second)
+    assert consumer._new_offset(_TP) is None
+    consumer.release(first)
+    assert consumer._new_offset(_TP) == 12
+    assert list(consumer._filter_tps_with_pending_acks()) == [_TP]
+
+
+async def test_a_message_from_before_a_rebalance_is_not_released(consumer: StageConsumer) -> None:
+    (message,) = await _deliver(consumer, 10)
+    consumer.app.consumer_generation_id = 2
+    consumer.release(message)
+    assert consumer._new_offset(_TP) is None
+
+
+async def test_a_jump_ahead_is_fetched_once_more_before_it_is_believed(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _deliver(consumer, 10)
+    sought: list[dict[TP, int]] = []
+
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        return {_TP: [_message(15)]}
+
+    async def seek(positions: dict[TP, int]) -> None:
+        sought.append(positions)
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    monkeypatch.setattr(consumer._thread, "seek_wait", seek)
+    assert await consumer._getmany({_TP}, 1.0) == {}
+    found = await consumer._getmany({_TP}, 1.0)
+    assert [message.offset for message in found[_TP]] == [15]
+    assert sought == [{_TP: 11}]
+
+
+async def test_nothing_is_taken_while_a_rebalance_is_under_way(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        raise AssertionError("fetched")
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    consumer.app.rebalancing = True
+    assert await consumer._getmany({_TP}, 1.0) == {}
+
+
+def test_a_release_of_faust_that_was_not_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumer_module, "version", lambda _: "0.15.99")
+    with pytest.raises(MisconfiguredError, match=r"faust-streaming 0\.15\.99 was not checked"):
+        check_version()
+
+
+async def test_every_message_of_the_largest_size_can_pass(app: StageApp) -> None:
+    largest = app.settings.kafka_max_message_bytes
+    assert app.conf.producer_max_request_size == largest
+    assert app.conf.consumer_max_fetch_size == largest
+    assert app.conf.producer_acks == -1
+    assert not app.conf.web_enabled
