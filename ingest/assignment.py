@@ -93,8 +93,10 @@ class AssignmentFollower:
         self._note_assignments()
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
         for partition, records in batches.items():
-            for record in records:
-                self._read(partition.partition, record)
+            # What came before its partition was noted is read again, from the start.
+            if self._log.has(partition.partition):
+                for record in records:
+                    self._read(partition.partition, record)
         for number in self._log.catching_up:
             position = self._consumer.position(TopicPartition(self._topic, number))
             if position is not None:

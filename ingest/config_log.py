@@ -32,6 +32,10 @@ class ConfigLog:
         """Partitions whose end was not reached yet."""
         return frozenset(self._catching_up)
 
+    def has(self, partition: int) -> bool:
+        """Return whether a partition is ours."""
+        return partition in self._following or partition in self._catching_up
+
     def assigned(self, partition: int, end_offset: int) -> None:
         """Begin with a partition whose log ends before ``end_offset``."""
         self._following.discard(partition)

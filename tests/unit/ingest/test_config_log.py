@@ -48,8 +48,10 @@ def test_a_partition_that_is_not_ours_is_ignored() -> None:
     log = ConfigLog()
     log.assigned(0, end_offset=0)
     log.reached(0, 0)
+    assert log.has(0)
     log.revoked(0)
 
+    assert not log.has(0)
     assert log.read(_change(1, 1)) == ()
     assert log.read(_change(1, 1, partition=3)) == ()
     assert log.reached(3, 10) == ()

@@ -1,0 +1,156 @@
+"""Cameras that answer nothing, answer something else, freeze or go: told, not suffered."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from contracts.records import CameraState
+from ingest.faults import CaptureFault
+from tests.integration.ingest.http_cameras import HttpCamera, SilentCamera, closed_port
+from tests.integration.ingest.worker import (
+    CameraConfigs,
+    IngestWorker,
+    Outbox,
+    World,
+    changed,
+)
+from tests.services.rtsp import RtspCamera
+
+pytestmark = pytest.mark.integration
+
+PASSWORD = "hunter2"
+
+
+def test_each_trouble_is_told_in_a_sentence_without_the_password(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    login = f"user:{PASSWORD}"
+    with (
+        SilentCamera() as silent,
+        HttpCamera() as http,
+        RtspCamera(moving_clip, user="other", password="secret") as rtsp,
+    ):
+        urls = {
+            f"rtsp://{login}@127.0.0.1:{silent.port}/x": CaptureFault.UNREACHABLE,
+            f"http://{login}@127.0.0.1:{silent.port}/x": CaptureFault.UNREACHABLE,
+            f"rtsp://{login}@127.0.0.1:{closed_port()}/x": CaptureFault.UNREACHABLE,
+            f"rtsp://{login}@no-such-camera.invalid/x": CaptureFault.UNREACHABLE,
+            f"rtsp://{login}@127.0.0.1:{rtsp.port}/camera": CaptureFault.CREDENTIALS,
+            http.url("/page", user=login): CaptureFault.NOT_VIDEO,
+            http.url("/nothing", user=login): CaptureFault.NO_STREAM,
+            f"rtsp://{login}@169.254.169.254/x": CaptureFault.FORBIDDEN,
+            "file:///no/such/file": CaptureFault.NO_FILE,
+            f"file://{__file__}": CaptureFault.NOT_VIDEO,
+        }
+        cameras = {configs.add(url).camera_id: fault for url, fault in urls.items()}
+        good = configs.add(f"file://{moving_clip}")
+        with IngestWorker(world) as worker:
+            outbox.until(
+                lambda: all(outbox.state(c) is CameraState.OFFLINE for c in cameras), seconds=30
+            )
+            log = worker.log.read_text()
+
+    told = {camera: outbox.statuses(camera)[-1].last_error for camera in cameras}
+    assert told == {camera: fault.value for camera, fault in cameras.items()}
+    assert outbox.state(good.camera_id) is CameraState.ONLINE
+    assert PASSWORD not in log
+    assert not any(PASSWORD.encode() in told.raw for told in outbox.told)
+    assert all(len(outbox.ticks(camera)) >= 3 for camera in cameras)
+
+
+def test_a_camera_that_freezes_goes_offline_and_comes_back(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    with RtspCamera(moving_clip) as source, IngestWorker(world):
+        camera = configs.add(source.url).camera_id
+        outbox.until(lambda: len(outbox.pictures(camera)) >= 10)
+
+        source.pause()
+        outbox.until(lambda: outbox.state(camera) is CameraState.OFFLINE)
+        frozen = len(outbox.pictures(camera))
+        told = outbox.statuses(camera)[-1].last_error
+        assert told in (CaptureFault.SILENT.value, CaptureFault.UNREACHABLE.value)
+
+        source.resume()
+        outbox.until(lambda: len(outbox.pictures(camera)) >= frozen + 10)
+        outbox.until(lambda: outbox.state(camera) is CameraState.ONLINE)
+
+    states = [status.state for status in outbox.statuses(camera)]
+    changes = [b for a, b in zip(states, states[1:], strict=False) if a is not b]
+    assert changes == [CameraState.ONLINE, CameraState.OFFLINE, CameraState.ONLINE]
+    _assert_times_rise(outbox, camera)
+
+
+def test_a_camera_that_is_killed_and_started_again_comes_back(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    with RtspCamera(moving_clip) as source, IngestWorker(world):
+        camera = configs.add(source.url).camera_id
+        outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+
+        source.kill()
+        source.start()
+        before = len(outbox.pictures(camera))
+        outbox.until(lambda: len(outbox.pictures(camera)) >= before + 10)
+
+    _assert_times_rise(outbox, camera)
+
+
+def test_a_worker_stops_in_time_while_a_camera_hangs(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    settings = {"ingest_open_timeout_seconds": "60", "ingest_read_timeout_seconds": "60"}
+    with RtspCamera(moving_clip) as source, SilentCamera() as silent:
+        worker = IngestWorker(world, **settings)
+        worker.start()
+        hung = configs.add(f"rtsp://127.0.0.1:{silent.port}/x").camera_id
+        camera = configs.add(source.url).camera_id
+        outbox.until(lambda: len(outbox.pictures(camera)) >= 5 and bool(outbox.statuses(hung)))
+        source.pause()
+
+        # Fails where the worker has to be killed.
+        worker.stop()
+
+    assert "worker_stopped" in worker.tail()
+    last = outbox.all_of(camera)[-1]
+    outbox.until(lambda: outbox.all_of(camera)[-1] is not last, seconds=5)
+    assert outbox.all_of(camera)[-1].jpeg == b""
+
+
+def test_frames_flow_while_s3_is_away(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    away = {"s3_endpoint": f"http://127.0.0.1:{closed_port()}"}
+    camera = configs.add(f"file://{moving_clip}").camera_id
+    with IngestWorker(world, **away) as worker:
+        outbox.until(lambda: len(outbox.pictures(camera)) >= 25)
+
+    assert "snapshots_failing" in worker.log.read_text()
+    times = [frame.meta.captured_ms for frame in outbox.pictures(camera)][:25]
+    assert times[-1] - times[0] <= 24 * 200 + 500
+
+
+def test_records_that_cannot_be_read_hurt_no_other_camera(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    bad_secret = configs.add("rtsp://x/y")
+    sealed_elsewhere = bad_secret.stream_url_encrypted[:-4] + "AAA="
+    configs.write_bytes(b"not-a-uuid", b"{}")
+    configs.write_bytes(str(UUID(int=3)).encode(), b'{"version": 99}')
+    configs.write_bytes(str(UUID(int=4)).encode(), b"\xff")
+    with IngestWorker(world) as worker:
+        configs.write(changed(bad_secret, stream_url_encrypted=sealed_elsewhere))
+        camera = configs.add(f"file://{moving_clip}").camera_id
+        outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+        outbox.until(lambda: outbox.state(bad_secret.camera_id) is CameraState.OFFLINE)
+
+    assert outbox.statuses(bad_secret.camera_id)[-1].last_error == CaptureFault.SECRET_KEY.value
+    assert worker.log.read_text().count("config_record_unreadable") == 3
+
+
+def _assert_times_rise(outbox: Outbox, camera: UUID) -> None:
+    times = [frame.meta.captured_ms for frame in outbox.all_of(camera)]
+    assert times == sorted(times)
+    pictures = [frame.meta.captured_ms for frame in outbox.pictures(camera)]
+    assert len(set(pictures)) == len(pictures)
