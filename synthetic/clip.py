@@ -26,7 +26,7 @@ _PART_FRAMES = 10 * FPS
 _ENCODER = {
     "preset": "superfast",
     "tune": "zerolatency",
-    "crf": "24",
+    "crf": "25",
     "x264-params": f"keyint={FPS}:min-keyint={FPS}:scenecut=0:bframes=0:force-cfr=1"
     ":sliced-threads=0:vbv-maxrate=5000:vbv-bufsize=5000:colormatrix=smpte170m:colorprim=bt709:transfer=bt709",
 }
