@@ -47,12 +47,12 @@ class ImageReadings:
 class _Request:
     """An image that waits for a process or is with one."""
 
-    def __init__(self, job: Job, timeout_seconds: float) -> None:
+    def __init__(self, job: Job, timeout_seconds: float, wait_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self.job = job
         self.timeout_seconds = timeout_seconds
         self.answer: asyncio.Future[Outcome] = loop.create_future()
-        self._expiry = loop.call_later(timeout_seconds, self._expire)
+        self._expiry = loop.call_later(wait_seconds, self._expire)
 
     def taken(self) -> bool:
         """Return whether somebody still waits for it; it no longer expires then."""
@@ -155,12 +155,18 @@ class RecognizerPool:
             self._queue.get_nowait().fail(RecognizerBusyError("the recogniser is stopping"))
 
     async def read_image(
-        self, data: bytes, *, min_plate_width_px: int = 0, timeout_seconds: float | None = None
+        self,
+        data: bytes,
+        *,
+        min_plate_width_px: int = 0,
+        timeout_seconds: float | None = None,
+        wait_seconds: float | None = None,
     ) -> ImageReadings:
         """Return the plates of a JPEG or PNG file.
 
-        ``timeout_seconds`` bounds the wait for a process and, anew, the reading itself; unset, the
-        settings do. A caller that is cancelled disturbs nobody.
+        ``timeout_seconds`` bounds the reading itself (unset, the settings do), ``wait_seconds``
+        the wait for a process before it (unset, the same). A caller that is cancelled disturbs
+        nobody.
 
         Raises:
             InvalidInputError: not an image that can be read; the code says why.
@@ -169,7 +175,8 @@ class RecognizerPool:
             RecognizerCrashedError: the process died.
         """
         timeout = timeout_seconds or self._settings.recognition_timeout_seconds
-        request = _Request(Job(image=data, min_plate_width_px=min_plate_width_px), timeout)
+        job = Job(image=data, min_plate_width_px=min_plate_width_px)
+        request = _Request(job, timeout, wait_seconds or timeout)
         try:
             self._queue.put_nowait(request)
         except asyncio.QueueFull as error:

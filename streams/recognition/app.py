@@ -39,7 +39,7 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
     app = build_app(
         settings,
         STAGE,
-        stream_buffer_maxsize=settings.reading_window,
+        stream_buffer_maxsize=_window(settings),
         max_poll_records=_POLLED_RECORDS,
         linger_ms=0,
     )
@@ -54,7 +54,7 @@ def _add_reading(
     app: StageApp, settings: RecognitionSettings, guard: Guard, cache: FrameCache
 ) -> None:
     pool = RecognizerPool(_pool_settings(settings))
-    window = OrderedWindow(settings.reading_window)
+    window = OrderedWindow(_window(settings))
     readings = TopicPublisher(raw_topic(app, READINGS))
     app.add_dependency(Recognizers(pool, window))
 
@@ -110,9 +110,13 @@ def _add_tracking(
             await guard.run(event, track)
 
 
+def _window(settings: RecognitionSettings) -> int:
+    return settings.reading_frames_per_worker * settings.recognition_workers
+
+
 def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
     """Return the settings with room in the pool for all that may be under way."""
-    room = max(settings.recognition_queue_limit, settings.reading_window)
+    room = max(settings.recognition_queue_limit, _window(settings))
     return settings.model_copy(update={"recognition_queue_limit": room})
 
 

@@ -36,7 +36,7 @@ class ReadsImages(Protocol):
     """What reads an image, :class:`recognition.pool.RecognizerPool`."""
 
     async def read_image(
-        self, data: bytes, *, min_plate_width_px: int = 0, timeout_seconds: float | None = None
+        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
     ) -> ImageReadings:
         """Return the plates of an image."""
 
@@ -106,7 +106,11 @@ class Reading:
     async def _read_within_tries(self, jpeg: bytes, min_plate_width_px: int) -> ImageReadings:
         for tried in range(1, _TRIES + 1):
             try:
-                return await self._pool.read_image(jpeg, min_plate_width_px=min_plate_width_px)
+                return await self._pool.read_image(
+                    jpeg,
+                    min_plate_width_px=min_plate_width_px,
+                    wait_seconds=self._deadline_ms / 1000,
+                )
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
                 log.warning("frame_failed", tried=tried, error=type(error).__name__)
                 last = error

@@ -50,12 +50,12 @@ class ReadingSettings(Fragment):
         description="Frames older than this are not looked at; it must outlast the fail-over of "
         "a dead worker (session time-out and rebalance), or its passes are lost.",
     )
-    reading_window: int = Field(
-        32,
+    reading_frames_per_worker: int = Field(
+        4,
         ge=1,
-        le=512,
-        description="Most frames that are taken from Kafka and not yet done; a few for each "
-        "recogniser process keep it busy.",
+        le=64,
+        description="Frames that are taken from Kafka and not yet done, for each recogniser "
+        "process; a few keep it busy.",
     )
     reading_cache_bytes: int = Field(
         134_217_728,
