@@ -1,5 +1,6 @@
 """Kafka clients set up alike: sizes, safety and names from the settings. No I/O on import."""
 
+import socket
 from typing import Any
 
 import structlog
@@ -7,6 +8,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
+from contracts.errors import TransientError
 from contracts.logs import configure_logging
 from contracts.settings import KafkaSettings, ProcessSettings, load_settings
 from contracts.topics import TOPICS, Topic
@@ -16,6 +18,7 @@ log = structlog.get_logger()
 _REQUEST_TIMEOUT_MS = 30_000
 # The default of 30 s would keep a client away that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
+_REACHABLE_SECONDS = 2.0
 
 
 def topic_name(settings: KafkaSettings, topic: Topic) -> str:
@@ -36,6 +39,25 @@ def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
         "request_timeout_ms": _REQUEST_TIMEOUT_MS,
         "reconnect_backoff_max_ms": _RECONNECT_BACK_OFF_MAX_MS,
     }
+
+
+def require_reachable(settings: KafkaSettings) -> None:
+    """Return once one of the brokers has accepted a connection.
+
+    Call it before making a kafka-python client: version 3.0.12 leaves a thread and its sockets
+    behind whenever a client cannot be made because no broker answers.
+
+    Raises:
+        TransientError: none does.
+    """
+    for server in settings.kafka_bootstrap_servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _REACHABLE_SECONDS).close()
+        except OSError:
+            continue
+        return
+    raise TransientError("no Kafka broker answers")
 
 
 def producer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
