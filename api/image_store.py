@@ -40,9 +40,13 @@ class ImageStore:
     def __init__(self, settings: S3Settings) -> None:
         """Take the settings; nothing is connected yet."""
         self._bucket = settings.s3_bucket
-        self._internal = _client(settings, settings.s3_endpoint)
+        self._connections = urllib3.PoolManager(
+            timeout=_TIMEOUT, retries=_RETRIES, maxsize=_THREADS
+        )
+        self._internal = _client(settings, settings.s3_endpoint, self._connections)
         # The host is part of a signature, so links are signed by a client of the public address.
-        self._public = _client(settings, settings.s3_public_endpoint or settings.s3_endpoint)
+        public = settings.s3_public_endpoint or settings.s3_endpoint
+        self._public = _client(settings, public, self._connections)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="s3")
 
     def link(self, key: str) -> str:
@@ -72,8 +76,9 @@ class ImageStore:
             raise TransientError(f"there is no bucket {self._bucket}")
 
     def close(self) -> None:
-        """Let the threads end."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Wait for running calls, each of which has a time-out, and close the connections."""
+        self._threads.shutdown(cancel_futures=True)
+        self._connections.clear()
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         loop = asyncio.get_running_loop()
@@ -101,7 +106,7 @@ class ImageStore:
             response.release_conn()
 
 
-def _client(settings: S3Settings, address: str) -> Minio:
+def _client(settings: S3Settings, address: str, connections: urllib3.PoolManager) -> Minio:
     parts = urlsplit(address)
     return Minio(
         parts.netloc,
@@ -110,7 +115,7 @@ def _client(settings: S3Settings, address: str) -> Minio:
         secure=parts.scheme == "https",
         # Named, because the client would ask the server for it otherwise.
         region=settings.s3_region,
-        http_client=urllib3.PoolManager(timeout=_TIMEOUT, retries=_RETRIES, maxsize=_THREADS),
+        http_client=connections,
     )
 
 

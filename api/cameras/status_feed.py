@@ -12,7 +12,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
 from contracts.errors import InvalidInputError, TransientError
-from contracts.kafka import consumer_options, topic_name
+from contracts.kafka import consumer_options, require_reachable, topic_name
 from contracts.records import CameraStatus, decode
 from contracts.settings import KafkaSettings
 from contracts.topics import CAMERA_STATUS
@@ -42,6 +42,7 @@ class StatusFeed:
         self._stop = threading.Event()
         self._caught_up = threading.Event()
         self._alive_at = 0.0
+        self._interrupted = False
         self._thread = threading.Thread(target=self._run, name="camera-status", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -68,13 +69,20 @@ class StatusFeed:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
+                require_reachable(self._settings)
                 self._follow()
-            except KafkaError as error:
-                log.warning("camera_status_interrupted", error=repr(error))
+            except (KafkaError, TransientError) as error:
+                self._note_interruption(error)
             except Exception:
                 # The edge of the thread: without it the statuses would stand still for ever.
                 log.exception("camera_status_failed")
             self._stop.wait(_RETRY_SECONDS)
+
+    def _note_interruption(self, error: Exception) -> None:
+        # Said once for each outage, not with every try.
+        if not self._interrupted:
+            log.warning("camera_status_interrupted", error=repr(error))
+        self._interrupted = True
 
     def _follow(self) -> None:
         options = consumer_options(self._settings, "api-camera-status")
@@ -104,6 +112,7 @@ class StatusFeed:
     ) -> dict[TopicPartition, int]:
         ends: dict[TopicPartition, int] = consumer.end_offsets(partitions, timeout_ms=_CHECK_MS)
         self._alive_at = time.monotonic()
+        self._interrupted = False
         return ends
 
     def _partitions(self, consumer: KafkaConsumer) -> list[TopicPartition]:

@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from contracts.errors import MisconfiguredError, TransientError
-from contracts.kafka import producer_options, topic_name
+from contracts.kafka import producer_options, require_reachable, topic_name
 from contracts.settings import KafkaSettings
 from contracts.topics import CONFIG_CAMERAS, Topic
 
@@ -41,15 +41,24 @@ class KafkaPublisher:
     """Publishes to the config topics of the cluster in the settings."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        """Connect lazily: nothing is sent before the first row."""
+        """Connect.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
+        require_reachable(settings)
         self._settings = settings
         options = producer_options(settings, "config-relay") | {
             "max_block_ms": _METADATA_MS,
             "request_timeout_ms": _METADATA_MS,
             "delivery_timeout_ms": int(_ACK_SECONDS * 1000),
             "linger_ms": 0,
+            "bootstrap_timeout_ms": _METADATA_MS,
         }
-        self._producer = KafkaProducer(**options)
+        try:
+            self._producer = KafkaProducer(**options)
+        except KafkaError as error:
+            raise TransientError("Kafka does not answer") from error
 
     def publish(self, rows: Sequence[OutboxRow]) -> None:
         """Send the rows in order and wait until the broker has all of them.

@@ -1,0 +1,277 @@
+"""Recognitions through the API, from a real ClickHouse."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.connection import connect
+from analytics_sql.migrate import migrate
+from analytics_sql.recognitions import insert_recognitions, recognition_row
+from api.db.engine import Database
+from api.recognitions.repository import ClickHouseStore
+from contracts.ids import format_timestamp, recognition_id
+from contracts.object_keys import crop_key, photo_key
+from contracts.records import Box, Recognition
+from tests.integration.api.application import Application, Caller, running_application
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+START_MS = 1_790_000_000_000
+CAMERAS = [UUID(int=number) for number in range(1, 4)]
+
+
+@pytest.fixture
+async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+    """A client of a fresh, migrated database."""
+    schema = clickhouse_address.client()
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = await connect(clickhouse_address.settings())
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def application(
+    database: Database, clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
+) -> AsyncIterator[Application]:
+    store = ClickHouseStore(clickhouse_address.settings())
+    async with running_application(database, store=store) as app:
+        yield app
+    await store.close()
+
+
+@pytest.fixture
+async def caller(application: Application) -> Caller:
+    return await application.new_owner()
+
+
+@pytest.fixture
+async def client(application: Application, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(caller) as opened:
+        yield opened
+
+
+def _recognition(owner_id: UUID, captured_ms: int, **changes: Any) -> Recognition:
+    camera_id = changes.pop("camera_id", CAMERAS[0])
+    identifier = recognition_id(captured_ms, camera_id, changes.pop("track", "1"))
+    fields: dict[str, Any] = {
+        "id": identifier,
+        "owner_id": owner_id,
+        "camera_id": camera_id,
+        "camera_name": "Gate",
+        "plate": "AB12CD",
+        "confidence": 0.97,
+        "character_confidences": (0.97,) * 6,
+        "captured_ms": captured_ms,
+        "first_seen_ms": captured_ms,
+        "last_seen_ms": captured_ms,
+        "readings_count": 4,
+        "box": Box(x=10.5, y=20.0, width=120.0, height=40.0),
+        "photo_key": photo_key(owner_id, identifier),
+        "crop_key": crop_key(owner_id, identifier),
+    }
+    return Recognition(**fields | changes)
+
+
+async def _insert(client: AsyncClient, *recognitions: Recognition) -> None:
+    await insert_recognitions(client, [recognition_row(record) for record in recognitions])
+
+
+async def _list(client: httpx.AsyncClient, **parameters: Any) -> dict[str, Any]:
+    answer = await client.get("/api/recognitions", params=parameters)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+async def _walk(client: httpx.AsyncClient, **parameters: Any) -> list[str]:
+    """Return the ids of all pages, in order."""
+    ids: list[str] = []
+    page = await _list(client, **parameters)
+    while True:
+        ids += [row["id"] for row in page["recognitions"]]
+        if page["nextKey"] is None:
+            return ids
+        page = await _list(client, **parameters, lastKey=page["nextKey"])
+
+
+async def test_a_row_has_exactly_the_fields_of_the_interface(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    record = _recognition(caller.owner_id, START_MS + 7)
+    await _insert(clickhouse, record)
+
+    assert await _list(client) == {
+        "recognitions": [
+            {
+                "id": str(record.id),
+                "userId": str(caller.owner_id),
+                "cameraId": str(CAMERAS[0]),
+                "cameraName": "Gate",
+                "plate": "AB12CD",
+                "confidence": 0.97,
+                "timestamp": format_timestamp(START_MS + 7),
+                "photoUrl": photo_key(caller.owner_id, record.id),
+                "cropUrl": crop_key(caller.owner_id, record.id),
+                "plateCoordinates": {"x": 10.5, "y": 20, "width": 120, "height": 40},
+            }
+        ],
+        "nextKey": None,
+    }
+
+
+async def test_what_is_not_there_is_left_out(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    bare = _recognition(caller.owner_id, START_MS, box=None, photo_key=None, crop_key=None)
+    await _insert(clickhouse, bare)
+    (row,) = (await _list(client))["recognitions"]
+
+    assert {"photoUrl", "cropUrl", "plateCoordinates"}.isdisjoint(row)
+
+
+async def test_filters(clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller) -> None:
+    rows = {
+        "first": _recognition(caller.owner_id, START_MS, plate="AB12CD"),
+        "second": _recognition(caller.owner_id, START_MS + 1000, plate="XY99ZZ"),
+        "third": _recognition(
+            caller.owner_id, START_MS + 2000, plate="QAB12", camera_id=CAMERAS[1]
+        ),
+    }
+    await _insert(clickhouse, *rows.values())
+    names = {str(record.id): name for name, record in rows.items()}
+
+    async def found(**parameters: Any) -> list[str]:
+        page = await _list(client, **parameters)
+        return [names[row["id"]] for row in page["recognitions"]]
+
+    at = [format_timestamp(START_MS + offset) for offset in (0, 1000, 2000)]
+    assert await found() == ["third", "second", "first"]
+    assert await found(plate="ab-1 2") == ["third", "first"]
+    assert await found(plate="%") == []
+    assert await found(plate="") == ["third", "second", "first"]
+    assert await found(cameraId=str(CAMERAS[1])) == ["third"]
+    assert await found(**{"from": at[1]}) == ["third", "second"]
+    assert await found(to=at[1]) == ["first"]
+    assert await found(**{"from": at[1], "to": at[1]}) == []
+    assert await found(**{"from": "0001-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59Z"}) == [
+        "third",
+        "second",
+        "first",
+    ]
+    assert await found(to="1969-12-31T00:00:00Z") == []
+    assert await found(limit=1) == ["third"]
+
+
+async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    chance = random.Random(5)
+    # Many rows of one millisecond, so that pages end among equals.
+    records = [
+        _recognition(caller.owner_id, START_MS + chance.randrange(40), track=str(number))
+        for number in range(300)
+    ]
+    await _insert(clickhouse, *records)
+    stop = asyncio.Event()
+
+    async def arrive() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            later = START_MS + 1000 + number
+            replayed = chance.choice(records)
+            await _insert(clickhouse, _recognition(caller.owner_id, later), replayed)
+
+    arriving = asyncio.create_task(arrive())
+    try:
+        for limit in (1, 7, 50, 200):
+            ids = await _walk(client, limit=limit)
+            assert len(ids) == len(set(ids)), "a row came twice"
+            assert {str(record.id) for record in records} <= set(ids), "a row was skipped"
+    finally:
+        stop.set()
+        await arriving
+
+
+async def test_a_cursor_is_good_for_its_own_list_only(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller, application: Application
+) -> None:
+    await _insert(
+        clickhouse,
+        *(_recognition(caller.owner_id, START_MS + number) for number in range(4)),
+    )
+    key = (await _list(client, limit=2, plate="AB12"))["nextKey"]
+    assert key is not None
+
+    # The page's size may change, the spelling of the same plate too.
+    assert len((await _list(client, limit=1, plate="ab-12", lastKey=key))["recognitions"]) == 1
+    others: list[dict[str, Any]] = [
+        {},
+        {"plate": "AB1"},
+        {"plate": "AB12", "cameraId": str(CAMERAS[0])},
+        {"plate": "AB12", "from": format_timestamp(START_MS - 1)},
+        {"plate": "AB12", "to": format_timestamp(START_MS + 100)},
+    ]
+    for parameters in others:
+        answer = await client.get("/api/recognitions", params=parameters | {"lastKey": key})
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor")
+        assert answer.json()["fields"][0]["path"] == "lastKey"
+    async with application.client(await application.new_owner()) as stranger:
+        answer = await stranger.get("/api/recognitions", params={"plate": "AB12", "lastKey": key})
+        assert answer.status_code == 400
+
+
+async def test_other_owners_see_nothing(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller, application: Application
+) -> None:
+    record = _recognition(caller.owner_id, START_MS)
+    await _insert(clickhouse, record)
+    async with application.client(await application.new_owner()) as stranger:
+        assert (await _list(stranger))["recognitions"] == []
+        theirs = await stranger.get(f"/api/recognitions/{record.id}")
+        nobodys = await stranger.get(f"/api/recognitions/{uuid.uuid4()}")
+        malformed = await stranger.get("/api/recognitions/not-an-id")
+
+    assert theirs.status_code == nobodys.status_code == malformed.status_code == 404
+    assert theirs.json()["error"] == nobodys.json()["error"] == malformed.json()["error"]
+
+
+async def test_one_by_id_has_links_of_the_public_endpoint(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    record = _recognition(caller.owner_id, START_MS)
+    await _insert(clickhouse, record)
+    answer = await client.get(f"/api/recognitions/{record.id}")
+
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "private, no-store"
+    shown = answer.json()["recognition"]
+    for name, key in (("photoUrl", record.photo_key), ("cropUrl", record.crop_key)):
+        link = httpx.URL(shown[name])
+        assert link.host == "images.example"
+        assert link.path.endswith(f"/{key}")
+        assert link.params["X-Amz-Expires"] == "3600"
+
+
+async def test_an_outage_of_the_search_is_a_500_that_ends(
+    database: Database, clickhouse_address: ClickHouseAddress
+) -> None:
+    nowhere = ClickHouseAddress("127.0.0.1", 1, "nobody", "none")
+    store = ClickHouseStore(nowhere.settings())
+    async with (
+        running_application(database, store=store) as application,
+        application.client(await application.new_owner()) as client,
+    ):
+        answer = await client.get("/api/recognitions")
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
