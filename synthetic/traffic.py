@@ -1,6 +1,6 @@
 """Which car passes when: a timetable of passes, the same for the same seed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -9,6 +9,7 @@ from synthetic.car_shapes import SHAPES, SUV, VAN, CarShape
 from synthetic.car_skins import random_style
 from synthetic.car_view import CarStyle
 from synthetic.cars import Heading, Pose
+from synthetic.ground import CREST_Y_M
 from synthetic.layouts import LAYOUTS, Layout
 from synthetic.plate_numbers import PlateNumber, random_number
 from synthetic.shading import Light
@@ -16,12 +17,15 @@ from synthetic.shading import Light
 MEETING_Y_M = 20.0
 """Distance at which a car is when its time in the timetable comes."""
 
-_GAP_S = 6.3
+_GAP_S = 5.6
 _LEAST_GAP_S = 3.4
 _LEAD_IN_S = 2.6
 _LEAD_OUT_S = 2.4
-_NIGHTFALL_S = 9.0
-_FADE_S = 4.0
+_FADE_S = 3.5
+# No car is in the picture for this long, the fading of the light included.
+_EMPTY_S = 6.0
+# A car may be in the picture while its place is between these.
+_SEEN_Y_M = (1.0, CREST_Y_M + 28.0)
 _TALL = (SUV, VAN)
 
 
@@ -54,6 +58,19 @@ class PlannedPass:
         """Return the car's world y at a time, metres."""
         return MEETING_Y_M + self.velocity_m_s * (time_s - self.meets_at_s)
 
+    @property
+    def seen_from_s(self) -> float:
+        """When the car may first be in the picture."""
+        return self.meets_at_s - self._way_m(not self.pose.rear) / self.speed_m_s
+
+    @property
+    def gone_at_s(self) -> float:
+        """When the car is surely out of the picture."""
+        return self.meets_at_s + self._way_m(self.pose.rear) / self.speed_m_s
+
+    def _way_m(self, far: bool) -> float:
+        return _SEEN_Y_M[1] - MEETING_Y_M if far else MEETING_Y_M - _SEEN_Y_M[0]
+
 
 @dataclass(frozen=True)
 class Timetable:
@@ -76,24 +93,33 @@ def plan_traffic(
 ) -> Timetable:
     """Return a timetable of `passes` cars with different plates.
 
-    Raises ValueError if they do not fit into the duration.
+    Where light and duration leave room, the road is empty for some seconds at nightfall.
+    Raises ValueError if the passes do not fit into the duration.
     """
-    pause = _NIGHTFALL_S if plan is LightPlan.MIXED and passes > 1 else 0.0
-    length, step = _spread(passes, duration_s, pause)
     by_day = {LightPlan.DAY: passes, LightPlan.DUSK: 0}.get(plan, round(passes * 0.6))
-    layouts = _layouts(passes, rng)
+    pause = _pause(duration_s) if 0 < by_day < passes else 0.0
+    length, step = _spread(passes, duration_s, pause)
     planned: list[PlannedPass] = []
-    taken: set[str] = set()
-    for index in range(passes):
-        dusk = index >= by_day
-        at = _LEAD_IN_S + index * step + (pause if dusk else 0.0)
-        at += float(rng.uniform(-0.12, 0.12)) * step
-        light = Light.DUSK if dusk else Light.DAY
-        heading, layout = layouts[index]
+    for index, (heading, layout) in enumerate(_layouts(passes, by_day, rng)):
+        light = Light.DAY if index < by_day else Light.DUSK
+        at = _LEAD_IN_S + (index + float(rng.uniform(-0.12, 0.12))) * step
+        at += pause if light is Light.DUSK else 0.0
+        taken = {other.number.text for other in planned}
         planned.append(_pass(layout, heading, light, at, taken, rng))
-        taken.add(planned[-1].number.text)
-    fade = _LEAD_IN_S + by_day * step - step / 2 + 2.0 if pause else None
-    return Timetable(tuple(planned), length, plan, fade)
+    day, dusk = planned[:by_day], planned[by_day:]
+    if not (day and dusk):
+        return Timetable(tuple(planned), length, plan, None)
+    if duration_s is None:
+        later = max(p.gone_at_s for p in day) + _EMPTY_S - min(p.seen_from_s for p in dusk)
+        dusk = [replace(p, meets_at_s=p.meets_at_s + later) for p in dusk]
+        length += later
+    fade = max(p.gone_at_s for p in day) if duration_s is None else day[-1].meets_at_s + 2.0
+    return Timetable((*day, *dusk), length, plan, fade)
+
+
+def _pause(duration_s: float | None) -> float:
+    """How long night takes to fall, until it is known when the last car is gone."""
+    return 0.0 if duration_s is None else min(_FADE_S + 4.0, 0.15 * duration_s)
 
 
 def _spread(passes: int, duration_s: float | None, pause: float) -> tuple[float, float]:
@@ -101,18 +127,22 @@ def _spread(passes: int, duration_s: float | None, pause: float) -> tuple[float,
     around = _LEAD_IN_S + _LEAD_OUT_S + pause
     if duration_s is None:
         return around + max(0, passes - 1) * _GAP_S / 2, _GAP_S / 2
-    step = (duration_s - around) / max(1, passes - 1) if passes > 1 else _GAP_S / 2
-    if step < _LEAST_GAP_S / 2 or (passes == 1 and duration_s < around):
+    step = (duration_s - around) / max(1, passes - 1)
+    if passes and (step < 0 or (passes > 1 and step < _LEAST_GAP_S / 2)):
         raise ValueError(f"{passes} passes do not fit into {duration_s} s")
     return duration_s, min(step, 2 * _GAP_S)
 
 
-def _layouts(passes: int, rng: np.random.Generator) -> list[tuple[Heading, Layout]]:
-    """Deal the layouts out to both lanes in turn, all of a lane before any comes again."""
+def _layouts(passes: int, by_day: int, rng: np.random.Generator) -> list[tuple[Heading, Layout]]:
+    """Deal the layouts out to both lanes in turn, all of a lane before any comes again.
+
+    The last car by day comes towards us and the first at dusk from behind us: both are in the
+    picture for a short while only, so that the road is soon empty between them.
+    """
     decks: dict[Heading, list[Layout]] = {heading: [] for heading in Heading}
     dealt = []
     for index in range(passes):
-        heading = Heading.TOWARDS if index % 2 == 0 else Heading.AWAY
+        heading = Heading.AWAY if (by_day - index) % 2 == 0 else Heading.TOWARDS
         if not decks[heading]:
             fitting = [layout for layout in LAYOUTS if _fits(layout, heading)]
             decks[heading] = [fitting[i] for i in rng.permutation(len(fitting))]
@@ -147,7 +177,7 @@ def _pass(
         light=light,
         meets_at_s=at,
         # Small plates come more slowly, so that each is readable for a second or more.
-        speed_m_s=float(rng.uniform(9.0, 11.5) if narrow else rng.uniform(11.0, 15.5)),
+        speed_m_s=float(rng.uniform(10.0, 12.0) if narrow else rng.uniform(11.0, 15.5)),
         wear_seed=int(rng.integers(2**31)),
     )
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import av
-import msgspec
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from synthetic.plates import render_plate
-from synthetic.road import LightPlan, RoadScene, RoadSceneOptions, SceneTruth
+from synthetic.road import LightPlan, RoadScene, RoadSceneOptions, read_truth
+from synthetic.shading import Light
 from synthetic.traffic import plan_traffic
 
 SMALL = RoadSceneOptions(3, 5, 12.0, LightPlan.DAY, 960, 540)
@@ -58,6 +58,19 @@ def test_default_scene_is_readable_for_a_second_a_pass_by_day_and_at_dusk() -> N
         assert true.readable_to_s - true.readable_from_s >= 1.0
         assert true.first_visible_s <= true.readable_from_s
         assert true.readable_to_s <= true.last_visible_s
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_road_is_empty_for_seconds_while_night_falls(seed: int) -> None:
+    timetable = plan_traffic(24, None, LightPlan.MIXED, np.random.default_rng(seed))
+
+    day = [p for p in timetable.passes if p.light is Light.DAY]
+    dusk = [p for p in timetable.passes if p.light is Light.DUSK]
+    empty_from = max(p.gone_at_s for p in day)
+    assert min(p.seen_from_s for p in dusk) - empty_from >= 5.9
+    assert timetable.dusk_share(empty_from) == 0
+    assert timetable.dusk_share(empty_from + 5) == 1
+    assert max(p.meets_at_s for p in timetable.passes) < timetable.duration_s - 2
 
 
 def test_plate_pixels_are_where_the_truth_says(scene: RoadScene) -> None:
@@ -109,7 +122,7 @@ def test_command_writes_a_clip_that_decodes_and_its_truth(tmp_path: Path) -> Non
     with av.open(str(clip)) as container:
         frames = list(container.decode(video=0))
     assert [(f.width, f.height) for f in frames] == [(320, 180)] * 50
-    told = msgspec.json.decode(truth.read_bytes(), type=SceneTruth)
+    told = read_truth(truth)
     assert (told.fps, told.duration_s, told.passes) == (25, 2.0, ())
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["clip.mp4", "passes.json"]
 
