@@ -2,10 +2,16 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    NotCoordinatorError,
+)
 
 from contracts.kafka import (
     client_options,
@@ -30,6 +36,16 @@ def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> 
     """Return a stage that is not started yet."""
     program = Program(name=name, command=(sys.executable, "-m", module), environment=environment)
     return ChildProcess(program, log)
+
+
+@contextmanager
+def running(process: ChildProcess) -> Iterator[ChildProcess]:
+    """Start the process, and kill it in the end."""
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
 
 
 def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -91,11 +107,19 @@ def lag(settings: KafkaSettings, stage_name: str, topic: Topic) -> int:
     consumer = KafkaConsumer(**consumer_options(settings, "lag"))
     try:
         group, name = group_name(settings, stage_name), topic_name(settings, topic)
-        offsets = admin.list_group_offsets(group)[group]
-        committed = {tp: meta.offset for tp, meta in offsets.items()}
+        committed = _committed(admin, group)
         numbers = consumer.partitions_for_topic(name) or ()
         ends = consumer.end_offsets([TopicPartition(name, number) for number in numbers])
         return sum(end - max(0, committed.get(tp, 0)) for tp, end in ends.items())
     finally:
         consumer.close()
         admin.close()
+
+
+def _committed(admin: KafkaAdminClient, group: str) -> dict[TopicPartition, int]:
+    try:
+        offsets = admin.list_group_offsets(group)[group]
+    except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError):
+        # A broker that has just been made, or come back, does not know its groups at once.
+        return {}
+    return {tp: meta.offset for tp, meta in offsets.items()}

@@ -1,0 +1,65 @@
+"""A stage while Kafka dies and comes back."""
+
+from pathlib import Path
+
+import pytest
+
+from contracts.kafka import create_topics
+from contracts.settings import KafkaSettings
+from contracts.topics import READINGS, RECOGNITIONS
+from deploy.local.servers.kafka import KafkaServer
+from tests.integration.streams.stages import (
+    Feeder,
+    Reader,
+    environment_of,
+    lag,
+    running,
+    stage,
+    wait_until,
+)
+from tests.services.kafka import fresh_kafka_settings, kafka_process
+from tests.services.process import ChildProcess
+
+pytestmark = [pytest.mark.integration, pytest.mark.fault]
+
+
+@pytest.mark.parametrize("agent", ["events", "batches"])
+def test_kafka_killed_under_load_loses_nothing(agent: str, tmp_path: Path) -> None:
+    with kafka_process(tmp_path) as kafka:
+        assert isinstance(kafka.server, KafkaServer)
+        settings = fresh_kafka_settings(kafka.server.bootstrap_servers)
+        create_topics(settings)
+        values = [b"%d" % number for number in range(4000)]
+        # No client of the test is open while Kafka is away: kafka-python leaves its refused
+        # connections to the garbage collector, which warns.
+        feeder = Feeder(settings, RECOGNITIONS)
+        feeder.send(*values)
+        feeder.close()
+        with running(_copying(settings, tmp_path, agent)) as copying:
+            wait_until("it copies", lambda: lag(settings, "copying", RECOGNITIONS) < 3800)
+            kafka.kill()
+            kafka.start()
+            _wait_for_copies(settings, set(values), copying)
+            wait_until("all is committed", lambda: lag(settings, "copying", RECOGNITIONS) == 0)
+
+
+def _copying(settings: KafkaSettings, folder: Path, agent: str) -> ChildProcess:
+    environment = environment_of(settings, folder / "stage") | {
+        "COPYING_WORKER": "worker",
+        "COPYING_AGENT": agent,
+        "COPYING_OUTAGE": str(folder / "outage"),
+    }
+    module = "tests.integration.streams.copying"
+    return stage(module, "copying", folder / "copying.log", environment)
+
+
+def _wait_for_copies(settings: KafkaSettings, values: set[bytes], copying: ChildProcess) -> None:
+    copies = Reader(settings, READINGS)
+
+    def all_there() -> bool:
+        if not copying.is_running():
+            copying.start()  # as the supervisor does
+        return {value.split()[1] for value in copies.poll()} >= values
+
+    wait_until("all is copied", all_there, seconds=120)
+    copies.close()
