@@ -1,0 +1,151 @@
+from typing import Any
+
+import pytest
+
+from contracts.errors import InvalidInputError, TransientError
+from contracts.object_keys import crop_key, photo_key
+from contracts.records import FrameKind, FrameReference, Recognition, encode
+from streams.recognition.tracking import Tracking
+from tests.unit.streams.recognition.builders import CAMERA, OWNER, RULES, START_MS, frame, reading
+from tests.unit.streams.recognition.pictures import picture
+
+KEY = str(CAMERA).encode()
+SEEN = [frame(0, 0, [reading("AB123CD", 0.9)]), frame(1, 200, [reading("AB123CD", 0.96)])]
+END = frame(2, 2200, kind=FrameKind.TICK)
+
+
+class World:
+    """The neighbours of the tracking agent, with everything they were told, in order."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.states: dict[bytes, bytes] = {}
+        self.objects: dict[str, bytes] = {}
+        self.recognitions: list[Recognition] = []
+        self.frames: dict[FrameReference, bytes] = {}
+        self.failing: set[str] = set()
+
+    def get(self, key: bytes, /) -> bytes | None:
+        return self.states.get(key)
+
+    def __setitem__(self, key: bytes, value: bytes, /) -> None:
+        self.said.append("state")
+        self.states[key] = value
+
+    async def jpeg(self, reference: FrameReference) -> bytes | None:
+        self.fail_if("frames")
+        return self.frames.get(reference)
+
+    async def put(self, key: str, jpeg: bytes) -> None:
+        self.fail_if("images")
+        self.said.append(key.rsplit("/", 1)[1])
+        self.objects[key] = jpeg
+
+    async def publish(self, key: bytes, recognition: Recognition) -> None:
+        self.fail_if("publish")
+        assert key == KEY
+        self.said.append("recognition")
+        self.recognitions.append(recognition)
+
+    def fail_if(self, what: str) -> None:
+        if what in self.failing:
+            raise TransientError(f"{what} is away")
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.frames[SEEN[1].frame] = picture()
+    return world
+
+
+@pytest.fixture
+def tracking(world: World) -> Tracking:
+    return Tracking(states=world, frames=world, images=world, publish=world.publish, rules=RULES)
+
+
+async def play(tracking: Tracking, *frames: Any) -> None:
+    for each in frames:
+        await tracking.handle(KEY, encode(each))
+
+
+async def test_images_then_recognition_then_state(tracking: Tracking, world: World) -> None:
+    await play(tracking, *SEEN)
+    assert world.said == ["state", "state"]
+    world.said.clear()
+    await play(tracking, END)
+    assert sorted(world.said[:2]) == ["crop.jpg", "photo.jpg"]
+    assert world.said[2:] == ["recognition", "state"]
+
+
+async def test_recognition_tells_all(tracking: Tracking, world: World) -> None:
+    await play(tracking, *SEEN, END)
+    (found,) = world.recognitions
+    assert found.plate == "AB123CD"
+    assert found.captured_ms == START_MS + 200
+    assert (found.first_seen_ms, found.last_seen_ms) == (START_MS, START_MS + 200)
+    assert found.readings_count == 2
+    assert found.box == SEEN[1].readings[0].box
+    assert found.region == "Netherlands"
+    assert found.confidence == pytest.approx(0.93)
+    assert found.character_confidences == pytest.approx((0.93,) * 7)
+    assert found.photo_key == photo_key(OWNER, found.id)
+    assert found.crop_key == crop_key(OWNER, found.id)
+    assert world.objects[found.photo_key] == picture()
+
+
+async def test_a_frame_without_plates_writes_nothing(tracking: Tracking, world: World) -> None:
+    await play(tracking, frame(0, 0), END)
+    assert world.said == []
+
+
+async def test_done_again_gives_the_same(tracking: Tracking, world: World) -> None:
+    await play(tracking, *SEEN)
+    before = dict(world.states)
+    await play(tracking, END)
+    world.states = before
+    await play(tracking, SEEN[0], SEEN[1], END)
+    first, again = world.recognitions
+    assert first == again
+    assert len(world.objects) == 2
+
+
+@pytest.mark.parametrize("neighbour", ["frames", "images", "publish"])
+async def test_an_outage_writes_no_state(tracking: Tracking, world: World, neighbour: str) -> None:
+    await play(tracking, *SEEN)
+    before = dict(world.states)
+    world.failing = {neighbour}
+    with pytest.raises(TransientError):
+        await play(tracking, END)
+    assert world.states == before
+    assert world.recognitions == []
+    world.failing = set()
+    await play(tracking, END)
+    assert len(world.recognitions) == 1
+
+
+async def test_a_frame_that_is_gone_leaves_the_keys_out(tracking: Tracking, world: World) -> None:
+    world.frames.clear()
+    await play(tracking, *SEEN, END)
+    (found,) = world.recognitions
+    assert (found.photo_key, found.crop_key) == (None, None)
+    assert world.objects == {}
+
+
+async def test_a_frame_that_cannot_be_cut_is_stored_whole(tracking: Tracking, world: World) -> None:
+    world.frames[SEEN[1].frame] = b"\xff\xd8\xff broken"
+    await play(tracking, *SEEN, END)
+    (found,) = world.recognitions
+    assert found.photo_key in world.objects
+    assert found.crop_key is None
+
+
+async def test_state_of_another_release_is_dropped(tracking: Tracking, world: World) -> None:
+    world.states[KEY] = b'{"version": 0}'
+    await play(tracking, *SEEN, END)
+    assert len(world.recognitions) == 1
+
+
+async def test_what_is_no_reading_is_refused(tracking: Tracking) -> None:
+    with pytest.raises(InvalidInputError):
+        await tracking.handle(KEY, b"{}")
