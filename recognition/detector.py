@@ -32,7 +32,7 @@ class Detector:
         Raises:
             MisconfiguredError: a file is missing or does not fit.
         """
-        path = settings.recognition_detector_model
+        path = settings.detector_path
         card = load_card(DetectorCard, path)
         model = load_model(path, settings, settings.recognition_detector_precision)
         return cls(card, model, settings)

@@ -103,7 +103,7 @@ class RecognizerPool:
     @property
     def size(self) -> int:
         """Processes when all are well."""
-        return self._settings.recognition_workers
+        return self._settings.worker_count
 
     @property
     def replaced(self) -> int:

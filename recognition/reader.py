@@ -30,7 +30,7 @@ class Reader:
         Raises:
             MisconfiguredError: a file is missing or does not fit.
         """
-        path = settings.recognition_reader_model
+        path = settings.reader_path
         card = load_card(ReaderCard, path)
         return cls(card, load_model(path, settings, Precision.F32))
 

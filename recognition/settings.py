@@ -28,13 +28,15 @@ class Precision(StrEnum):
 class RecognizerSettings(Fragment):
     """Models, runtime and thresholds of the engine."""
 
-    recognition_detector_model: Path = Field(
-        MODELS / "plate-detector.onnx",
-        description="ONNX file that finds plates, with its model card (.json) beside it.",
+    recognition_detector_model: Path | None = Field(
+        None,
+        description="ONNX file that finds plates, with its model card (.json) beside it; unset: "
+        "the one that comes with the service.",
     )
-    recognition_reader_model: Path = Field(
-        MODELS / "plate-reader.onnx",
-        description="ONNX file that reads plate crops, with its model card (.json) beside it.",
+    recognition_reader_model: Path | None = Field(
+        None,
+        description="ONNX file that reads plate crops, with its model card (.json) beside it; "
+        "unset: the one that comes with the service.",
     )
     recognition_runtime: RuntimeName = Field(
         RuntimeName.OPENVINO, description="What runs the models: onnxruntime or openvino."
@@ -75,15 +77,25 @@ class RecognizerSettings(Fragment):
         50, ge=1, le=300, description="At most so many plates of one image are read, best first."
     )
 
+    @property
+    def detector_path(self) -> Path:
+        """The detector's ONNX file."""
+        return self.recognition_detector_model or MODELS / "plate-detector.onnx"
+
+    @property
+    def reader_path(self) -> Path:
+        """The reader's ONNX file."""
+        return self.recognition_reader_model or MODELS / "plate-reader.onnx"
+
 
 class RecognizerPoolSettings(RecognizerSettings):
     """How many recogniser processes run and what each may use."""
 
     recognition_workers: int = Field(
-        max(1, (os.cpu_count() or 1) - 1),
-        ge=1,
+        0,
+        ge=0,
         le=256,
-        description="Recogniser processes of this process.",
+        description="Recogniser processes of this process; 0: one less than there are processors.",
     )
     recognition_queue_limit: int = Field(
         64, ge=1, le=10_000, description="Images that may wait for a free recogniser process."
@@ -99,3 +111,8 @@ class RecognizerPoolSettings(RecognizerSettings):
         ge=268_435_456,
         description="Memory ceiling of one recogniser process; above it the process is replaced.",
     )
+
+    @property
+    def worker_count(self) -> int:
+        """How many recogniser processes run."""
+        return self.recognition_workers or max(1, len(os.sched_getaffinity(0)) - 1)

@@ -111,7 +111,7 @@ def _add_tracking(
 
 
 def _window(settings: RecognitionSettings) -> int:
-    return settings.reading_frames_per_worker * settings.recognition_workers
+    return settings.reading_frames_per_worker * settings.worker_count
 
 
 def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:

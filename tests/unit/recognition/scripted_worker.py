@@ -13,9 +13,9 @@ _MIB = 1024 * 1024
 
 def prepare(settings: RecognizerPoolSettings) -> Perform:
     """Refuse to start where the settings ask for a reader of that name."""
-    if settings.recognition_reader_model.name == "missing.onnx":
+    if settings.reader_path.name == "missing.onnx":
         raise MisconfiguredError("the reader is missing")
-    if settings.recognition_reader_model.name == "dies.onnx":
+    if settings.reader_path.name == "dies.onnx":
         os._exit(3)
     return perform
 
