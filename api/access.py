@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from starlette.routing import compile_path
+
 from api.scopes import Scope
 from contracts.errors import MisconfiguredError
 
@@ -58,3 +60,11 @@ def access_to(method: str, path: str) -> Access:
         return ACCESS[method, path]
     except KeyError as error:
         raise MisconfiguredError(f"{method} {path} is not in the access table") from error
+
+
+def allowed_methods(path: str) -> tuple[str, ...]:
+    """Return the methods that some route takes at ``path`` (as sent), sorted."""
+    return tuple(sorted(method for method, form in _PATHS if form.match(path)))
+
+
+_PATHS = [(method, compile_path(path)[0]) for method, path in ACCESS]

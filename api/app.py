@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 
 from api import operations
 from api.cameras import routes as cameras_routes
@@ -37,13 +39,14 @@ def create_app(open_services: OpenServices) -> FastAPI:
             yield
 
     app = FastAPI(
-        title="Platestream",
+        version=version("platestream"),
         lifespan=lifespan,
         # Served by a route of ours, behind the same gate as the others.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
     )
     app.state.metrics = ApiMetrics()
     for router in ROUTERS:
@@ -52,3 +55,7 @@ def create_app(open_services: OpenServices) -> FastAPI:
     install_error_handlers(app)
     app.add_middleware(RequestContext, metrics=app.state.metrics)
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from api.access import allowed_methods
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.request_id import request_id_of
 from contracts.errors import InvalidInputError, TransientError
@@ -80,7 +81,11 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     code = _BY_STATUS.get(error.status_code, ErrorCode.INTERNAL_ERROR)
-    return error_response(ApiError(code, headers=error.headers), request_id_of(request))
+    headers = dict(error.headers or {})
+    if code is ErrorCode.METHOD_NOT_ALLOWED:
+        # Starlette names only the methods of the first route that has this path.
+        headers = {"Allow": ", ".join(allowed_methods(request.url.path))}
+    return error_response(ApiError(code, headers=headers), request_id_of(request))
 
 
 async def _on_invalid_input(request: Request, error: Exception) -> JSONResponse:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.types import Message
 
 from api.access import Access, BodyKind, Public, access_to
 from api.errors import ApiError, ErrorCode
@@ -30,10 +32,8 @@ class GuardedRoute(APIRoute):
         access = access_to(method, self.path)
 
         async def guarded(request: Request) -> Response:
-            headers = await _pass_gate(request, access)
-            response = await inner(request)
-            response.headers.update(headers)
-            return response
+            await _pass_gate(request, access)
+            return await inner(_with_limited_body(request, access.body))
 
         return guarded
 
@@ -49,10 +49,10 @@ Caller = Annotated[Principal, Depends(principal_of)]
 """The caller, as a parameter of a route."""
 
 
-async def _pass_gate(request: Request, access: Access) -> dict[str, str]:
-    """Let the request pass or raise; return headers for the answer."""
+async def _pass_gate(request: Request, access: Access) -> None:
+    """Let the request pass or raise."""
     if isinstance(access.scope, Public):
-        return {}
+        return
     services: Services = services_of(request)
     principal = await services.authenticator.authenticate(request.headers.get("authorization"))
     request.state.principal = principal
@@ -61,7 +61,6 @@ async def _pass_gate(request: Request, access: Access) -> dict[str, str]:
             ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {access.scope.value}."
         )
     _check_content_type(request, access.body)
-    return {}
 
 
 def _check_content_type(request: Request, body: BodyKind) -> None:
@@ -72,3 +71,21 @@ def _check_content_type(request: Request, body: BodyKind) -> None:
         raise ApiError(
             ErrorCode.UNSUPPORTED_MEDIA_TYPE, f"Send this with Content-Type: {body.value}."
         )
+
+
+def _with_limited_body(request: Request, body: BodyKind) -> Request:
+    """Return the request, of whose JSON no more than the limit is read."""
+    if body is not BodyKind.JSON:
+        return request
+    read = 0
+
+    async def receive() -> Message:
+        nonlocal read
+        message = await request.receive()
+        read += len(message.get("body", b""))
+        if read > MAX_JSON_BODY_BYTES:
+            # The one kind of error that FastAPI lets through while it reads a body.
+            raise HTTPException(413, headers={"Connection": "close"})
+        return message
+
+    return Request(request.scope, receive)

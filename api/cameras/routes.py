@@ -1,9 +1,10 @@
 """``/api/cameras``."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 
+from api.answers import BODY_ERRORS, errors
 from api.cameras.schemas import (
     CameraAnswer,
     CameraCreate,
@@ -20,22 +21,51 @@ from contracts.object_keys import snapshot_key
 
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
 
+_TAG = {"ETag": {"schema": {"type": "string"}, "description": "Names this very picture."}}
+_PIXELS = {"schema": {"type": "integer", "minimum": 1}}
+_PICTURE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The latest capture.",
+        "content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}},
+        "headers": {
+            **_TAG,
+            "X-Frame-Width": _PIXELS | {"description": "Width in pixels, where it is known."},
+            "X-Frame-Height": _PIXELS | {"description": "Height in pixels, where it is known."},
+        },
+    },
+    304: {"description": "The picture that If-None-Match names is the latest.", "headers": _TAG},
+}
 
-@router.get("/api/cameras", summary="List cameras")
+
+@router.get("/api/cameras", summary="List cameras", responses=errors())
 async def list_cameras(request: Request, caller: Caller) -> CameraList:
     """Return the caller's cameras, newest first."""
     views = await services_of(request).cameras.all_of(caller.owner_id)
     return CameraList(cameras=[camera_body(view) for view in views])
 
 
-@router.post("/api/cameras", status_code=201, summary="Register a camera")
+@router.post(
+    "/api/cameras",
+    status_code=201,
+    summary="Register a camera",
+    responses=errors(
+        *BODY_ERRORS,
+        ErrorCode.DUPLICATE_IDENTIFIER,
+        ErrorCode.LIMIT_REACHED,
+        ErrorCode.AGENT_UNAVAILABLE,
+    ),
+)
 async def create_camera(request: Request, caller: Caller, body: CameraCreate) -> CameraAnswer:
     """Register a camera. Answers once the processing agent has taken it, at most 5 s later."""
     view = await services_of(request).cameras.create(caller.owner_id, body)
     return CameraAnswer(camera=camera_body(view))
 
 
-@router.put("/api/cameras/{id}", summary="Change a camera")
+@router.put(
+    "/api/cameras/{id}",
+    summary="Change a camera",
+    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND, ErrorCode.DUPLICATE_IDENTIFIER),
+)
 async def update_camera(
     request: Request, caller: Caller, id: ResourceId, body: CameraUpdate
 ) -> CameraAnswer:
@@ -44,14 +74,21 @@ async def update_camera(
     return CameraAnswer(camera=camera_body(view))
 
 
-@router.delete("/api/cameras/{id}", summary="Delete a camera")
+@router.delete(
+    "/api/cameras/{id}", summary="Delete a camera", responses=errors(ErrorCode.NOT_FOUND)
+)
 async def delete_camera(request: Request, caller: Caller, id: ResourceId) -> CameraDeleted:
     """Stop and delete the camera, and give back the unused share of its subscription."""
     refunded = await services_of(request).cameras.delete(caller.owner_id, id)
     return CameraDeleted(credits_refunded=refunded)
 
 
-@router.get("/api/cameras/{id}/snapshot", summary="Latest picture of a camera")
+@router.get(
+    "/api/cameras/{id}/snapshot",
+    summary="Latest picture of a camera",
+    response_class=Response,
+    responses={**errors(ErrorCode.NOT_FOUND), **_PICTURE},
+)
 async def camera_snapshot(
     request: Request,
     caller: Caller,

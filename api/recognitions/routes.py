@@ -6,6 +6,8 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 
 from analytics_sql.recognitions import RecognitionFilter
+from api.answers import errors
+from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
 from api.recognitions.schemas import (
@@ -40,7 +42,11 @@ LastKeyParameter = Annotated[
 ]
 
 
-@router.get("/api/recognitions", summary="List recognitions")
+@router.get(
+    "/api/recognitions",
+    summary="List recognitions",
+    responses=errors(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+)
 async def list_recognitions(
     request: Request,
     caller: Caller,
@@ -67,7 +73,11 @@ async def list_recognitions(
     return RecognitionList(recognitions=bodies, next_key=page.next_key)
 
 
-@router.get("/api/recognitions/{id}", summary="One recognition with links to its images")
+@router.get(
+    "/api/recognitions/{id}",
+    summary="One recognition with links to its images",
+    responses=errors(ErrorCode.NOT_FOUND),
+)
 async def get_recognition(
     request: Request, response: Response, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:

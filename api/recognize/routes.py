@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
+from api.answers import errors
+from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.recognize.body import read_image_body
 from api.recognize.schemas import RecognizeAnswer
@@ -22,7 +24,25 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("/api/recognize", summary="Read the plates of one image")
+@router.post(
+    "/api/recognize",
+    summary="Read the plates of one image",
+    responses=errors(
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.EMPTY_IMAGE,
+        ErrorCode.UNSUPPORTED_IMAGE,
+        ErrorCode.IMAGE_TOO_LARGE,
+        ErrorCode.TRUNCATED_IMAGE,
+        ErrorCode.UNREADABLE_IMAGE,
+        ErrorCode.INSUFFICIENT_CREDITS,
+        ErrorCode.IDEMPOTENCY_KEY_REUSED,
+        ErrorCode.IDEMPOTENCY_KEY_IN_USE,
+        ErrorCode.BODY_TOO_LARGE,
+        ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode.RECOGNIZER_BUSY,
+        ErrorCode.RECOGNIZER_TIMEOUT,
+    ),
+)
 async def recognize(
     request: Request, caller: Caller, idempotency_key: IdempotencyKey = None
 ) -> RecognizeAnswer:

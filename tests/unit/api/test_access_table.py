@@ -1,0 +1,89 @@
+"""The gate: every route is in the table, and the table is the only way in."""
+
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from api.access import ACCESS, Access, BodyKind, Public, access_to, allowed_methods
+from api.app import create_app
+from api.guard import GuardedRoute
+from api.openapi import describe
+from api.scopes import Scope
+from contracts.errors import MisconfiguredError
+from tests.unit.api.nothing import no_services
+
+PUBLIC = {"/livez", "/readyz", "/metrics", "/api/openapi.json"}
+
+
+def _routes() -> list[APIRoute]:
+    app = create_app(no_services)
+    routes = [context.route for context in iter_route_contexts(app.routes)]
+    assert all(isinstance(route, APIRoute) for route in routes)
+    return [route for route in routes if isinstance(route, APIRoute)]
+
+
+def test_every_route_stands_behind_the_gate() -> None:
+    for route in _routes():
+        assert isinstance(route, GuardedRoute), route.path
+
+
+def test_table_and_routes_are_the_same() -> None:
+    served = {(method, route.path) for route in _routes() for method in route.methods or ()}
+
+    assert served == set(ACCESS)
+
+
+def test_only_operations_are_public() -> None:
+    public = {path for (_, path), access in ACCESS.items() if isinstance(access.scope, Public)}
+
+    assert public == PUBLIC
+
+
+def test_reading_needs_a_read_scope_and_writing_a_write_scope() -> None:
+    for (method, path), access in ACCESS.items():
+        if isinstance(access.scope, Scope):
+            wanted = ":read" if method == "GET" else ":write"
+            assert access.scope.endswith(wanted), (method, path)
+
+
+def test_a_route_outside_the_table_does_not_start() -> None:
+    with pytest.raises(MisconfiguredError, match="PATCH /api/cameras"):
+        access_to("PATCH", "/api/cameras")
+
+
+def test_methods_with_a_body_say_which() -> None:
+    for (method, path), access in ACCESS.items():
+        assert (access.body is BodyKind.NONE) == (method in ("GET", "DELETE")), path
+
+
+def test_allowed_methods_of_a_path() -> None:
+    assert allowed_methods("/api/cameras") == ("GET", "POST")
+    assert allowed_methods("/api/cameras/1") == ("DELETE", "PUT")
+    assert allowed_methods("/api/nothing") == ()
+
+
+def test_the_description_names_scope_and_errors_of_every_call() -> None:
+    description = describe(create_app(no_services))
+    described = {
+        (method.upper(), path)
+        for path, operations in description["paths"].items()
+        for method in operations
+    }
+    assert described == {
+        key for key, access in ACCESS.items() if not isinstance(access.scope, Public)
+    }
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            _check(operation, ACCESS[method.upper(), path], has_id="{id}" in path)
+
+
+def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
+    assert operation["security"] == [{"apiKey": [access.scope]}]
+    statuses = set(operation["responses"])
+    assert {"401", "403", "429", "500"} <= statuses
+    assert "422" not in statuses
+    assert ("404" in statuses) == has_id
+    assert ({"413", "415"} <= statuses) == (access.body is not BodyKind.NONE)
+    for response in operation["responses"].values():
+        assert "X-Request-Id" in response["headers"]
