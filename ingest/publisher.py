@@ -1,6 +1,7 @@
 """Kafka's side of ingest: frames, ticks and camera status."""
 
 import threading
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,17 +17,30 @@ from ingest.settings import IngestSettings
 
 log = structlog.get_logger(__name__)
 
-_DELIVERY_TIMEOUT_MS: Final = 30_000
 _REQUEST_TIMEOUT_MS: Final = 10_000
 _OVERHEAD_BYTES: Final = 1_024
+_STATUS_ROOM_BYTES: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    topic: str
+    camera_id: UUID
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+
+    @property
+    def key(self) -> bytes:
+        return str(self.camera_id).encode("ascii")
 
 
 class Publisher:
     """Sends without waiting. Thread-safe.
 
-    kafka-python bounds neither number nor size of the records that wait for the broker, so the
-    bytes on their way are counted here: a frame that does not fit is dropped and counted, and
-    capture is never held up. Status and ticks are small and always go.
+    kafka-python bounds neither number nor size of the records that wait for the broker, and they
+    may not expire (see :mod:`contracts.kafka`). So the bytes on their way are counted here: a frame
+    or tick that does not fit is dropped, a frame also counted, and capture is never held up. For
+    status there is some more room, since a change of state must not be lost to frames.
     """
 
     def __init__(self, settings: IngestSettings, metrics: IngestMetrics) -> None:
@@ -37,7 +51,8 @@ class Publisher:
         """
         self._frames_topic = topic_name(settings, FRAMES)
         self._status_topic = topic_name(settings, CAMERA_STATUS)
-        self._most_bytes = settings.ingest_buffer_bytes
+        self._frames_bytes = settings.ingest_buffer_bytes
+        self._status_bytes = settings.ingest_buffer_bytes + _STATUS_ROOM_BYTES
         self._metrics = metrics
         self._waiting_bytes = 0
         self._lock = threading.Lock()
@@ -45,64 +60,63 @@ class Publisher:
 
     def has_room(self) -> bool:
         """Return whether a frame sent now has a chance to be taken."""
-        return self._waiting_bytes < self._most_bytes
+        return self._waiting_bytes < self._frames_bytes
 
     def send_frame(self, meta: FrameMeta, jpeg: bytes) -> bool:
         """Send one frame and return whether it was taken."""
-        size_bytes = len(jpeg) + _OVERHEAD_BYTES
-        if not self._reserve(size_bytes):
-            self._metrics.frame_dropped(DropReason.BUFFER)
-            return False
-        return self._send_frame_record(meta, jpeg, size_bytes)
+        return self._send_frame_record(meta, jpeg)
 
     def send_tick(self, meta: FrameMeta) -> None:
         """Send a record that only moves the camera's clock."""
-        self._send_frame_record(meta, b"", 0)
+        self._send_frame_record(meta, b"")
 
     def send_status(self, status: CameraStatus) -> None:
         """Tell a camera's status."""
-        self._send(self._status_topic, key=_key(status.camera_id), value=encode(status), headers=[])
+        self._send_status_record(status.camera_id, encode(status))
 
     def delete_status(self, camera_id: UUID) -> None:
         """Tell that a camera is gone."""
-        self._send(self._status_topic, key=_key(camera_id), value=None, headers=[])
+        self._send_status_record(camera_id, None)
 
     def close(self, timeout_seconds: float) -> None:
         """Send what waits, for at most ``timeout_seconds``."""
         try:
-            self._producer.flush(timeout=timeout_seconds)
+            self._producer.close(timeout=timeout_seconds)
         except KafkaError as error:
-            log.warning("flush_failed", error=type(error).__name__)
-        self._producer.close(timeout=max(0.1, timeout_seconds / 2))
+            log.warning("records_unsent", error=type(error).__name__, bytes=self._waiting_bytes)
 
-    def _send_frame_record(self, meta: FrameMeta, jpeg: bytes, size_bytes: int) -> bool:
-        future = self._send(
-            self._frames_topic,
-            key=_key(meta.camera_id),
-            value=jpeg,
-            headers=[(FRAME_META_HEADER, encode(meta))],
-        )
-        if future is None:
+    def _send_frame_record(self, meta: FrameMeta, jpeg: bytes) -> bool:
+        headers = [(FRAME_META_HEADER, encode(meta))]
+        record = _Record(self._frames_topic, meta.camera_id, jpeg, headers)
+        is_taken = self._send(record, self._frames_bytes)
+        if not is_taken and jpeg:
+            self._metrics.frame_dropped(DropReason.BUFFER)
+        return is_taken
+
+    def _send_status_record(self, camera_id: UUID, value: bytes | None) -> None:
+        record = _Record(self._status_topic, camera_id, value, [])
+        if not self._send(record, self._status_bytes):
+            log.warning("status_dropped", camera_id=str(camera_id))
+
+    def _send(self, record: _Record, most_bytes: int) -> bool:
+        size_bytes = len(record.value or b"") + _OVERHEAD_BYTES
+        if not self._reserve(size_bytes, most_bytes):
+            return False
+        try:
+            future = self._producer.send(
+                record.topic, key=record.key, value=record.value, headers=record.headers
+            )
+        except KafkaError as error:
+            log.warning("send_refused", topic=record.topic, error=type(error).__name__)
             self._release(size_bytes)
-            if size_bytes:
-                self._metrics.frame_dropped(DropReason.KAFKA)
             return False
         future.add_callback(lambda _: self._release(size_bytes))
-        future.add_errback(lambda error: self._lost(size_bytes, error))
+        future.add_errback(lambda error: self._lost(record, size_bytes, error))
         return True
 
-    def _send(
-        self, topic: str, *, key: bytes, value: bytes | None, headers: list[tuple[str, bytes]]
-    ) -> Any:
-        try:
-            return self._producer.send(topic, key=key, value=value, headers=headers)
-        except KafkaError as error:
-            log.warning("send_refused", topic=topic, error=type(error).__name__)
-            return None
-
-    def _reserve(self, size_bytes: int) -> bool:
+    def _reserve(self, size_bytes: int, most_bytes: int) -> bool:
         with self._lock:
-            if self._waiting_bytes + size_bytes > self._most_bytes:
+            if self._waiting_bytes + size_bytes > most_bytes:
                 return False
             self._waiting_bytes += size_bytes
         self._metrics.waiting_bytes(self._waiting_bytes)
@@ -111,23 +125,20 @@ class Publisher:
     def _release(self, size_bytes: int) -> None:
         with self._lock:
             self._waiting_bytes -= size_bytes
+        self._metrics.waiting_bytes(self._waiting_bytes)
 
-    def _lost(self, size_bytes: int, error: BaseException) -> None:
+    def _lost(self, record: _Record, size_bytes: int, error: BaseException) -> None:
+        """Hear that Kafka refused a record for good, such as one that is too large."""
         self._release(size_bytes)
-        if size_bytes:
+        if record.topic == self._frames_topic and record.value:
             self._metrics.frame_dropped(DropReason.KAFKA)
-        log.warning("frame_lost", error=type(error).__name__)
+        log.warning("record_refused", topic=record.topic, error=type(error).__name__)
 
 
 def _options(settings: IngestSettings) -> dict[str, Any]:
     return {
         **producer_options(settings, "ingest"),
         "max_block_ms": round(settings.ingest_send_block_seconds * 1000),
-        "delivery_timeout_ms": _DELIVERY_TIMEOUT_MS,
         "request_timeout_ms": _REQUEST_TIMEOUT_MS,
         "allow_auto_create_topics": False,
     }
-
-
-def _key(camera_id: UUID) -> bytes:
-    return str(camera_id).encode("ascii")
