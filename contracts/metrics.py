@@ -20,6 +20,13 @@ MetricName = Literal[
     "platestream_stream_dead_letters_total",
     "platestream_stream_transient_failures_total",
     "platestream_stream_lag_messages",
+    "platestream_recognition_frames_total",
+    "platestream_recognition_frame_seconds",
+    "platestream_recognition_frame_age_seconds",
+    "platestream_recognition_tracks_total",
+    "platestream_recognition_pass_age_seconds",
+    "platestream_recognition_frames_fetched_total",
+    "platestream_recognition_processes_replaced",
 ]
 
 
@@ -138,5 +145,51 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit="messages",
         rise="More comes in than the stage handles, or it stands still.",
         labels=("topic", "partition"),
+    ),
+    Metric(
+        name="platestream_recognition_frames_total",
+        kind=MetricKind.COUNTER,
+        unit="frames",
+        rise="Frames are taken from Kafka; stale: too little processor, old frames are skipped; "
+        "refused: pictures cannot be read.",
+        labels=("outcome",),
+    ),
+    Metric(
+        name="platestream_recognition_frame_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="A process takes longer for one frame: larger frames, more plates, a busy processor.",
+    ),
+    Metric(
+        name="platestream_recognition_frame_age_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="From capture to published readings takes longer: too little processor.",
+    ),
+    Metric(
+        name="platestream_recognition_tracks_total",
+        kind=MetricKind.COUNTER,
+        unit="tracks",
+        rise="Vehicles pass; unsure: their plates cannot be read well enough; silent: they stay.",
+        labels=("outcome",),
+    ),
+    Metric(
+        name="platestream_recognition_pass_age_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="From a vehicle's last sighting to its published recognition takes longer.",
+    ),
+    Metric(
+        name="platestream_recognition_frames_fetched_total",
+        kind=MetricKind.COUNTER,
+        unit="frames",
+        rise="Frames of passes were not in memory; gone: retention took them, images are missing.",
+        labels=("outcome",),
+    ),
+    Metric(
+        name="platestream_recognition_processes_replaced",
+        kind=MetricKind.GAUGE,
+        unit="processes",
+        rise="Recogniser processes hang, crash or grow too large.",
     ),
 )

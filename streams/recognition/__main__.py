@@ -9,4 +9,4 @@ from streams.recognition.settings import RecognitionSettings
 if __name__ == "__main__":
     settings = load_settings(RecognitionSettings)
     configure_logging(settings)
-    run(build_recognition_app(settings))
+    run(build_recognition_app(settings), metrics_port=settings.recognition_metrics_port)

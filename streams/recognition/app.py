@@ -1,6 +1,7 @@
 """The recognition stage: frames -> readings -> recognitions."""
 
 import time
+from dataclasses import dataclass
 from functools import partial
 
 import faust
@@ -14,6 +15,7 @@ from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
 from streams.recognition.frames import FrameStore
 from streams.recognition.image_store import ImageStore
+from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.ordered_window import OrderedWindow, Turn
 from streams.recognition.publishing import TopicPublisher
 from streams.recognition.reading import FrameRecord, Reading
@@ -33,6 +35,16 @@ _TABLE_TOPIC_OPTIONS = {
 }
 
 
+@dataclass(frozen=True)
+class _Shared:
+    """What both agents use."""
+
+    app: StageApp
+    guard: Guard
+    cache: FrameCache
+    metrics: RecognitionMetrics
+
+
 def build_recognition_app(settings: RecognitionSettings) -> StageApp:
     """Return the stage's app with its two agents, not yet started."""
     # A frame is 0.3 MB: what Faust may keep waiting is bounded like what is under way.
@@ -44,27 +56,33 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
         linger_ms=0,
     )
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
-    cache = FrameCache(settings.reading_cache_bytes)
-    _add_reading(app, settings, guard, cache)
-    _add_tracking(app, settings, guard, cache)
+    shared = _Shared(
+        app,
+        guard,
+        FrameCache(settings.reading_cache_bytes),
+        RecognitionMetrics(app.metrics.registry),
+    )
+    _add_reading(shared, settings)
+    _add_tracking(shared, settings)
     return app
 
 
-def _add_reading(
-    app: StageApp, settings: RecognitionSettings, guard: Guard, cache: FrameCache
-) -> None:
+def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
+    app, guard = shared.app, shared.guard
     pool = RecognizerPool(_pool_settings(settings))
     window = OrderedWindow(_window(settings))
     readings = TopicPublisher(raw_topic(app, READINGS))
     app.add_dependency(Recognizers(pool, window))
+    shared.metrics.watch_replaced(pool)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
         await readings.publish(key, record, record.frame.partition)
 
     reading = Reading(
         pool=pool,
-        cache=cache,
+        cache=shared.cache,
         publish=publish,
+        metrics=shared.metrics,
         deadline_ms=round(settings.reading_deadline_seconds * 1000),
         now_ms=_now_ms,
     )
@@ -78,9 +96,8 @@ def _add_reading(
             await window.submit(event.message.partition, partial(read, event))
 
 
-def _add_tracking(
-    app: StageApp, settings: RecognitionSettings, guard: Guard, cache: FrameCache
-) -> None:
+def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
+    app, guard = shared.app, shared.guard
     images = ImageStore(settings)
     recognitions = TopicPublisher(raw_topic(app, RECOGNITIONS))
 
@@ -95,10 +112,12 @@ def _add_tracking(
             partitions=settings.kafka_partitions,
             extra_topic_configs=_TABLE_TOPIC_OPTIONS,
         ),
-        frames=FrameStore(cache, FrameFetcher(settings)),
+        frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
         images=images,
         publish=publish,
+        metrics=shared.metrics,
         rules=tracking_rules(settings),
+        now_ms=_now_ms,
     )
 
     async def track(event: Event) -> None:

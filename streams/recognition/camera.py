@@ -37,13 +37,24 @@ class CameraTracks(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Step:
-    """The state after a frame and the passes that it settled.
+    """The state after a frame, and what became of the tracks that it ended.
 
-    ``state`` is the very same object where nothing changed.
+    ``state`` is the very same object where nothing changed. ``silent`` tracks were of plates that
+    had come out already, ``unsure`` ones had too little that was read alike.
     """
 
     state: CameraTracks
     passes: tuple[Pass, ...] = ()
+    silent: int = 0
+    unsure: int = 0
+
+
+@dataclass(frozen=True)
+class _Settled:
+    passes: tuple[Pass, ...]
+    silences: tuple[Silence, ...]
+    silent: int
+    unsure: int
 
 
 def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
@@ -63,14 +74,14 @@ def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> 
     tracks = _follow(going, frame) if sees else going
     overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MOST_TRACKS)]
     kept = tuple(t for t in tracks if t not in overflow)
-    passes, silences = _settle_all((*ended, *overflow), kept, state.silences, rules)
+    settled = _settle_all((*ended, *overflow), kept, state.silences, rules)
     after = CameraTracks(
         last_offset=frame.frame.offset,
         last_captured_ms=max(frame.captured_ms, state.last_captured_ms),
         tracks=kept,
-        silences=without_ended(silences, frame.captured_ms, rules),
+        silences=without_ended(settled.silences, frame.captured_ms, rules),
     )
-    return Step(after, passes)
+    return Step(after, settled.passes, settled.silent, settled.unsure)
 
 
 def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
@@ -104,19 +115,22 @@ def _settle_all(
     going: tuple[Track, ...],
     silences: tuple[Silence, ...],
     rules: TrackingRules,
-) -> tuple[tuple[Pass, ...], tuple[Silence, ...]]:
-    """Return the passes of the ended tracks and the silences after them, strongest track first."""
+) -> _Settled:
+    """Settle the ended tracks, the strongest first."""
     passes: list[Pass] = []
+    silent = 0
     for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
         settled = settle(track, rules)
         text = settled.plate if settled else track.leading.text
         index = silence_of(silences, track, text, rules)
         if index >= 0:
+            silent += 1
             silences = prolong_silence(silences, index, track)
         elif settled is not None and not _is_shadow(track, text, going):
             silences = begin_silence(silences, track, text)
             passes.append(settled)
-    return tuple(passes), silences
+    unsure = len(ended) - silent - len(passes)
+    return _Settled(tuple(passes), silences, silent, unsure)
 
 
 # A fast or half-hidden vehicle can leave a stray track of a misreading or two beside its own.
@@ -140,11 +154,16 @@ def _is_shadow(track: Track, text: str, going: tuple[Track, ...]) -> bool:
 
 
 def _after_clock_set_back(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
-    passes, silences = _settle_all(state.tracks, (), state.silences, rules)
+    settled = _settle_all(state.tracks, (), state.silences, rules)
     fresh = CameraTracks(
         last_offset=frame.frame.offset - 1,
         last_captured_ms=frame.captured_ms - 1,
-        silences=set_back(silences, frame.captured_ms),
+        silences=set_back(settled.silences, frame.captured_ms),
     )
     step = advance(fresh, frame, rules)
-    return Step(step.state, passes + step.passes)
+    return Step(
+        step.state,
+        settled.passes + step.passes,
+        settled.silent + step.silent,
+        settled.unsure + step.unsure,
+    )

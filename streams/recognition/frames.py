@@ -3,15 +3,19 @@
 from contracts.records import FrameReference
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
+from streams.recognition.metrics import FetchOutcome, RecognitionMetrics
 
 
 class FrameStore:
     """The frames that this worker can still show."""
 
-    def __init__(self, cache: FrameCache, fetcher: FrameFetcher) -> None:
+    def __init__(
+        self, cache: FrameCache, fetcher: FrameFetcher, metrics: RecognitionMetrics
+    ) -> None:
         """Take where to look first and where to look then."""
         self._cache = cache
         self._fetcher = fetcher
+        self._metrics = metrics
 
     async def jpeg(self, reference: FrameReference) -> bytes | None:
         """Return the frame, or None where it is gone for good.
@@ -20,4 +24,8 @@ class FrameStore:
             TransientError: Kafka does not answer.
         """
         cached = self._cache.get(reference)
-        return cached if cached is not None else await self._fetcher.fetch(reference)
+        if cached is not None:
+            return cached
+        fetched = await self._fetcher.fetch(reference)
+        self._metrics.frame_fetched(FetchOutcome.GONE if fetched is None else FetchOutcome.FOUND)
+        return fetched

@@ -18,6 +18,7 @@ from contracts.records import (
 )
 from recognition.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
 from streams.recognition.frame_cache import FrameCache
+from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.ordered_window import Turn
 from streams.recognition.zones import in_zones
 
@@ -60,6 +61,7 @@ class Reading:
         pool: ReadsImages,
         cache: FrameCache,
         publish: Publish,
+        metrics: RecognitionMetrics,
         deadline_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
@@ -67,6 +69,7 @@ class Reading:
         self._pool = pool
         self._cache = cache
         self._publish = publish
+        self._metrics = metrics
         self._deadline_ms = deadline_ms
         self._now_ms = now_ms
 
@@ -89,8 +92,18 @@ class Reading:
                 fault = error
         await turn.come()
         await self._publish(record.key, _frame_readings(record, meta, found, stale))
+        self._count(meta, found, stale)
         if fault is not None:
             raise fault
+
+    def _count(self, meta: FrameMeta, found: ImageReadings | None, stale: bool) -> None:
+        if meta.kind is FrameKind.TICK:
+            return
+        if found is None:
+            self._metrics.frame_skipped(FrameOutcome.STALE if stale else FrameOutcome.REFUSED)
+            return
+        self._metrics.frame_read(found.duration_ms)
+        self._metrics.readings_published(self._now_ms() - meta.captured_ms)
 
     def _is_stale(self, meta: FrameMeta) -> bool:
         age_ms = self._now_ms() - meta.captured_ms

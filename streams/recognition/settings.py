@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from contracts.settings import Fragment, S3Settings
+from contracts.settings import Fragment, Port, S3Settings
 from recognition.settings import RecognizerPoolSettings
 from streams.common.settings import StreamSettings
 
@@ -69,3 +69,7 @@ class RecognitionSettings(
     StreamSettings, S3Settings, RecognizerPoolSettings, ReadingSettings, TrackingSettings
 ):
     """Everything the recognition stage can be told."""
+
+    recognition_metrics_port: Port = Field(
+        0, description="Local port of the recognition stage's Prometheus metrics; 0: none."
+    )

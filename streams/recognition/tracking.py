@@ -22,6 +22,7 @@ from contracts.records import (
 )
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.crops import cut_crop
+from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.passes import Pass
 from streams.recognition.recognitions import pass_id, recognition_of
 from streams.recognition.rules import TrackingRules
@@ -66,14 +67,18 @@ class Tracking:
         frames: Frames,
         images: Images,
         publish: Publish,
+        metrics: RecognitionMetrics,
         rules: TrackingRules,
+        now_ms: Callable[[], int],
     ) -> None:
         """Take the table and the neighbours."""
         self._states = states
         self._frames = frames
         self._images = images
         self._publish = publish
+        self._metrics = metrics
         self._rules = rules
+        self._now_ms = now_ms
 
     async def handle(self, key: bytes, value: bytes) -> None:
         """Do one record. Safe to do again.
@@ -89,6 +94,9 @@ class Tracking:
             await self._publish_pass(key, frame, settled)
         if step.state is not state:
             self._states[key] = encode(step.state)
+        self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(step.passes))
+        self._metrics.tracks_ended(TrackOutcome.SILENT, step.silent)
+        self._metrics.tracks_ended(TrackOutcome.UNSURE, step.unsure)
 
     def _state(self, key: bytes) -> CameraTracks:
         data = self._states.get(key)
@@ -105,6 +113,7 @@ class Tracking:
         photo, crop = await self._store_images(frame, settled)
         recognition = recognition_of(frame, settled, photo, crop)
         await self._publish(key, recognition)
+        self._metrics.recognition_published(self._now_ms() - settled.last_seen_ms)
         log.info(
             "plate_recognized",
             camera_id=str(frame.camera_id),

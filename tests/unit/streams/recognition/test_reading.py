@@ -23,6 +23,7 @@ from recognition.pool import (
     RecognizerTimeoutError,
 )
 from streams.recognition.frame_cache import FrameCache
+from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.ordered_window import Turn
 from streams.recognition.reading import POISON_FRAME, FrameRecord, Reading
 from tests.unit.streams.recognition.builders import reading
@@ -69,6 +70,7 @@ def stage(pool: ScriptedPool, published: Published, cache: FrameCache | None = N
         pool=pool,
         cache=cache or FrameCache(1000),
         publish=published,
+        metrics=RecognitionMetrics(),
         deadline_ms=60_000,
         now_ms=lambda: NOW_MS,
     )

@@ -1,10 +1,12 @@
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from contracts.errors import InvalidInputError, TransientError
 from contracts.object_keys import crop_key, photo_key
 from contracts.records import FrameKind, FrameReference, Recognition, encode
+from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking import Tracking
 from tests.unit.streams.recognition.builders import CAMERA, OWNER, RULES, START_MS, frame, reading
 from tests.unit.streams.recognition.pictures import picture
@@ -24,6 +26,7 @@ class World:
         self.recognitions: list[Recognition] = []
         self.frames: dict[FrameReference, bytes] = {}
         self.failing: set[str] = set()
+        self.registry = CollectorRegistry()
 
     def get(self, key: bytes, /) -> bytes | None:
         return self.states.get(key)
@@ -61,7 +64,15 @@ def world() -> World:
 
 @pytest.fixture
 def tracking(world: World) -> Tracking:
-    return Tracking(states=world, frames=world, images=world, publish=world.publish, rules=RULES)
+    return Tracking(
+        states=world,
+        frames=world,
+        images=world,
+        publish=world.publish,
+        metrics=RecognitionMetrics(world.registry),
+        rules=RULES,
+        now_ms=lambda: START_MS + 3000,
+    )
 
 
 async def play(tracking: Tracking, *frames: Any) -> None:
@@ -92,6 +103,20 @@ async def test_recognition_tells_all(tracking: Tracking, world: World) -> None:
     assert found.photo_key == photo_key(OWNER, found.id)
     assert found.crop_key == crop_key(OWNER, found.id)
     assert world.objects[found.photo_key] == picture()
+
+
+async def test_what_became_of_tracks_is_counted(tracking: Tracking, world: World) -> None:
+    unsure = [frame(3, 3000, [reading("XY987ZW", 0.5)]), frame(4, 6000)]
+    again = [frame(5, 7000, [reading("AB123CD", 0.99)]), frame(6, 10_000)]
+    await play(tracking, *SEEN, END, *unsure, *again)
+
+    def count(outcome: str) -> float | None:
+        name = "platestream_recognition_tracks_total"
+        return world.registry.get_sample_value(name, {"outcome": outcome})
+
+    assert [count(o) for o in ("recognized", "unsure", "silent")] == [1, 1, 1]
+    age = "platestream_recognition_pass_age_seconds_sum"
+    assert world.registry.get_sample_value(age) == pytest.approx(2.8)
 
 
 async def test_a_frame_without_plates_writes_nothing(tracking: Tracking, world: World) -> None:

@@ -1,0 +1,103 @@
+"""Prometheus' side of the recognition stage: what is counted."""
+
+from enum import StrEnum
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from contracts.metrics import METRICS, Metric, MetricName
+
+_FRAME_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_AGE_BUCKETS_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0)
+
+
+class FrameOutcome(StrEnum):
+    """What became of a frame."""
+
+    READ = "read"
+    STALE = "stale"
+    REFUSED = "refused"
+
+
+class TrackOutcome(StrEnum):
+    """What became of a vehicle's track."""
+
+    RECOGNIZED = "recognized"
+    SILENT = "silent"
+    UNSURE = "unsure"
+
+
+class FetchOutcome(StrEnum):
+    """What became of a frame that was looked for on the frames topic."""
+
+    FOUND = "found"
+    GONE = "gone"
+
+
+class CountsReplaced(Protocol):
+    """What counts the processes it replaced."""
+
+    @property
+    def replaced(self) -> int:
+        """How many there were."""
+
+
+class RecognitionMetrics:
+    """The counters of one worker. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Make the metrics in ``registry``, or in one of their own."""
+        registry = registry or CollectorRegistry()
+        frames = _metric("platestream_recognition_frames_total")
+        self._frames = Counter(frames.name, frames.rise, frames.labels, registry=registry)
+        tracks = _metric("platestream_recognition_tracks_total")
+        self._tracks = Counter(tracks.name, tracks.rise, tracks.labels, registry=registry)
+        fetched = _metric("platestream_recognition_frames_fetched_total")
+        self._fetched = Counter(fetched.name, fetched.rise, fetched.labels, registry=registry)
+        replaced = _metric("platestream_recognition_processes_replaced")
+        self._replaced = Gauge(replaced.name, replaced.rise, registry=registry)
+        seconds = _metric("platestream_recognition_frame_seconds")
+        self._frame_seconds = Histogram(
+            seconds.name, seconds.rise, registry=registry, buckets=_FRAME_BUCKETS_SECONDS
+        )
+        frame_age = _metric("platestream_recognition_frame_age_seconds")
+        self._frame_age = Histogram(
+            frame_age.name, frame_age.rise, registry=registry, buckets=_AGE_BUCKETS_SECONDS
+        )
+        pass_age = _metric("platestream_recognition_pass_age_seconds")
+        self._pass_age = Histogram(
+            pass_age.name, pass_age.rise, registry=registry, buckets=_AGE_BUCKETS_SECONDS
+        )
+
+    def frame_read(self, duration_ms: float) -> None:
+        """Count a frame that a process read, with the time it took there."""
+        self._frames.labels(FrameOutcome.READ.value).inc()
+        self._frame_seconds.observe(duration_ms / 1000)
+
+    def frame_skipped(self, outcome: FrameOutcome) -> None:
+        """Count a frame that was not read."""
+        self._frames.labels(outcome.value).inc()
+
+    def readings_published(self, age_ms: int) -> None:
+        """Take how old a frame was when its readings were on their topic."""
+        self._frame_age.observe(max(0, age_ms) / 1000)
+
+    def tracks_ended(self, outcome: TrackOutcome, count: int = 1) -> None:
+        """Count ended tracks."""
+        self._tracks.labels(outcome.value).inc(count)
+
+    def recognition_published(self, age_ms: int) -> None:
+        """Take how long after a vehicle's last sighting its recognition was on the topic."""
+        self._pass_age.observe(max(0, age_ms) / 1000)
+
+    def frame_fetched(self, outcome: FetchOutcome) -> None:
+        """Count a frame that was looked for on the frames topic."""
+        self._fetched.labels(outcome.value).inc()
+
+    def watch_replaced(self, pool: CountsReplaced) -> None:
+        """Show how many processes a pool has replaced."""
+        self._replaced.set_function(lambda: pool.replaced)
+
+
+def _metric(name: MetricName) -> Metric:
+    return next(metric for metric in METRICS if metric.name == name)
