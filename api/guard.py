@@ -4,7 +4,7 @@ It stands before FastAPI reads anything of the request, so a caller without righ
 and costs nothing.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
@@ -32,8 +32,10 @@ class GuardedRoute(APIRoute):
         access = access_to(method, self.path)
 
         async def guarded(request: Request) -> Response:
-            await _pass_gate(request, access)
-            return await inner(_with_limited_body(request, access.body))
+            headers = await _pass_gate(request, access)
+            response = await inner(_with_limited_body(request, access.body))
+            response.headers.update(headers)
+            return response
 
         return guarded
 
@@ -49,10 +51,10 @@ Caller = Annotated[Principal, Depends(principal_of)]
 """The caller, as a parameter of a route."""
 
 
-async def _pass_gate(request: Request, access: Access) -> None:
-    """Let the request pass or raise."""
+async def _pass_gate(request: Request, access: Access) -> Mapping[str, str]:
+    """Let the request pass or raise; return headers for the answer."""
     if isinstance(access.scope, Public):
-        return
+        return {}
     services: Services = services_of(request)
     principal = await services.authenticator.authenticate(request.headers.get("authorization"))
     request.state.principal = principal
@@ -60,7 +62,9 @@ async def _pass_gate(request: Request, access: Access) -> None:
         raise ApiError(
             ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {access.scope.value}."
         )
+    headers = await services.limiter.admit(str(principal.key_id), recognizes=access.recognizes)
     _check_content_type(request, access.body)
+    return headers
 
 
 def _check_content_type(request: Request, body: BodyKind) -> None:

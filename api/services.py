@@ -9,6 +9,7 @@ from api.cameras.service import Cameras
 from api.credits.service import Credits
 from api.health import Health
 from api.image_store import ImageStore
+from api.limits import RateLimiter
 from api.recognitions.service import Recognitions
 from api.recognize.service import ImageRecognition
 
@@ -18,6 +19,7 @@ class Services:
     """The application's own objects; each owns the adapters that it uses."""
 
     authenticator: Authenticator
+    limiter: RateLimiter
     recognitions: Recognitions
     image_recognition: ImageRecognition
     credits: Credits

@@ -53,3 +53,18 @@ class ApiSettings(
         ge=0,
         description="Days after which images are deleted from S3 and no longer linked; 0: never.",
     )
+    rate_limit_per_minute: int = Field(
+        100, ge=0, description="Requests that one key may make in a minute; 0: any number."
+    )
+    rate_limit_recognize_per_minute: int = Field(
+        30,
+        ge=0,
+        description="Image calls that one key may make in a minute; they count in the limit of "
+        "all requests as well; 0: any number.",
+    )
+    rate_limit_block_seconds: int = Field(
+        300,
+        ge=1,
+        le=86_400,
+        description="How long a key is blocked after five times a limit within a minute.",
+    )

@@ -17,6 +17,7 @@ from api.credits.service import Credits
 from api.db.engine import Database
 from api.health import Health
 from api.image_store import ImageStore
+from api.limits import LimitRules, RateLimiter
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.repository import ClickHouseStore
 from api.recognitions.service import Recognitions
@@ -50,11 +51,13 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     feed = StatusFeed(settings, board.post)
     engine = RecognizerEngine(settings)
     authenticator = Authenticator(database)
+    limiter = RateLimiter(_limit_rules(settings))
     cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
     image_recognition = ImageRecognition(database, engine, lease=_lease(settings))
     retention = timedelta(days=settings.image_retention_days) or None
     services = Services(
         authenticator=authenticator,
+        limiter=limiter,
         recognitions=Recognitions(
             store, images, CursorSealer(secret_keys), image_retention=retention
         ),
@@ -82,6 +85,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         with suppress(asyncio.CancelledError):
             await sweeper
         await authenticator.close()
+        await limiter.close()
         await engine.stop()
         await asyncio.to_thread(feed.stop)
         await store.close()
@@ -94,6 +98,14 @@ def _camera_rules(settings: ApiSettings) -> CameraRules:
         take_seconds=settings.camera_take_seconds,
         stale_ms=settings.camera_status_stale_seconds * 1000,
         per_owner=settings.cameras_per_owner,
+    )
+
+
+def _limit_rules(settings: ApiSettings) -> LimitRules:
+    return LimitRules(
+        per_minute=settings.rate_limit_per_minute,
+        recognize_per_minute=settings.rate_limit_recognize_per_minute,
+        block_seconds=settings.rate_limit_block_seconds,
     )
 
 

@@ -28,6 +28,7 @@ from api.credits.service import Credits
 from api.db.engine import Database
 from api.health import Health
 from api.image_store import ImageStore
+from api.limits import LimitRules, RateLimiter
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader
@@ -39,6 +40,7 @@ from contracts.settings import S3Settings
 from contracts.stream_urls import StreamUrlRules
 from recognition.pool import ImageReadings
 
+NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, block_seconds=300)
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
 
@@ -131,17 +133,20 @@ async def running_application(
     reader: ImageReader | None = None,
     take_seconds: float = 0.5,
     s3: S3Settings | None = None,
+    limits: LimitRules = NO_LIMITS,
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
     keys = Fernet.generate_key().decode()
     board, stand_in = StatusBoard(), StandInReader()
     images = ImageStore(s3 or s3_settings_of_nothing())
     authenticator = Authenticator(database)
+    limiter = RateLimiter(limits)
     rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=5)
     box = SecretBox(keys)
     vault = StreamVault(StreamUrlRules(), box)
     services = Services(
         authenticator=authenticator,
+        limiter=limiter,
         recognitions=Recognitions(
             store or StandInStore(), images, CursorSealer(keys), image_retention=None
         ),
@@ -158,6 +163,7 @@ async def running_application(
     async def given_services() -> AsyncIterator[Services]:
         yield services
         await authenticator.close()
+        await limiter.close()
         images.close()
 
     app = create_app(given_services)
