@@ -92,7 +92,8 @@ def drain(bench: Bench, rows: int) -> tuple[float, float]:
         time.sleep(0.01)
     seconds = time.monotonic() - began
     used = _cpu_seconds(bench.sink.pid) - cpu
-    return (count - first) / seconds, used / (count - first) * 1e6
+    written = max(1, count - first)
+    return written / seconds, used / written * 1e6
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -4,15 +4,21 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from typing import NoReturn
 
 import structlog
 from faust.worker import Worker
 
+from contracts.errors import TransientError
+from contracts.kafka import require_reachable
 from streams.common.app import StageApp
+from streams.common.settings import StreamSettings
 from streams.common.watchdog import Watchdog
 
 log = structlog.get_logger()
+
+_KAFKA_PAUSE_SECONDS = 1.0
 
 
 class StageWorker(Worker):
@@ -54,8 +60,19 @@ def run(app: StageApp, *, metrics_port: int = 0) -> NoReturn:
     Prometheus metrics are on ``metrics_port`` of 127.0.0.1, unless it is 0.
     """
     app.metrics.serve(metrics_port)
+    _wait_for_kafka(app.settings)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     Watchdog(app, loop, stall_seconds=app.settings.stream_stall_seconds).start()
     worker = StageWorker(app, stop_seconds=app.settings.stream_stop_seconds, loop=loop)
     worker.execute_from_commandline()
+
+
+def _wait_for_kafka(settings: StreamSettings) -> None:
+    """Return once a broker answers; Faust would end the process, over and over."""
+    while True:
+        try:
+            return require_reachable(settings)
+        except TransientError as error:
+            log.warning("kafka_away", error=str(error))
+            time.sleep(_KAFKA_PAUSE_SECONDS)
