@@ -12,7 +12,7 @@ _Text = Annotated[
 ]
 
 
-def _resource_id(id: _Text) -> UUID:
+async def _resource_id(id: _Text) -> UUID:
     try:
         return UUID(id)
     except ValueError as error:
