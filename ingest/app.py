@@ -7,7 +7,10 @@ import threading
 from typing import Final
 
 import structlog
+from kafka.errors import KafkaError
 
+from contracts.errors import MisconfiguredError, TransientError
+from contracts.kafka import require_reachable
 from contracts.logs import configure_logging
 from contracts.secrets import SecretBox
 from contracts.settings import load_settings
@@ -32,21 +35,31 @@ log = structlog.get_logger(__name__)
 
 _TEND_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0
-_READERS_END_SECONDS: Final = 2.0
+_READERS_END_SECONDS: Final = 1.5
+_EX_UNAVAILABLE: Final = 69
+_EX_SOFTWARE: Final = 70
+_EX_CONFIG: Final = 78
+"""Exit states, as sysexits.h names them."""
 
 
 class Worker:
     """One ingest worker: a member of the group that shares the cameras."""
 
     def __init__(self, settings: IngestSettings) -> None:
-        """Connect to Kafka and join the group; no camera is captured yet."""
+        """Connect to Kafka and join the group; no camera is captured yet.
+
+        Raises:
+            MisconfiguredError: the secret key is none, or the metrics port is taken.
+            kafka.errors.KafkaError: no broker answers.
+        """
         self._stop = threading.Event()
         self._metrics = IngestMetrics()
+        secrets = SecretBox(settings.secret_key.get_secret_value())
         self._publisher = Publisher(settings, self._metrics)
         self._snapshots = SnapshotUploader(settings, self._metrics)
         self._encoders = EncoderPool(settings.ingest_encoder_threads)
         self._fleet = Fleet(
-            camera_rules(settings), self._services(settings), self._publisher, self._snapshots
+            camera_rules(settings), self._services(secrets), self._publisher, self._snapshots
         )
         self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
         self._tended_seconds = now().seconds
@@ -71,7 +84,7 @@ class Worker:
         housekeeper.start()
         log.info("worker_started")
         self._follower.follow(self._stop)
-        housekeeper.join(1.0)
+        housekeeper.join(0.5)
 
     def close(self) -> bool:
         """Leave the group, stop everything, send what waits; at most about five seconds.
@@ -88,14 +101,21 @@ class Worker:
         return all(ended)
 
     def _tend(self) -> None:
+        polled_seconds, turns = 0.0, 0
         while not self._stop.wait(_TEND_SECONDS):
             try:
                 self._fleet.tend(now())
             except Exception:
                 log.exception("tending_failed")
             self._tended_seconds = now().seconds
+            # Counted in turns, so that a machine that slept is not taken for a stuck one.
+            turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
+            polled_seconds = self._follower.polled_seconds
+            if turns * _TEND_SECONDS > _STUCK_SECONDS:
+                log.error("worker_stuck")
+                os._exit(_EX_SOFTWARE)
 
-    def _services(self, settings: IngestSettings) -> CameraServices:
+    def _services(self, secrets: SecretBox) -> CameraServices:
         return CameraServices(
             lane=LaneServices(
                 frames=self._publisher,
@@ -104,7 +124,7 @@ class Worker:
                 submit=self._encoders.submit,
                 now=now,
             ),
-            secrets=SecretBox(settings.secret_key.get_secret_value()),
+            secrets=secrets,
             metrics=self._metrics,
             now=now,
         )
@@ -136,14 +156,31 @@ def camera_rules(settings: IngestSettings) -> CameraRules:
     )
 
 
+def _start(settings: IngestSettings) -> Worker:
+    """Return a worker, or end the process: kafka-python may have left threads that never end."""
+    try:
+        require_reachable(settings)
+        return Worker(settings)
+    except MisconfiguredError as error:
+        log.error("misconfigured", reason=str(error))
+        os._exit(_EX_CONFIG)
+    except (TransientError, KafkaError) as error:
+        log.error("kafka_unreachable", error=type(error).__name__)
+        os._exit(_EX_UNAVAILABLE)
+
+
 def main() -> None:
     """Run a worker until SIGTERM or SIGINT."""
     settings = load_settings(IngestSettings)
     configure_logging(settings)
-    worker = Worker(settings)
+    worker = _start(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.request_stop())
-    worker.run()
+    try:
+        worker.run()
+    except Exception:
+        log.exception("worker_failed")
+        os._exit(_EX_SOFTWARE)
     ended = worker.close()
     log.info("worker_stopped", all_threads_ended=ended)
     if not ended:

@@ -24,6 +24,7 @@ from ingest.settings import IngestSettings
 log = structlog.get_logger(__name__)
 
 _POLL_MS: Final = 200
+_OFFSET_MS: Final = 2_000
 _RETRY_SECONDS: Final = 1.0
 _METADATA_MAX_AGE_MS: Final = 30_000
 
@@ -49,6 +50,7 @@ class AssignmentFollower:
         self._now = now
         self._log = ConfigLog()
         self._topic = topic_name(settings, CONFIG_CAMERAS)
+        self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
         self._consumer = KafkaConsumer(**_options(settings))
         self.polled_seconds = now().seconds
@@ -92,13 +94,14 @@ class AssignmentFollower:
     def _turn(self) -> bool:
         self._note_assignments()
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
-        for partition, records in batches.items():
+        for assigned, records in batches.items():
             # What came before its partition was noted is read again, from the start.
-            if self._log.has(partition.partition):
+            if self._log.has(assigned.partition):
                 for record in records:
-                    self._read(partition.partition, record)
+                    self._read(assigned.partition, record)
         for number in self._log.catching_up:
-            position = self._consumer.position(TopicPartition(self._topic, number))
+            partition = TopicPartition(self._topic, number)
+            position = self._consumer.position(partition, timeout_ms=_OFFSET_MS)
             if position is not None:
                 self._apply(self._log.reached(number, position))
         return True
@@ -106,12 +109,21 @@ class AssignmentFollower:
     def _note_assignments(self) -> None:
         while not self._assigned.empty():
             number, is_ours = self._assigned.get()
-            partition = TopicPartition(self._topic, number)
-            if not is_ours:
+            if is_ours:
+                self._unread.add(number)
+            else:
+                self._unread.discard(number)
                 self._log.revoked(number)
-            elif partition in self._consumer.assignment():
-                self._log.assigned(number, self._consumer.end_offsets([partition])[partition])
-                self._consumer.seek_to_beginning(partition)
+        for number in sorted(self._unread):
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        """Read a partition from its start; tried again at the next turn where Kafka fails."""
+        partition = TopicPartition(self._topic, number)
+        ends = self._consumer.end_offsets([partition], timeout_ms=_OFFSET_MS)
+        self._consumer.seek_to_beginning(partition)
+        self._log.assigned(number, ends[partition])
+        self._unread.discard(number)
 
     def _read(self, partition: int, record: Any) -> None:
         try:

@@ -94,8 +94,7 @@ class Camera:
         """End the capture; returns at once, with the reader that was stopped, if any."""
         with self._lock:
             stopped = self._stop_reader()
-        if stopped is not None:
-            self._lane.disconnected()
+        self._lane.close()
         return stopped
 
     def due_status(self, now: Moment) -> CameraStatus | None:

@@ -6,6 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from contracts.errors import MisconfiguredError
+
 
 class HealthServer:
     """Answers ``/metrics`` and ``/healthz`` on this machine's own address."""
@@ -16,9 +18,12 @@ class HealthServer:
         """Listen.
 
         Raises:
-            OSError: the port is taken.
+            MisconfiguredError: the port is taken.
         """
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(registry, is_alive))
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(registry, is_alive))
+        except OSError as error:
+            raise MisconfiguredError(f"PLATESTREAM_INGEST_METRICS_PORT: {error}") from error
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 

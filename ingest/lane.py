@@ -111,6 +111,7 @@ class FrameLane:
         self._sampler = Sampler()
         self._opens_connection = True
         self._is_connected = False
+        self._is_closed = False
         self._slot: _Sample | None = None
         self._is_queued = False
         self._slot_lock = threading.Lock()
@@ -145,6 +146,13 @@ class FrameLane:
             now = self._services.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
 
+    def close(self) -> None:
+        """Send a last tick and then nothing more, not even what is being looked at."""
+        with self._out_lock:
+            now = self._services.now()
+            self._send_tick(now, self._timeline.disconnected(now.unix_ms))
+            self._is_closed = True
+
     def work(self) -> None:
         """Look at the picture in the slot and send it (encoder's thread)."""
         with self._slot_lock:
@@ -164,7 +172,8 @@ class FrameLane:
         # Somebody is sending for this camera right now: then it is not silent.
         if self._out_lock.acquire(blocking=False):
             try:
-                self._send_tick(now, self._silent_ms(now))
+                if not self._is_closed:
+                    self._send_tick(now, self._silent_ms(now))
             finally:
                 self._out_lock.release()
 
@@ -196,7 +205,7 @@ class FrameLane:
         jpeg = sample.picture.jpeg(self._rules.jpeg_quality, self._rules.max_width_px)
         if passes:
             self._send_frame(sample, jpeg)
-        if snapshot_due:
+        if snapshot_due and not self._is_closed:
             self._snapshot_due_seconds = now.seconds + self._rules.snapshot_interval_seconds
             self._offer_snapshot(sample, jpeg)
 
@@ -213,6 +222,8 @@ class FrameLane:
     def _send_frame(self, sample: _Sample, jpeg: Jpeg) -> None:
         scale = jpeg.width_px / sample.picture.width_px
         with self._out_lock:
+            if self._is_closed:
+                return
             meta = FrameMeta(
                 kind=FrameKind.FRAME,
                 camera_id=self.config.camera_id,

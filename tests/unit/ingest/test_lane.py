@@ -267,3 +267,20 @@ def test_a_reconnect_opens_the_gate(world: World) -> None:
     world.work()
 
     assert world.kinds() == [FrameKind.FRAME]
+
+
+def test_a_closed_lane_sends_one_last_tick_and_nothing_more(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+    world.play(lane, 1, FakePicture())
+    lane.offer(FakePicture(), world.moment.seconds + 1, world.moment.unix_ms)
+    world.sent.clear()
+    world.snapshots.clear()
+
+    lane.close()
+    world.moment = world.moment.later(10)
+    world.work()
+    lane.tick_if_silent(world.moment)
+
+    assert world.kinds() == [FrameKind.TICK]
+    assert world.snapshots == []
