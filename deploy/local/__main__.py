@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from deploy.local.access import Access, ensure_access
 from deploy.local.camera import DemoClip, demo_camera, ensure_camera, users_camera
 from deploy.local.plan import make_plan
 from deploy.local.processes import memory_mib
+from deploy.local.running import read_start
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import SupervisorUnreachableError, log_file
@@ -44,15 +45,11 @@ def run(camera: CameraOption = "") -> None:
         access = _start(stack, camera, tied_to_caller=False)
         print(f"already up in the background\n{_greeting(stack, access)}\n\nStop it: make down")
         return
-    stop = threading.Event()
     try:
         access = _start(stack, camera, tied_to_caller=True)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
         print(f"{_greeting(stack, access)}\n\nCtrl-C stops everything.", flush=True)
         while stack.supervisor.pid() is not None:
-            if stop.wait(_LOOK_SECONDS):
-                break
+            time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
         pass
     finally:
@@ -86,7 +83,10 @@ def status() -> None:
         up_for = f"{entry.up_seconds} s"
         print(f"{entry.name:<12} {entry.state.lower():<9} {entry.pid:>7} {up_for:>9} {used:>6.0f}")
     print(f"{'supervisor':<12} {'running':<9} {supervisor_pid:>7} {'':>9} {own:>6.0f}")
-    print(f"{'together':<40} {total:>6.0f}\n\n{stack.plan.base_url}")
+    print(f"{'together':<40} {total:>6.0f}")
+    started_with = read_start(stack.plan.layout)
+    if started_with is not None:
+        print(f"\n{started_with.base_url}")
 
 
 @app.command()
@@ -133,7 +133,14 @@ def _greeting(stack: LocalStack, access: Access) -> str:
     )
 
 
+def _as_if_interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    # Also where a shell started it in the background, with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _as_if_interrupted)
     try:
         app()
     except StartError as error:

@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
 
 CLONE = Path(__file__).resolve().parents[2]
 VENV = CLONE / ".venv"
@@ -185,18 +184,9 @@ def resolve_jars(server: str) -> None:
     say("resolving the jars of " + server)
     fresh = LOCAL / "jars" / (server + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
+    maven = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(pom))
     goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
-    run(
-        "mvn",
-        "-q",
-        "-B",
-        "-C",
-        "-Dstyle.color=never",
-        "-f",
-        str(pom),
-        *goal,
-        "-DoutputDirectory=" + str(fresh),
-    )
+    run(*maven, *goal, "-DoutputDirectory=" + str(fresh), quiet=True)
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     write(stamp, wanted)
@@ -231,9 +221,8 @@ def apt_install(packages: tuple[str, ...], purpose: str) -> None:
     apt = (*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y")
     # Another apt may be at work on a machine that was just started.
     wait = ("-o", "DPkg::Lock::Timeout=300")
-    with open(os.devnull, "w") as quiet:
-        run(*apt, *wait, "update", stdout=quiet)
-        run(*apt, *wait, "install", "--no-install-recommends", *packages, stdout=quiet)
+    run(*apt, *wait, "update", quiet=True)
+    run(*apt, *wait, "install", "--no-install-recommends", *packages, quiet=True)
 
 
 def administrator_prefix() -> tuple[str, ...] | None:
@@ -267,11 +256,17 @@ def write(stamp: Path, text: str) -> None:
     fresh.replace(stamp)
 
 
-def run(
-    *command: str, environment: dict[str, str] | None = None, stdout: IO[str] | None = None
-) -> None:
-    """Run a command to its end; its failure ends the bootstrap."""
-    if subprocess.call(command, env=environment, stdout=stdout) != 0:
+def run(*command: str, environment: dict[str, str] | None = None, quiet: bool = False) -> None:
+    """Run a command to its end; its failure ends the bootstrap.
+
+    A quiet one says something only when it fails.
+    """
+    output = subprocess.PIPE if quiet else None
+    result = subprocess.run(
+        command, env=environment, stdout=output, stderr=output and subprocess.STDOUT, check=False
+    )
+    if result.returncode != 0:
+        sys.stderr.write((result.stdout or b"").decode(errors="replace"))
         raise BootstrapError("failed: " + " ".join(command))
 
 

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGINT, SIGKILL
 from urllib.parse import urlsplit
 
 import msgspec
@@ -49,8 +49,9 @@ class DemoClip:
         generate = (sys.executable, "-m", "synthetic.road", *clip, *truth)
         with log_file(self._layout, "demo").open("wb") as log:
             self._process = subprocess.Popen(
-                # Nicely: the servers start at the same time, and somebody waits for them.
-                tied("nice", "-n", "10", *generate),
+                # Nicely: the servers start at the same time, and somebody waits for them. SIGINT
+                # lets it end its own workers.
+                tied("nice", "-n", "10", *generate, last_signal=SIGINT),
                 cwd=CLONE,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

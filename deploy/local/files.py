@@ -31,6 +31,11 @@ class Layout:
         return self.root / "access.json"
 
     @property
+    def started_with(self) -> Path:
+        """Settings of the latest start."""
+        return self.root / "started-with.json"
+
+    @property
     def demo_clip(self) -> Path:
         """The road scene that the demo camera plays."""
         return self.root / "demo" / "road.mp4"

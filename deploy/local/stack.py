@@ -13,6 +13,7 @@ import urllib3
 
 from deploy.local.plan import Migration, StackPlan
 from deploy.local.ports import busy_ports
+from deploy.local.running import changed_settings, note_start
 from deploy.local.servers.base import CLONE, NotReadyError, Server, check_port
 from deploy.local.supervisor import (
     ProcessState,
@@ -86,14 +87,22 @@ class LocalStack:
 
     def _start_supervisor(self, *, tied_to_caller: bool) -> None:
         if self.supervisor.pid() is not None:
+            self._refuse_other_settings()
             return
         busy = busy_ports(self.plan.ports())
         if busy:
             raise StartError("\n".join(busy))
+        note_start(self.plan.layout, self.plan.base_url, self.plan.environment)
         self.supervisor.start(
             self.plan.groups(), self.plan.process_environment(), tied_to_caller=tied_to_caller
         )
         self._wait("supervisor", self._check_supervisor, seconds=_SUPERVISOR_SECONDS)
+
+    def _refuse_other_settings(self) -> None:
+        changed = changed_settings(self.plan.layout, self.plan.environment)
+        if changed:
+            told = ", ".join(changed)
+            raise StartError(f"the stack is up with other settings, `make down` first: {told}")
 
     def _check_supervisor(self) -> None:
         if self.supervisor.failed_to_start():
@@ -151,9 +160,9 @@ class LocalStack:
             self.supervisor.start_process(program.name)
         if self.plan.application:
             self._wait("api", self._check_api, seconds=_API_SECONDS)
-        for program in self.plan.application:
-            check = partial(self._check_steady, program.name)
-            self._wait(program.name, check, seconds=_STEADY_SECONDS + _SETTLING_SECONDS)
+        for name in [program.name for program in self.plan.application if program.name != "api"]:
+            check = partial(self._check_steady, name)
+            self._wait(name, check, seconds=_STEADY_SECONDS + _SETTLING_SECONDS)
 
     def _check_steady(self, name: str) -> None:
         status = self._status(name)

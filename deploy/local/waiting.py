@@ -8,7 +8,7 @@ from typing import TextIO
 from deploy.local.servers.base import NotReadyError
 
 _POLL_SECONDS = 0.1
-_TELL_EVERY_SECONDS = 10.0
+_FIRST_TOLD_SECONDS = 10.0
 _CLEAR_LINE = "\r\033[K"
 
 
@@ -90,7 +90,7 @@ class Waiter:
         self._progress.done(what, self._clock() - started)
 
     def _poll(self, what: str, check: Callable[[], None], started: float, seconds: float) -> None:
-        told = started
+        telling = started + _FIRST_TOLD_SECONDS
         while True:
             try:
                 return check()
@@ -99,8 +99,9 @@ class Waiter:
                 if now - started > seconds:
                     sentence = f"{what} is not ready after {seconds:.0f} s: {error}"
                     raise StartError(sentence) from error
-                if now - told > _TELL_EVERY_SECONDS:
-                    told = now
+                if now > telling:
+                    # Each pause as long as all the waiting before: a long wait fills no screen.
+                    telling = now + (now - started)
                     self._progress.still(what, now - started, str(error))
             if self._given_up.wait(_POLL_SECONDS):
                 raise StartError(f"gave up waiting for {what}")

@@ -67,6 +67,14 @@ def test_a_second_stack_on_the_same_ports_is_refused_and_told_why(
         LocalStack(make_plan(settings, {}), Progress(StringIO())).up()
 
 
+def test_a_running_stack_takes_no_other_settings(running_stack: RunningStack) -> None:
+    settings = LocalStackSettings.model_validate({"local_dir": running_stack.folder})
+    environment = {**running_stack.environment, "PLATESTREAM_LOG_LEVEL": "debug"}
+
+    with pytest.raises(StartError, match="`make down` first: PLATESTREAM_LOG_LEVEL$"):
+        LocalStack(make_plan(settings, environment), Progress(StringIO())).up()
+
+
 @pytest.mark.fault
 @pytest.mark.parametrize("process", _PROCESSES)
 def test_a_killed_process_is_back_within_a_minute(

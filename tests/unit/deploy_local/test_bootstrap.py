@@ -46,7 +46,7 @@ def test_jars_are_resolved_once_for_each_pom(clone: Path, commands: list[object]
 def test_jars_that_were_cut_off_are_resolved_again(
     clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut_off(*_: str) -> None:
+    def cut_off(*_: str, **__: object) -> None:
         (clone / ".local" / "jars" / "s3.new").mkdir(parents=True)
         (clone / ".local" / "jars" / "s3.new" / "half.jar").touch()
         raise KeyboardInterrupt
