@@ -122,14 +122,14 @@ _DE_LETTERS: Group = ("ABCDEFGHKLMNPRTUVWXYZ", "CEFGKLMPRTUVWXY")
 LAYOUTS: tuple[Layout, ...] = (
     Layout(
         "de", "DE", 520, 110, _WHITE, _BLACK, Band.EU,
-        Lettering(Face.DIN, 75, 46, 50, 48),
+        Lettering(Face.EVEN_STROKE, 75, 50, 53.5, 49),
         rows=((_DE_DISTRICT, _DE_LETTERS, _digits(3)),),
         gaps=((Gap.SEALS, Gap.SPACE),),
         band_text="D",
     ),
     Layout(
         "de_two_row", "DE", 340, 200, _WHITE, _BLACK, Band.EU,
-        Lettering(Face.DIN, 75, 43, 46, 26),
+        Lettering(Face.EVEN_STROKE, 75, 47, 50, 24),
         rows=((_DE_DISTRICT,), (_DE_LETTERS, _digits(3))),
         gaps=((), (Gap.SPACE,)),
         band_text="D",
@@ -212,7 +212,7 @@ LAYOUTS: tuple[Layout, ...] = (
     ),
     Layout(
         "br", "BR", 400, 130, _WHITE, _BLACK, Band.MERCOSUR,
-        Lettering(Face.DIN, 65, 42, 51, 0),
+        Lettering(Face.EVEN_STROKE, 65, 43.5, 50, 0),
         rows=((("YZ", "VWXYZ", _CONSONANTS), (_FIRST,), (_SAFE,), _digits(2)),),
         gaps=((Gap.NOTHING,) * 3,),
         band_text="BRASIL",

@@ -1,4 +1,4 @@
-"""Plate letters as ink masks, cut from the free fonts beside this module."""
+"""Plate letters as ink masks: cut from the free fonts beside this module, or drawn by us."""
 
 from enum import Enum
 from functools import lru_cache
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from synthetic.strokes import stroke_letter
+
 Mask = NDArray[np.float32]
 
 _FONTS = Path(__file__).parent / "fonts"
@@ -17,17 +19,23 @@ _DRAWING_SIZE_PX = 480
 
 
 class Face(Enum):
-    """A typeface that plates are lettered in."""
+    """A typeface that plates are lettered in: a font file, or letters of our own drawing."""
 
     DIN = "OSP-DIN.ttf"
     ROAD_NARROW = "RG2014B.ttf"
     ROAD = "RG2014C.ttf"
     ROAD_WIDE = "RG2014D.ttf"
+    EVEN_STROKE = "strokes"
 
 
 @lru_cache(maxsize=512)
 def glyph_mask(face: Face, character: str) -> Mask:
-    """Return the ink of one character, cropped to its bounds, 0 (paper) to 1 (ink)."""
+    """Return the ink of one character, 0 (paper) to 1 (ink).
+
+    It is cropped to its bounds; letters of equal cells keep the whole width of their cell.
+    """
+    if face is Face.EVEN_STROKE:
+        return stroke_letter(character)
     font = ImageFont.truetype(str(_FONTS / face.value), _DRAWING_SIZE_PX)
     left, top, right, bottom = (int(edge) for edge in font.getbbox(character))
     canvas = Image.new("L", (right - left + 8, bottom - top + 8), 0)
