@@ -29,10 +29,15 @@ class HttpCamera:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._server.server_port
+
     def url(self, path: str, *, user: str = "") -> str:
         """Return the address of a path."""
         login = f"{user}@" if user else ""
-        return f"http://{login}127.0.0.1:{self._server.server_port}{path}"
+        return f"http://{login}127.0.0.1:{self.port}{path}"
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -155,6 +155,30 @@ def test_a_killed_workers_cameras_move_to_another(
     assert taken - killed < 12
 
 
+def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(6)]
+    with IngestWorker(world, "first") as first, IngestWorker(world, "second"):
+        outbox.until(
+            lambda: set(_workers(outbox, cameras).values()) == {"first", "second"}, seconds=30
+        )
+        first.pause()
+        outbox.until(lambda: set(_workers(outbox, cameras).values()) == {"second"}, seconds=30)
+        first.resume()
+        outbox.until(lambda: "partitions_revoked" in first.log.read_text(), seconds=30)
+        outbox.until(
+            lambda: set(_workers(outbox, cameras).values()) == {"first", "second"}, seconds=30
+        )
+        outbox.watch(2)
+        begin = {camera: len(outbox.pictures(camera)) for camera in cameras}
+        outbox.watch(4)
+
+    # A camera that two workers had would send ten frames a second.
+    rates = [(len(outbox.pictures(c)) - begin[c]) / 4 for c in cameras]
+    assert max(rates) < 7
+
+
 def _workers(outbox: Outbox, cameras: list[UUID]) -> dict[UUID, str]:
     return {c: outbox.statuses(c)[-1].worker for c in cameras if outbox.statuses(c)}
 
