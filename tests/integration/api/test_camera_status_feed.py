@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
@@ -20,6 +20,7 @@ from contracts.records import CameraState, CameraStatus, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import CAMERA_STATUS
 from deploy.local.servers.kafka import KafkaServer
+from tests.integration.api.waiting import until
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 
 pytestmark = pytest.mark.integration
@@ -72,19 +73,16 @@ async def _following(settings: KafkaSettings) -> AsyncIterator[tuple[StatusBoard
         await asyncio.to_thread(feed.stop)
 
 
-async def _until(condition: Callable[[], bool], *, seconds: float = 30) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - what is awaited has no event to wait on
-            await asyncio.sleep(0.01)
+async def _is_well(feed: StatusFeed) -> bool:
+    try:
+        await feed.ping()
+    except TransientError:
+        return False
+    return True
 
 
-async def _until_well(feed: StatusFeed, *, seconds: float = 30) -> None:
-    async with asyncio.timeout(seconds):
-        while True:
-            try:
-                return await feed.ping()
-            except TransientError:
-                await asyncio.sleep(0.01)
+async def _is_forgotten(board: StatusBoard, camera_id: UUID) -> bool:
+    return board.latest(camera_id) is None
 
 
 async def test_reads_from_the_start_and_follows(kafka_topics: KafkaSettings) -> None:
@@ -93,13 +91,13 @@ async def test_reads_from_the_start_and_follows(kafka_topics: KafkaSettings) -> 
     ingest.say(before, 2)
     ingest.babble()
     async with _following(kafka_topics) as (board, feed):
-        await _until_well(feed)
+        await until(lambda: _is_well(feed), seconds=30)
         assert await board.wait_until_taken(before, 2, 5)
         waiting = asyncio.create_task(board.wait_until_taken(after, 1, 10))
         ingest.say(after, 1)
         assert await waiting
         ingest.forget(before)
-        await _until(lambda: board.latest(before) is None)
+        await until(lambda: _is_forgotten(board, before), seconds=30)
     ingest.close()
 
 
@@ -124,6 +122,6 @@ async def test_survives_a_broker_that_comes_late_and_comes_back(
             await asyncio.to_thread(broker.restart)
             await asyncio.to_thread(ingest.say, camera_id, 2)
             assert await board.wait_until_taken(camera_id, 2, 20)
-            await _until_well(feed)
+            await until(lambda: _is_well(feed), seconds=30)
             ingest.close()
     gc.collect()

@@ -1,0 +1,192 @@
+"""The API as a process: what it says when its neighbours are away, a clean stop, and kill -9."""
+
+import asyncio
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography.fernet import Fernet
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from api.accounts.service import create_key, create_owner
+from api.db.engine import Database
+from api.scopes import ALL_SCOPES
+from contracts.settings import DatabaseSettings
+from deploy.local.ports import free_ports
+from deploy.local.servers.base import Program
+from tests.integration.api import images
+from tests.integration.api.application import Caller
+from tests.integration.api.waiting import until
+from tests.services.process import ChildProcess
+
+pytestmark = pytest.mark.integration
+
+NOWHERE = "127.0.0.1:1"
+READY_SECONDS = 120
+SWEPT_SECONDS = 90
+
+
+class ApiProcess:
+    """``python -m api`` on a free port, with a database and no other neighbour."""
+
+    def __init__(self, database: DatabaseSettings, folder: Path) -> None:
+        (port,) = free_ports(1)
+        environment = {
+            "PLATESTREAM_DATABASE_URL": database.database_url.get_secret_value(),
+            "PLATESTREAM_SECRET_KEY": Fernet.generate_key().decode(),
+            "PLATESTREAM_S3_ENDPOINT": f"http://{NOWHERE}",
+            "PLATESTREAM_S3_SECRET_KEY": "none",
+            "PLATESTREAM_CLICKHOUSE_URL": f"http://{NOWHERE}",
+            "PLATESTREAM_CLICKHOUSE_PASSWORD": "none",
+            "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": NOWHERE,
+            "PLATESTREAM_API_PORT": str(port),
+            "PLATESTREAM_RECOGNITION_WORKERS": "1",
+            # A dead call's credit comes back after twice this and a margin.
+            "PLATESTREAM_RECOGNITION_TIMEOUT_SECONDS": "5",
+            "PLATESTREAM_RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
+        }
+        program = Program(name="api", command=(sys.executable, "-m", "api"))
+        self.process = ChildProcess(program, folder / "api.log", environment)
+        self.address = f"http://127.0.0.1:{port}"
+
+    @asynccontextmanager
+    async def running(self, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
+        """Start it, wait until images can be read, and kill it in the end if it still runs."""
+        self.process.start()
+        headers = {"Authorization": f"Bearer {caller.key}"}
+        try:
+            async with httpx.AsyncClient(
+                base_url=self.address, headers=headers, timeout=30
+            ) as client:
+                await self._until_the_recogniser_is_ready(client)
+                yield client
+        finally:
+            self.process.kill()
+
+    async def _until_the_recogniser_is_ready(self, client: httpx.AsyncClient) -> None:
+        async def ready() -> bool:
+            assert self.process.is_running(), self.process.tail()
+            with suppress(httpx.TransportError):
+                checks = (await client.get("/readyz")).json()["checks"]
+                return bool(checks["recognizer"] == "ok")
+            return False
+
+        await until(ready, seconds=READY_SECONDS)
+
+
+@pytest.fixture
+def api(api_database: DatabaseSettings, tmp_path: Path) -> ApiProcess:
+    return ApiProcess(api_database, tmp_path)
+
+
+@pytest.fixture
+async def caller(database: Database) -> Caller:
+    def work(session: Session) -> Caller:
+        owner = create_owner(
+            session,
+            email=f"{uuid.uuid4().hex}@platestream.example",
+            password="long enough",
+            timezone="UTC",
+            credits=100,
+        )
+        key = create_key(session, owner.id, name="test", scopes=ALL_SCOPES)
+        return Caller(owner.id, key.plain_key)
+
+    return await database.run(work)
+
+
+async def test_it_names_what_is_down_and_stops_cleanly(
+    api: ApiProcess, caller: Caller, database: Database
+) -> None:
+    async with api.running(caller) as client:
+        assert (await client.get("/livez")).status_code == 200
+        ready = await client.get("/readyz")
+        assert ready.status_code == 503
+        down = {name for name, said in ready.json()["checks"].items() if said != "ok"}
+        assert down == {"clickhouse", "s3", "kafka"}
+        assert (await client.get("/api/credits")).json()["credits"] == 100
+        counted = (await client.get("/metrics")).text
+        assert 'route="/api/credits",status="200"' in counted
+
+        working = asyncio.create_task(_recognize(client))
+        await until(lambda: _has(database, "credit_reservations"), seconds=30)
+        await asyncio.to_thread(api.process.stop)
+        # What was in flight has been finished.
+        assert (await working).status_code == 200
+
+
+async def test_kill_9_in_the_middle_of_image_calls(
+    api: ApiProcess, caller: Caller, database: Database
+) -> None:
+    async with api.running(caller) as client:
+        calls = [asyncio.create_task(_recognize(client)) for _ in range(40)]
+        done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        api.process.kill()
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+    answered = sum(
+        isinstance(answer, httpx.Response) and answer.status_code == 200 for answer in answers
+    )
+    assert done
+    assert answered < 40
+
+    async with api.running(caller):
+        await until(lambda: _is_swept(database, "credit_reservations"), seconds=SWEPT_SECONDS)
+    balance, reserved, taken = await _money(database)
+    assert reserved == 0
+    # An answer may have been paid and then lost on its way, but none went out unpaid.
+    assert taken >= answered
+    assert balance == 100 - taken
+
+
+async def test_kill_9_while_a_camera_waits_for_a_worker(
+    api: ApiProcess, caller: Caller, database: Database
+) -> None:
+    body = {"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"}
+    async with api.running(caller) as client:
+        creating = asyncio.create_task(client.post("/api/cameras", json=body))
+        await until(lambda: _has(database, "cameras"), seconds=30)
+        api.process.kill()
+        with pytest.raises(httpx.TransportError):
+            await creating
+    async with api.running(caller) as client:
+        assert (await client.get("/api/cameras")).json() == {"cameras": []}
+        await until(lambda: _is_swept(database, "cameras"), seconds=SWEPT_SECONDS)
+    assert await _count(database, "SELECT count(*) FROM config_outbox WHERE value IS NULL") == 1
+
+
+async def _recognize(client: httpx.AsyncClient) -> httpx.Response:
+    headers = {"Content-Type": "application/octet-stream"}
+    return await client.post("/api/recognize", content=images.jpeg(1920, 1080), headers=headers)
+
+
+async def _has(database: Database, table: str) -> bool:
+    return await _count(database, f"SELECT count(*) FROM {table}") > 0
+
+
+async def _is_swept(database: Database, table: str) -> bool:
+    return not await _has(database, table)
+
+
+async def _count(database: Database, query: str) -> int:
+    return await database.run(lambda session: int(session.scalar(text(query)) or 0))
+
+
+async def _money(database: Database) -> tuple[int, int, int]:
+    """Return balance, what is held back, and what calls have taken."""
+
+    def work(session: Session) -> tuple[int, int, int]:
+        row = session.execute(text(_MONEY)).one()
+        return int(row[0]), int(row[1]), int(row[2])
+
+    return await database.run(work)
+
+
+_MONEY = """
+SELECT balance, reserved, (SELECT count(*) FROM credit_entries WHERE kind = 'debit')
+FROM credit_accounts
+"""

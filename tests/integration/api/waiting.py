@@ -1,0 +1,14 @@
+"""Waiting for what no event tells of: a row in a database, a process that answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+_LOOK_AGAIN_SECONDS = 0.02
+
+
+async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float) -> None:
+    """Return as soon as ``condition`` holds; a failure after ``seconds``."""
+    async with asyncio.timeout(seconds):
+        # ASYNC110: what is waited for is in another process, which sets no event here.
+        while not await condition():  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
