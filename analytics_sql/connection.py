@@ -1,10 +1,12 @@
 """Connections to ClickHouse, and its errors in this service's family."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import clickhouse_connect
+from clickhouse_connect.driver import options
 from clickhouse_connect.driver.asyncclient import AsyncClient
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import (
@@ -18,6 +20,14 @@ from clickhouse_connect.driver.exceptions import (
 
 from contracts.errors import MisconfiguredError, PlatestreamError, TransientError
 from contracts.settings import ClickHouseSettings
+
+# Where pandas and pyarrow are installed, as beside the embedded server, clickhouse-connect imports
+# them at the first insert or answer: 90 MiB, and seconds in which the event loop stands still.
+# Nothing here uses them.
+for _unused in ("pd", "pd_time_test", "arrow", "pl"):
+    setattr(options, _unused, None)
+# It logs every refused connection with its trace, besides raising it.
+logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 
 _CONNECT_SECONDS = 5
 _SCHEMA_SECONDS = 600
