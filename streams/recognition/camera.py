@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from contracts.records import FrameKind, FrameReadings, Record
+from contracts.records import FrameKind, FrameReadings, FrameReference, Record
 from streams.recognition.passes import Pass, settle
 from streams.recognition.rules import TrackingRules
 from streams.recognition.silence import (
@@ -92,6 +92,11 @@ def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
     return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
 
 
+def frames_needed(state: CameraTracks) -> frozenset[FrameReference]:
+    """Return the frames that a pass may still be shown by."""
+    return frozenset(tally.best.frame for track in state.tracks for tally in track.texts)
+
+
 def _is_over(track: Track, now_ms: int, rules: TrackingRules) -> bool:
     return (
         now_ms - track.last_seen_ms >= rules.end_ms
@@ -121,13 +126,13 @@ def _settle_all(
     silent = 0
     for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
         settled = settle(track, rules)
-        text = settled.plate if settled else track.leading.text
-        index = silence_of(silences, track, text, rules)
+        seen = track.text_of(settled.plate) if settled else track.leading
+        index = silence_of(silences, track, seen, rules)
         if index >= 0:
             silent += 1
             silences = prolong_silence(silences, index, track)
-        elif settled is not None and not _is_shadow(track, text, going):
-            silences = begin_silence(silences, track, text)
+        elif settled is not None and not _is_shadow(track, seen.text, going):
+            silences = begin_silence(silences, track, seen.text)
             passes.append(settled)
     unsure = len(ended) - silent - len(passes)
     return _Settled(tuple(passes), silences, silent, unsure)

@@ -1,5 +1,7 @@
 """Finds the frame of a settled pass: in memory, or again on the frames topic."""
 
+from collections.abc import Collection
+
 from contracts.records import FrameReference
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
@@ -29,3 +31,9 @@ class FrameStore:
         fetched = await self._fetcher.fetch(reference)
         self._metrics.frame_fetched(FetchOutcome.GONE if fetched is None else FetchOutcome.FOUND)
         return fetched
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        """Let a camera's frames go that are not needed, up to and with one place."""
+        self._cache.keep_only(camera, needed, up_to)

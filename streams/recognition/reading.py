@@ -113,7 +113,7 @@ class Reading:
         found = await self._read_within_tries(record.value, meta.min_plate_width_px)
         wanted = in_zones(found.readings, meta.zones, found.width_px, found.height_px)
         if wanted:
-            self._cache.put(record.reference, record.value)
+            self._cache.put(record.key, record.reference, record.value)
         return ImageReadings(wanted, found.width_px, found.height_px, found.duration_ms)
 
     async def _read_within_tries(self, jpeg: bytes, min_plate_width_px: int) -> ImageReadings:

@@ -6,7 +6,7 @@ from contracts.records import Box
 from streams.recognition.boxes import distance_in_widths, overlap
 from streams.recognition.rules import TrackingRules
 from streams.recognition.texts import edit_distance, is_part, likeness
-from streams.recognition.tracks import Track
+from streams.recognition.tracks import TextTally, Track
 
 _MOST_SILENCES = 200
 
@@ -18,7 +18,10 @@ _ADJACENT_MS = 4_000
 _ADJACENT_EDITS = 1
 _NEAR_WIDTHS = 1.5
 _FIXTURE_OVERLAP = 0.8
-_FIXTURE_LIKENESS = 0.5
+_FIXTURE_LIKENESS = 0.7
+# Read alike so often and so surely, a text that differs by more is another vehicle's.
+_SURE_COUNT = 3
+_SURE_CONFIDENCE = 0.9
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,28 +33,37 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
     still: bool
 
 
-def silence_of(silences: tuple[Silence, ...], track: Track, text: str, rules: TrackingRules) -> int:
-    """Return the index of the silence that a track of ``text`` falls under, or -1."""
+def silence_of(
+    silences: tuple[Silence, ...], track: Track, seen: TextTally, rules: TrackingRules
+) -> int:
+    """Return the index of the silence that a track read as ``seen`` falls under, or -1."""
     for index, silence in enumerate(silences):
-        if _covers(silence, track, text, rules):
+        if _covers(silence, track, seen, rules):
             return index
     return -1
 
 
-def _covers(silence: Silence, track: Track, text: str, rules: TrackingRules) -> bool:
+def _covers(silence: Silence, track: Track, seen: TextTally, rules: TrackingRules) -> bool:
     unseen_ms = track.first_seen_ms - silence.last_seen_ms
-    if text == silence.plate and unseen_ms < rules.silence_ms:
+    if seen.text == silence.plate and unseen_ms < rules.silence_ms:
         return True
     near = distance_in_widths(silence.box, track.first_box) <= _NEAR_WIDTHS
-    alike = likeness(text, silence.plate)
-    if unseen_ms <= _CONTINUED_MS and near:
-        return alike >= _CONTINUED_LIKENESS or is_part(text, silence.plate)
-    if unseen_ms < rules.silence_ms and (unseen_ms <= _ADJACENT_MS or near):
-        return edit_distance(text, silence.plate) <= _ADJACENT_EDITS
-    still = silence.still and track.still
+    adjacent = unseen_ms < rules.silence_ms and (unseen_ms <= _ADJACENT_MS or near)
+    if adjacent and edit_distance(seen.text, silence.plate) <= _ADJACENT_EDITS:
+        return True
+    if seen.count >= _SURE_COUNT and seen.best.confidence >= _SURE_CONFIDENCE:
+        alike = edit_distance(seen.text, silence.plate) <= _ADJACENT_EDITS
+    elif unseen_ms <= _CONTINUED_MS and near:
+        return _is_alike(seen.text, silence.plate, _CONTINUED_LIKENESS)
+    else:
+        alike = _is_alike(seen.text, silence.plate, _FIXTURE_LIKENESS)
     in_place = overlap(silence.box, track.last_box) >= _FIXTURE_OVERLAP
-    lasting = unseen_ms < rules.fixture_silence_ms
-    return still and in_place and lasting and alike >= _FIXTURE_LIKENESS
+    is_fixture = silence.still and track.still and in_place
+    return alike and is_fixture and unseen_ms < rules.fixture_silence_ms
+
+
+def _is_alike(text: str, plate: str, least: float) -> bool:
+    return likeness(text, plate) >= least or is_part(text, plate)
 
 
 def begin_silence(silences: tuple[Silence, ...], track: Track, plate: str) -> tuple[Silence, ...]:

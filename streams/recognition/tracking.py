@@ -5,7 +5,7 @@ after Kafka has taken it: whatever a crash cuts off is done again, with the same
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
 import structlog
@@ -20,7 +20,7 @@ from contracts.records import (
     decode,
     encode,
 )
-from streams.recognition.camera import CameraTracks, advance
+from streams.recognition.camera import CameraTracks, advance, frames_needed
 from streams.recognition.crops import cut_crop
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.passes import Pass
@@ -48,6 +48,11 @@ class Frames(Protocol):
 
     async def jpeg(self, reference: FrameReference) -> bytes | None:
         """Return the frame, or None where it is gone for good."""
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        """Let a camera's frames go that are not needed, up to and with one place."""
 
 
 class Images(Protocol):
@@ -94,6 +99,8 @@ class Tracking:
             await self._publish_pass(key, frame, settled)
         if step.state is not state:
             self._states[key] = encode(step.state)
+        if frame.readings or step.state is not state:
+            self._frames.keep_only(key, frames_needed(step.state), frame.frame)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(step.passes))
         self._metrics.tracks_ended(TrackOutcome.SILENT, step.silent)
         self._metrics.tracks_ended(TrackOutcome.UNSURE, step.unsure)

@@ -75,6 +75,10 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
         """The text read most often, the surer one of equals."""
         return max(self.texts, key=lambda t: (t.count, t.best.confidence, t.text))
 
+    def text_of(self, plate: str) -> TextTally:
+        """Return the tally of a text that the track was read as."""
+        return next(tally for tally in self.texts if tally.text == plate)
+
 
 @dataclass(frozen=True)
 class _Match:

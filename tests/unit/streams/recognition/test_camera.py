@@ -180,6 +180,14 @@ def test_on_screen_text_comes_out_once_however_it_flickers() -> None:
     assert len(play(frames)[1]) == 1
 
 
+def test_a_look_alike_that_takes_the_place_is_another_pass() -> None:
+    drives = [
+        Drive("BAB1234", 0, 2000, speed_px_s=0),
+        Drive("BXY1534", 2200, 4000, speed_px_s=0),
+    ]
+    assert plates(play(film(drives, 8_000))[1]) == ["BAB1234", "BXY1534"]
+
+
 def test_a_frame_without_plates_changes_nothing() -> None:
     state, _ = play([frame(0, 0, [reading("AB123CD")])])
     assert advance(state, frame(1, 200), RULES).state is state

@@ -152,6 +152,9 @@ def test_no_crop_of_what_is_no_picture() -> None:
     assert cut_crop(b"nothing", BOX) is None
 
 
+CAR = b"camera"
+
+
 def place(offset: int) -> FrameReference:
     return FrameReference(partition=0, offset=offset)
 
@@ -159,21 +162,33 @@ def place(offset: int) -> FrameReference:
 def test_cache_lets_the_oldest_go() -> None:
     cache = FrameCache(10)
     for offset in range(4):
-        cache.put(place(offset), b"1234")
+        cache.put(CAR, place(offset), b"1234")
     assert [cache.get(place(n)) is not None for n in range(4)] == [False, False, True, True]
     assert cache.size_bytes == 8
 
 
 def test_cache_takes_a_frame_again() -> None:
     cache = FrameCache(10)
-    cache.put(place(1), b"1234")
-    cache.put(place(1), b"123456")
+    cache.put(CAR, place(1), b"1234")
+    cache.put(CAR, place(1), b"123456")
     assert cache.get(place(1)) == b"123456"
     assert cache.size_bytes == 6
 
 
 def test_cache_does_not_keep_what_is_larger_than_itself() -> None:
     cache = FrameCache(3)
-    cache.put(place(1), b"1234")
+    cache.put(CAR, place(1), b"1234")
     assert cache.get(place(1)) is None
     assert cache.size_bytes == 0
+
+
+def test_cache_lets_go_of_a_camera_s_frames_that_are_not_needed() -> None:
+    cache = FrameCache(100)
+    for offset in range(5):
+        cache.put(CAR, place(offset), b"1234")
+    cache.put(b"other", place(9), b"1234")
+    cache.keep_only(CAR, {place(1)}, up_to=place(3))
+    kept = [n for n in range(10) if cache.get(place(n)) is not None]
+    assert kept == [1, 4, 9]
+    assert cache.size_bytes == 12
+    cache.keep_only(b"nobody", (), up_to=place(3))

@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ class World:
         self.recognitions: list[Recognition] = []
         self.frames: dict[FrameReference, bytes] = {}
         self.failing: set[str] = set()
+        self.needed: set[FrameReference] = set()
         self.registry = CollectorRegistry()
 
     def get(self, key: bytes, /) -> bytes | None:
@@ -38,6 +40,12 @@ class World:
     async def jpeg(self, reference: FrameReference) -> bytes | None:
         self.fail_if("frames")
         return self.frames.get(reference)
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        assert camera == KEY
+        self.needed = set(needed)
 
     async def put(self, key: str, jpeg: bytes) -> None:
         self.fail_if("images")
@@ -117,6 +125,15 @@ async def test_what_became_of_tracks_is_counted(tracking: Tracking, world: World
     assert [count(o) for o in ("recognized", "unsure", "silent")] == [1, 1, 1]
     age = "platestream_recognition_pass_age_seconds_sum"
     assert world.registry.get_sample_value(age) == pytest.approx(2.8)
+
+
+async def test_frames_are_kept_while_a_pass_may_be_shown_by_them(
+    tracking: Tracking, world: World
+) -> None:
+    await play(tracking, *SEEN)
+    assert world.needed == {SEEN[1].frame}
+    await play(tracking, END)
+    assert world.needed == set()
 
 
 async def test_a_frame_without_plates_writes_nothing(tracking: Tracking, world: World) -> None:
