@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 import av
 import msgspec
@@ -56,6 +57,7 @@ def generate_road_scene(
     chosen = options or RoadSceneOptions()
     scene = RoadScene(chosen)
     truth = scene.truth()
+    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         parts = _parts(chosen, scene.frame_count, Path(folder))
         done = 0
@@ -97,8 +99,21 @@ def _written(parts: list[_Part], processes: int) -> Iterator[_Part]:
     if processes < 2 or len(parts) < 2:
         yield from map(_write, parts)
         return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
         yield from pool.map(_write, parts)
+
+
+def _end_with_parent() -> None:
+    """See to it that this process ends when its parent was killed: the pool alone would wait."""
+    Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @lru_cache(maxsize=1)
