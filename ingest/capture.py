@@ -117,7 +117,7 @@ class CameraStream:
         self._video.thread_type = "NONE" if limits.decoder_threads == 1 else "SLICE"
         self._formats = frozenset(container.format.name.split(","))
         self._bad_packets = 0
-        self.effort = DecodeEffort.ALL
+        self._effort = DecodeEffort.ALL
         self.at_keyframe = True
 
     @property
@@ -127,9 +127,9 @@ class CameraStream:
 
     def set_effort(self, effort: DecodeEffort) -> None:
         """Choose which pictures are decoded from here on."""
-        if effort is not self.effort:
+        if effort is not self._effort:
             self._video.codec_context.skip_frame = effort.value
-            self.effort = effort
+            self._effort = effort
 
     def frames(self) -> Iterator[StreamFrame]:
         """Yield every decoded frame until the stream ends.

@@ -3,9 +3,13 @@
 from enum import Enum
 from typing import Final
 
-_BEHIND_MS: Final = 1_000
-_FAR_BEHIND_MS: Final = 3_000
+_BEHIND_MS: Final = 700
+_FAR_BEHIND_MS: Final = 1_500
 _CAUGHT_UP_MS: Final = 300
+
+_PATIENCE_SECONDS: Final = 1.0
+"""What a network held up for some seconds is decoded in less than this (4 ms a frame at 1080p);
+only a machine that is too slow stays behind longer."""
 
 
 class DecodeEffort(Enum):
@@ -16,16 +20,38 @@ class DecodeEffort(Enum):
     KEYFRAMES = "NONKEY"
 
 
-def decode_effort(current: DecodeEffort, lag_ms: float, at_keyframe: bool) -> DecodeEffort:
-    """Return what to decode next, given how far the stream is behind itself.
+class DecodeControl:
+    """Decodes less of a stream that stays behind itself, and all again once it has caught up.
 
-    After only key frames were decoded, full effort starts at a key frame: the pictures between
-    would be built on ones that are missing.
+    Skipping what no other picture is built on costs nothing but those pictures. Skipping all but
+    key frames is the last resort; full effort then returns at a key frame, since the pictures
+    between would be built on ones that are missing.
     """
-    if lag_ms > _FAR_BEHIND_MS:
-        return DecodeEffort.KEYFRAMES
-    if current is DecodeEffort.KEYFRAMES:
-        return DecodeEffort.ALL if at_keyframe and lag_ms < _CAUGHT_UP_MS else current
-    if lag_ms > _BEHIND_MS:
-        return DecodeEffort.REFERENCES
-    return DecodeEffort.ALL if lag_ms < _CAUGHT_UP_MS else current
+
+    def __init__(self) -> None:
+        """Start with every picture."""
+        self.effort = DecodeEffort.ALL
+        self._behind_since_seconds: float | None = None
+
+    def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
+        """Return what to decode next.
+
+        ``lag_ms`` is how far the stream is behind itself, ``now_seconds`` monotonic time.
+        """
+        is_patient = self._is_patient(lag_ms, now_seconds)
+        if lag_ms < _CAUGHT_UP_MS:
+            if self.effort is not DecodeEffort.KEYFRAMES or at_keyframe:
+                self.effort = DecodeEffort.ALL
+        elif lag_ms > _FAR_BEHIND_MS and not is_patient:
+            self.effort = DecodeEffort.KEYFRAMES
+        elif lag_ms > _BEHIND_MS and self.effort is DecodeEffort.ALL:
+            self.effort = DecodeEffort.REFERENCES
+        return self.effort
+
+    def _is_patient(self, lag_ms: float, now_seconds: float) -> bool:
+        if lag_ms <= _FAR_BEHIND_MS:
+            self._behind_since_seconds = None
+            return True
+        if self._behind_since_seconds is None:
+            self._behind_since_seconds = now_seconds
+        return now_seconds - self._behind_since_seconds < _PATIENCE_SECONDS

@@ -12,7 +12,7 @@ from contracts.stream_urls import StreamScheme, StreamUrl, StreamUrlRules
 from ingest.backoff import Backoff
 from ingest.capture import CameraStream, CaptureLimits, StreamFrame, open_stream
 from ingest.capture_clock import CaptureClock
-from ingest.decoding import decode_effort
+from ingest.decoding import DecodeControl
 from ingest.faults import CaptureError, CaptureFault
 from ingest.moments import Moment, Now
 from ingest.pictures import Picture
@@ -134,6 +134,7 @@ class _Connection:
         self._now = now
         self._clock = CaptureClock()
         self._pacer: Pacer | None = None
+        self._control = DecodeControl()
         self._edge = LiveEdge()
         self._base_seconds = 0.0
         self._last_seconds: float | None = None
@@ -178,8 +179,8 @@ class _Connection:
         self._last_seconds = seconds
         captured_ms = self._clock.capture_ms(seconds, arrival.unix_ms, frame.sender_start_ms)
         if self._pacer is None and seconds is not None:
-            effort = decode_effort(stream.effort, self._clock.lag_ms, stream.at_keyframe)
-            stream.set_effort(effort)
+            lag_ms = self._clock.lag_ms
+            stream.set_effort(self._control.next(lag_ms, stream.at_keyframe, arrival.seconds))
             if not self._edge.reached(seconds, arrival.seconds):
                 return
         sample_seconds = arrival.seconds if seconds is None else seconds
