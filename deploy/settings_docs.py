@@ -17,7 +17,8 @@ from pydantic_core import PydanticUndefined
 
 from contracts.settings import Fragment
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
+CLONE = Path(__file__).resolve().parents[1]
+DOCUMENT = CLONE / "docs" / "settings.md"
 ROOMS = ("contracts", "recognition", "ingest", "streams", "api", "analytics_sql", "deploy")
 HEAD = """# Settings
 
@@ -56,6 +57,8 @@ def _default(field: FieldInfo) -> str:
     value = field.default
     if value is PydanticUndefined or isinstance(value, SecretStr):
         return "–"
+    if isinstance(value, Path) and value.is_relative_to(CLONE):
+        value = value.relative_to(CLONE)
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, bool):
