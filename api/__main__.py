@@ -7,17 +7,25 @@ import uvicorn
 
 from api.app import create_app
 from api.settings import ApiSettings
-from api.wiring import open_services
+from api.wiring import check_settings, open_services
+from contracts.errors import MisconfiguredError
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
 
 log = structlog.get_logger()
+
+_EX_CONFIG = 78
 
 
 def main() -> None:
     """Serve until told to stop; requests in flight are finished then."""
     settings = load_settings(ApiSettings)
     configure_logging(settings)
+    try:
+        check_settings(settings)
+    except MisconfiguredError as error:
+        log.error("api_misconfigured", error=str(error))
+        raise SystemExit(_EX_CONFIG) from error
     app = create_app(partial(open_services, settings))
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     uvicorn.run(

@@ -24,7 +24,11 @@ from contracts.errors import InvalidInputError, PlatestreamError
 from contracts.settings import DatabaseSettings, load_settings
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Look after a Platestream installation."
+    no_args_is_help=True,
+    add_completion=False,
+    # A trace with local variables would print passwords and keys.
+    pretty_exceptions_enable=False,
+    help="Look after a Platestream installation.",
 )
 owner_app = typer.Typer(no_args_is_help=True, help="Accounts.")
 key_app = typer.Typer(no_args_is_help=True, help="API keys.")

@@ -17,6 +17,7 @@ class ErrorCode(StrEnum):
 
     INVALID_REQUEST = "invalid_request"
     INVALID_JSON = "invalid_json"
+    INCOMPLETE_BODY = "incomplete_body"
     INVALID_CURSOR = "invalid_cursor"
     EMPTY_IMAGE = "empty_image"
     UNSUPPORTED_IMAGE = "unsupported_image"
@@ -59,6 +60,7 @@ _FAULT = HTTPStatus.INTERNAL_SERVER_ERROR
 ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.INVALID_REQUEST: ErrorRule(_BAD, "The request is not valid; see fields."),
     ErrorCode.INVALID_JSON: ErrorRule(_BAD, "The body is not a JSON object."),
+    ErrorCode.INCOMPLETE_BODY: ErrorRule(_BAD, "The body did not come to its end in time."),
     ErrorCode.INVALID_CURSOR: ErrorRule(
         _BAD, "lastKey is not a nextKey that this list gave for the same filters."
     ),

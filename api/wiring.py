@@ -14,7 +14,7 @@ from api.cameras.status_board import StatusBoard
 from api.cameras.status_feed import StatusFeed
 from api.cameras.streams import StreamVault
 from api.credits.service import Credits
-from api.db.engine import Database
+from api.db.engine import Database, database_url
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import LimitRules, RateLimiter
@@ -33,6 +33,16 @@ log = structlog.get_logger()
 
 _SWEEP_SECONDS = 5.0
 _LEASE_MARGIN_SECONDS = 5.0
+
+
+def check_settings(settings: ApiSettings) -> None:
+    """Find out before anything starts what would stop it.
+
+    Raises:
+        MisconfiguredError: the settings cannot work.
+    """
+    SecretBox(settings.secret_key.get_secret_value())
+    database_url(settings)
 
 
 @asynccontextmanager

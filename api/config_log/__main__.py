@@ -12,12 +12,19 @@ from api.config_log.relay import Relay
 from api.config_log.republish import republish_all
 from api.config_log.settings import RelaySettings
 from api.db.engine import in_transaction, open_engine, plain_database_url
+from contracts.errors import MisconfiguredError
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
 
 log = structlog.get_logger()
 
+_EX_CONFIG = 78
 
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def main(
     republish: Annotated[
         bool,
@@ -29,10 +36,11 @@ def main(
     """Move configuration from PostgreSQL to Kafka until told to stop."""
     settings = load_settings(RelaySettings)
     configure_logging(settings)
-    if republish:
-        _republish(settings)
-    else:
-        _relay(settings)
+    try:
+        _republish(settings) if republish else _relay(settings)
+    except MisconfiguredError as error:
+        log.error("relay_misconfigured", error=str(error))
+        raise SystemExit(_EX_CONFIG) from error
 
 
 def _republish(settings: RelaySettings) -> None:
@@ -61,4 +69,4 @@ def _relay(settings: RelaySettings) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

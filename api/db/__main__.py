@@ -9,7 +9,7 @@ from api.db.migrate import migrate
 from contracts.logs import configure_logging
 from contracts.settings import DatabaseSettings, ProcessSettings, load_settings
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 class _Settings(DatabaseSettings, ProcessSettings):

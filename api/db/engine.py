@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from sqlalchemy import URL, Engine, create_engine, make_url, text
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
@@ -16,6 +16,8 @@ from contracts.settings import DatabaseSettings
 _CONNECT_TIMEOUT_SECONDS = 5
 _STATEMENT_TIMEOUT_MS = 10_000
 _POOL_WAIT_SECONDS = 5
+# For a server that stands still: it enforces no time-out of its own.
+_CALL_SECONDS = 15.0
 _T = TypeVar("_T")
 
 
@@ -25,7 +27,10 @@ def database_url(settings: DatabaseSettings) -> URL:
     Raises:
         MisconfiguredError: not a PostgreSQL address.
     """
-    url = make_url(settings.database_url.get_secret_value())
+    try:
+        url = make_url(settings.database_url.get_secret_value())
+    except ArgumentError as error:
+        raise MisconfiguredError("PLATESTREAM_DATABASE_URL is not an address") from error
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise MisconfiguredError("PLATESTREAM_DATABASE_URL must begin with postgresql://")
     return url.set(drivername="postgresql+psycopg")
@@ -82,9 +87,18 @@ class Database:
         self._threads = ThreadPoolExecutor(pool_size, thread_name_prefix="database")
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
-        """Run ``work`` in one transaction (see :func:`in_transaction`)."""
+        """Run ``work`` in one transaction (see :func:`in_transaction`).
+
+        Raises:
+            TransientError: also where neither a thread nor the server answers in time. What had
+                begun then still ends as a whole, one way or the other.
+        """
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, in_transaction, self.engine, work)
+        try:
+            async with asyncio.timeout(_CALL_SECONDS):
+                return await loop.run_in_executor(self._threads, in_transaction, self.engine, work)
+        except TimeoutError as error:
+            raise TransientError("the database does not answer in time") from error
 
     async def ping(self) -> None:
         """Return when the database has answered.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from analytics_sql.recognitions import RecognitionRow
+from analytics_sql.recognitions import ListedRecognition
 from api.schemas import ResponseModel, is_absent
 from contracts.ids import format_timestamp
 from contracts.records import Box
@@ -84,7 +84,7 @@ class RecognitionAnswer(ResponseModel):
 
 
 def recognition_body(
-    recognition: RecognitionRow, *, photo_url: str | None, crop_url: str | None
+    recognition: ListedRecognition, *, photo_url: str | None, crop_url: str | None
 ) -> RecognitionBody:
     """Return the JSON form of a recognition."""
     return RecognitionBody(

@@ -9,7 +9,7 @@ from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
-    RecognitionRow,
+    ListedRecognition,
 )
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.image_store import ImageStore
@@ -33,7 +33,7 @@ class RecognitionStore(Protocol):
 class Page:
     """A part of a list, and the cursor of what follows; None at the end."""
 
-    recognitions: tuple[RecognitionRow, ...]
+    recognitions: tuple[ListedRecognition, ...]
     next_key: str | None
 
 
@@ -88,7 +88,7 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
-    def links(self, recognition: RecognitionRow) -> Links:
+    def links(self, recognition: ListedRecognition) -> Links:
         """Return URLs, valid for an hour, of the recognition's images."""
         if self._is_past_retention(recognition):
             return Links(None, None)
@@ -104,7 +104,7 @@ class Recognitions:
     def _link(self, key: str | None) -> str | None:
         return None if key is None else self._images.link(key)
 
-    def _is_past_retention(self, recognition: RecognitionRow) -> bool:
+    def _is_past_retention(self, recognition: ListedRecognition) -> bool:
         if self._image_retention is None:
             return False
         captured = datetime.fromtimestamp(recognition.captured_ms / 1000, tz=UTC)

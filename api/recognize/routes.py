@@ -29,6 +29,7 @@ IdempotencyKey = Annotated[
     summary="Read the plates of one image",
     responses=errors(
         ErrorCode.INVALID_REQUEST,
+        ErrorCode.INCOMPLETE_BODY,
         ErrorCode.EMPTY_IMAGE,
         ErrorCode.UNSUPPORTED_IMAGE,
         ErrorCode.IMAGE_TOO_LARGE,

@@ -4,6 +4,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from contracts.ids import format_timestamp, recognition_id
 from contracts.object_keys import crop_key, photo_key
 from contracts.records import Box, Recognition
 from tests.integration.api.application import Application, Caller, running_application
-from tests.services.clickhouse import ClickHouseAddress
+from tests.services.clickhouse import ClickHouseAddress, create_database, start_clickhouse
 
 pytestmark = pytest.mark.integration
 
@@ -178,8 +179,8 @@ async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
     chance = random.Random(5)
     # Many rows of one millisecond, so that pages end among equals.
     records = [
-        _recognition(caller.owner_id, START_MS + chance.randrange(40), track=str(number))
-        for number in range(300)
+        _recognition(caller.owner_id, START_MS + chance.randrange(20), track=str(number))
+        for number in range(120)
     ]
     await _insert(clickhouse, *records)
     stop = asyncio.Event()
@@ -194,7 +195,7 @@ async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
 
     arriving = asyncio.create_task(arrive())
     try:
-        for limit in (1, 7, 50, 200):
+        for limit in (3, 7, 50, 200):
             ids = await _walk(client, limit=limit)
             assert len(ids) == len(set(ids)), "a row came twice"
             assert {str(record.id) for record in records} <= set(ids), "a row was skipped"
@@ -275,3 +276,23 @@ async def test_an_outage_of_the_search_is_a_500_that_ends(
         answer = await client.get("/api/recognitions")
 
     assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
+
+
+async def test_the_search_is_back_with_its_server(database: Database, tmp_path: Path) -> None:
+    server = start_clickhouse(tmp_path)
+    address = create_database(server.address)
+    schema = address.client()
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    store = ClickHouseStore(address.settings())
+    async with (
+        running_application(database, store=store) as application,
+        application.client(await application.new_owner()) as client,
+    ):
+        assert (await client.get("/api/recognitions")).status_code == 200
+        await asyncio.to_thread(server.kill)
+        assert (await client.get("/api/recognitions")).status_code == 500
+        await asyncio.to_thread(server.start)
+        assert (await client.get("/api/recognitions")).status_code == 200
+    await store.close()
+    server.stop()

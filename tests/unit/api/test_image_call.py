@@ -1,5 +1,6 @@
 """The image call's body and answer."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from api.errors import ApiError, ErrorCode
+from api.recognize import body
 from api.recognize.body import MAX_IMAGE_BYTES, read_image_body
 from api.recognize.schemas import plate_results
 from contracts.records import Box, CharacterOption, PlateReading
@@ -51,10 +53,26 @@ async def test_a_body_that_is_refused(
     assert refused.value.code is code
 
 
-async def test_exactly_the_limit_is_taken() -> None:
-    body = await read_image_body(_request([JPEG, bytes(MAX_IMAGE_BYTES - 4)]))
+async def test_a_client_that_goes_away_or_falls_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
 
-    assert len(body) == MAX_IMAGE_BYTES
+    async def asleep() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError("never")
+
+    monkeypatch.setattr(body, "BODY_SECONDS", 0.01)
+    for receive in (gone, asleep):
+        scope = {"type": "http", "headers": [], "method": "POST", "path": "/"}
+        with pytest.raises(ApiError) as refused:
+            await read_image_body(Request(scope, receive))
+        assert refused.value.code is ErrorCode.INCOMPLETE_BODY
+
+
+async def test_exactly_the_limit_is_taken() -> None:
+    data = await read_image_body(_request([JPEG, bytes(MAX_IMAGE_BYTES - 4)]))
+
+    assert len(data) == MAX_IMAGE_BYTES
 
 
 def test_a_plate_as_the_interface_names_it() -> None:
