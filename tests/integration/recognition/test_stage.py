@@ -1,5 +1,7 @@
 """The recognition stage on a real Kafka and S3."""
 
+from uuid import uuid4
+
 import cv2
 import numpy as np
 import pytest
@@ -167,3 +169,32 @@ def test_a_frame_that_is_not_in_memory_is_fetched_again(
     key = outcome.recognitions[0].photo_key
     assert key is not None
     assert stored(s3_client(s3_settings), s3_settings, key).startswith(b"\xff\xd8")
+
+
+def test_cameras_move_to_another_worker_and_every_pass_comes_out_once(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    first = start_stage("one")
+    start_ms = now_ms()
+    ids = [uuid4() for _ in PLATES]
+    for camera, plate in zip(ids, PLATES, strict=True):
+        cameras.drive_past(plate, frames=2, start_ms=start_ms, camera_id=camera)
+    outcome.until("some readings", lambda: len(outcome.readings) >= 4)
+    start_stage("two")
+    for camera, plate in zip(ids, PLATES, strict=True):
+        cameras.drive_past(plate, frames=2, start_ms=start_ms + 400, camera_id=camera)
+    outcome.until("more readings", lambda: len(outcome.readings) >= 14, seconds=90)
+    first.kill()
+    for camera, plate in zip(ids, PLATES, strict=True):
+        cameras.drive_past(plate, frames=2, start_ms=start_ms + 800, camera_id=camera)
+        cameras.tick(camera, start_ms + 4000)
+    outcome.until("all passes", lambda: set(outcome.plates()) == set(PLATES), seconds=120)
+    for camera in ids:
+        cameras.tick(camera, start_ms + 50_000)
+    outcome.until("the last ticks", lambda: _cameras_at(outcome, start_ms + 50_000) == len(ids))
+    assert len({r.id for r in outcome.recognitions}) == len(PLATES)
+    assert {r.first_seen_ms for r in outcome.recognitions} == {start_ms}
+
+
+def _cameras_at(outcome: Outcome, captured_ms: int) -> int:
+    return len({r.camera_id for r in outcome.readings if r.captured_ms == captured_ms})

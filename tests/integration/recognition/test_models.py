@@ -1,0 +1,99 @@
+"""The models that come with the service, in both runtimes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contracts.errors import MisconfiguredError
+from recognition.engine import Recognizer
+from recognition.images import decode_image
+from recognition.settings import Precision, RecognizerSettings, RuntimeName
+from tests.integration.recognition.scenes import PLATES, Parked, car_scene, jpeg
+
+
+def recognizer(
+    runtime: RuntimeName = RuntimeName.OPENVINO, precision: Precision = Precision.BF16
+) -> Recognizer:
+    return Recognizer(
+        RecognizerSettings.model_validate(
+            {"recognition_runtime": runtime, "recognition_detector_precision": precision}
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("runtime", "precision"),
+    [
+        (RuntimeName.OPENVINO, Precision.BF16),
+        (RuntimeName.OPENVINO, Precision.F32),
+        (RuntimeName.ONNXRUNTIME, Precision.F32),
+    ],
+)
+def test_reads_drawn_plates(runtime: RuntimeName, precision: Precision) -> None:
+    engine = recognizer(runtime, precision)
+    for plate in PLATES:
+        (found,) = engine.read(decode_image(jpeg(car_scene([Parked(plate)]))))
+        assert found.text == plate
+        assert found.confidence > 0.8
+        assert found.box.x + found.box.width / 2 == pytest.approx(640, abs=8)
+        assert found.box.y + found.box.height / 2 == pytest.approx(480, abs=8)
+
+
+def test_runtimes_agree() -> None:
+    image = decode_image(jpeg(car_scene([Parked(PLATES[0], 400), Parked(PLATES[1], 900)])))
+    exact = [recognizer(runtime, Precision.F32).read(image) for runtime in RuntimeName]
+    for one, other in zip(*exact, strict=True):
+        assert one.text == other.text
+        assert one.confidence == pytest.approx(other.confidence, abs=0.01)
+        assert one.box.x == pytest.approx(other.box.x, abs=1)
+
+
+def test_an_empty_road_has_no_plates() -> None:
+    assert recognizer().read(decode_image(jpeg(car_scene()))) == []
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 2000), (2000, 3), (40, 40)])
+def test_takes_images_of_any_shape(size: tuple[int, int]) -> None:
+    assert recognizer().read(np.zeros((*size, 3), np.uint8)) == []
+
+
+def test_a_file_that_is_no_model_is_said_so(tmp_path: Path) -> None:
+    broken = tmp_path / "plate-detector.onnx"
+    broken.write_bytes(b"no model")
+    with pytest.raises(MisconfiguredError):
+        Recognizer(RecognizerSettings.model_validate({"recognition_detector_model": broken}))
+
+
+_READ_ONCE = """
+import sys
+import numpy as np
+from recognition.engine import Recognizer
+from recognition.settings import RecognizerSettings
+Recognizer(RecognizerSettings()).read(np.zeros((64, 64, 3), np.uint8))
+heavy = {"torch", "keras", "tensorflow", "ultralytics", "openvino_telemetry"}
+print(sorted(name for name in heavy if sys.modules.get(name) is not None))
+"""
+
+
+@pytest.mark.parametrize("runtime", list(RuntimeName))
+def test_serving_imports_nothing_heavy_and_leaves_no_trace(
+    tmp_path: Path, runtime: RuntimeName
+) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PLATESTREAM_RECOGNITION_RUNTIME": runtime.value,
+    }
+    read = subprocess.run(
+        [sys.executable, "-c", _READ_ONCE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert read.stdout == "[]\n"
+    assert list(tmp_path.iterdir()) == []
