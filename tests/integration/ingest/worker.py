@@ -78,6 +78,10 @@ class IngestWorker(ChildProcess):
         )
         super().__init__(program, world.directory / f"{name}.log")
 
+    def wait(self, seconds: float) -> int:
+        """Wait until it ends by itself and return its exit status."""
+        return self._started().wait(seconds)
+
     def __enter__(self) -> "IngestWorker":
         self.start()
         return self

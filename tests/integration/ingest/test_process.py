@@ -1,0 +1,53 @@
+"""The process itself: what it tells a probe, and how it ends when it cannot work."""
+
+import json
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from deploy.local.ports import free_ports
+from tests.integration.ingest.http_cameras import closed_port
+from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
+
+pytestmark = pytest.mark.integration
+
+
+def test_metrics_and_health_are_told_on_a_local_port(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    (port,) = free_ports(1)
+    camera = configs.add(f"file://{moving_clip}").camera_id
+    with IngestWorker(world, ingest_metrics_port=str(port)):
+        outbox.until(lambda: len(outbox.pictures(camera)) >= 10)
+        metrics = _get(port, "/metrics")
+        health = _get(port, "/healthz")
+
+    values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+    assert health == "ok\n"
+    assert float(values["platestream_ingest_frames_sent_total"]) >= 10
+    assert float(values['platestream_ingest_cameras{state="online"}']) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "status", "event"),
+    [
+        ("kafka_bootstrap_servers", f"127.0.0.1:{closed_port()}", 69, "kafka_unreachable"),
+        ("secret_key", "not-a-key", 78, "misconfigured"),
+    ],
+)
+def test_a_worker_that_cannot_work_ends_and_says_why(
+    world: World, setting: str, value: str, status: int, event: str
+) -> None:
+    worker = IngestWorker(world, **{setting: value})
+    worker.start()
+
+    assert worker.wait(30) == status
+    last = json.loads(worker.tail().splitlines()[-1])
+    assert last["event"] == event
+    assert "not-a-key" not in worker.tail()
+
+
+def _get(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        return str(answer.read().decode())
