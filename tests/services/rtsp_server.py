@@ -24,9 +24,11 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402 - versions are 
 PATH = "/camera"
 CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
 READER = f"filesrc name=file ! qtdemux ! h264parse ! {CAPS} ! appsink name=sink sync=false"
+# Parameter sets go before each key picture, put there by the parser: the payloader would put them
+# before each slice of it, where they cut the picture in two.
 SENDER = (
     f"( appsrc name=source is-live=true format=time max-bytes=50000000 caps={CAPS} "
-    "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=-1 )"
+    "! h264parse config-interval=-1 ! rtph264pay name=pay0 pt=96 )"
 )
 
 
