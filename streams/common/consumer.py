@@ -176,6 +176,7 @@ class StageConsumer(driver.Consumer):
         return True
 
     async def _read_again(self) -> None:
+        self._unread &= self.assignment()
         positions = {tp: self._progress[tp].expected_offset for tp in self._unread}
         known = {tp: offset for tp, offset in positions.items() if offset is not None}
         try:

@@ -85,10 +85,34 @@ async def test_a_jump_ahead_is_fetched_once_more_before_it_is_believed(
 
     monkeypatch.setattr(consumer._thread, "getmany", fetch)
     monkeypatch.setattr(consumer._thread, "seek_wait", seek)
+    monkeypatch.setattr(consumer._thread, "assignment", lambda: {_TP})
     assert await consumer._getmany({_TP}, 1.0) == {}
     found = await consumer._getmany({_TP}, 1.0)
     assert [message.offset for message in found[_TP]] == [15]
     assert sought == [{_TP: 11}]
+
+
+async def test_a_partition_that_went_away_unread_is_not_sought(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _deliver(consumer, 10)
+    sought: list[dict[TP, int]] = []
+    found: dict[TP, list[ConsumerMessage]] = {_TP: [_message(11)]}
+
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        consumer.app.rebalancing = bool(found)
+        return found
+
+    async def seek(positions: dict[TP, int]) -> None:
+        sought.append(positions)
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    monkeypatch.setattr(consumer._thread, "seek_wait", seek)
+    monkeypatch.setattr(consumer._thread, "assignment", set)
+    assert await consumer._getmany({_TP}, 1.0) == {}
+    found, consumer.app.rebalancing = {}, False
+    assert await consumer._getmany({_TP}, 1.0) == {}
+    assert sought == [{}]
 
 
 async def test_nothing_is_taken_while_a_rebalance_is_under_way(
