@@ -7,14 +7,10 @@ one after the other on the same machine, in turn. Kafka and S3 are started for i
 """
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID, uuid4
@@ -22,19 +18,15 @@ from uuid import UUID, uuid4
 import av
 import cv2
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from minio import Minio
 
-from contracts.kafka import consumer_options, create_topics, producer_options, topic_name
+from benchmarks.recognition_stage import running_servers, running_stage
+from contracts.kafka import consumer_options, producer_options, topic_name
 from contracts.records import FRAME_META_HEADER, FrameKind, FrameMeta, encode
 from contracts.settings import KafkaSettings, load_settings
 from contracts.topics import FRAMES, READINGS
-from deploy.local.servers.kafka import KafkaServer
-from deploy.local.servers.s3 import S3Server
 from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
-from tests.services.kafka import kafka_process
-from tests.services.s3 import s3_process
 
 _OWNER = UUID(int=1)
 _CAMERAS = 8
@@ -43,14 +35,6 @@ _JPEG_QUALITY = 85
 _MOST_FRAMES = 120
 _WARM_UP_SHARE = 0.2
 _START_SECONDS = 120.0
-
-
-@dataclass(frozen=True)
-class Servers:
-    """Kafka and S3 for one benchmark, as environment of the stage."""
-
-    kafka: KafkaSettings
-    environment: dict[str, str]
 
 
 def frames_of(video: Path) -> list[bytes]:
@@ -99,33 +83,6 @@ def bare_rate(folder: Path, workers: int, seconds: float) -> float:
     return sum(float(loop.communicate()[0]) for loop in loops)
 
 
-@contextmanager
-def running_servers(folder: Path) -> Iterator[Servers]:
-    """Start Kafka and S3."""
-    with kafka_process(folder) as kafka, s3_process(folder) as s3:
-        assert isinstance(kafka.server, KafkaServer)
-        assert isinstance(s3.server, S3Server)
-        endpoint = s3.server.endpoint
-        keys = (s3.server.access_key, s3.server.secret_key)
-        Minio(endpoint.removeprefix("http://"), *keys, secure=False).make_bucket("bench")
-        settings = KafkaSettings.model_validate(
-            {"kafka_bootstrap_servers": kafka.server.bootstrap_servers, "kafka_partitions": 4}
-        )
-        yield Servers(
-            settings,
-            {
-                "KAFKA_BOOTSTRAP_SERVERS": settings.kafka_bootstrap_servers,
-                "KAFKA_PARTITIONS": "4",
-                "S3_ENDPOINT": endpoint,
-                "S3_BUCKET": "bench",
-                "S3_ACCESS_KEY": keys[0],
-                "S3_SECRET_KEY": keys[1],
-                "READING_DEADLINE_SECONDS": "3600",
-                "LOG_LEVEL": "warning",
-            },
-        )
-
-
 def send_frames(kafka: KafkaSettings, frames: list[bytes], count: int) -> None:
     """Put frames of several cameras on the frames topic."""
     cameras = [uuid4() for _ in range(_CAMERAS)]
@@ -171,22 +128,9 @@ def stream_rate(frames: list[bytes], workers: int, count: int) -> float:
     with TemporaryDirectory(prefix="platestream-bench-") as name:
         folder = Path(name)
         with running_servers(folder) as servers:
-            create_topics(servers.kafka)
             send_frames(servers.kafka, frames, count)
-            extra = {
-                **servers.environment,
-                "RECOGNITION_WORKERS": str(workers),
-                "STREAM_DATA_DIRECTORY": str(folder / "stream"),
-            }
-            environment = {f"PLATESTREAM_{key}": value for key, value in extra.items()}
-            stage = subprocess.Popen(
-                [sys.executable, "-m", "streams.recognition"], env={**os.environ, **environment}
-            )
-            try:
+            with running_stage(servers, folder, RECOGNITION_WORKERS=str(workers)):
                 times = reading_times(servers.kafka, count)
-            finally:
-                stage.kill()
-                stage.wait()
     steady = times[int(len(times) * _WARM_UP_SHARE) :]
     return (len(steady) - 1) / (steady[-1] - steady[0])
 
