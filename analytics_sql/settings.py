@@ -12,6 +12,6 @@ class AnalyticsSettings(ProcessSettings, ClickHouseSettings):
         400,
         ge=1,
         le=36_500,
-        description="Recognitions older than this are deleted, a whole day at once; a change takes "
-        "effect at the next start.",
+        description="Recognitions are kept at least so many days, and at most a month longer, as "
+        "they are deleted a month at once; a change takes effect at the next start.",
     )

@@ -4,8 +4,8 @@
 --   user_id      owner
 --   id           recognition
 --   captured_ms  Unix ms, UTC, as the id tells it (contracts.ids.uuid_unix_ms)
--- Result: one row or none; columns as recognitions_page.sql.
--- Sort key: (user_id, ts, id) in full: one granule of one day.
+-- Result: one row or none: columns as recognitions_page.sql, then the rest of the row.
+-- Sort key: (user_id, ts, id) in full: one granule.
 SELECT
     id,
     user_id,
@@ -13,17 +13,17 @@ SELECT
     camera_name,
     plate,
     confidence,
-    character_confidences,
     toUnixTimestamp64Milli(ts) AS captured_ms,
-    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
-    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
-    readings_count,
     box_x,
     box_y,
     box_width,
     box_height,
     photo_key,
     crop_key,
+    character_confidences,
+    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
+    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
+    readings_count,
     region,
     plate_type,
     source
@@ -32,4 +32,4 @@ WHERE user_id = {user_id:UUID}
   AND ts = fromUnixTimestamp64Milli({captured_ms:Int64}, 'UTC')
   AND id = {id:UUID}
 LIMIT 1
-SETTINGS do_not_merge_across_partitions_select_final = 1
+SETTINGS do_not_merge_across_partitions_select_final = 1, max_threads = 1

@@ -8,10 +8,11 @@
 --   plate_pattern   LIKE pattern over the normalised plate; '' for no such condition
 --   min_confidence  0 to 1, inclusive
 --   limit           rows
--- Result: one row a recognition; times in Unix ms, UTC.
--- Sort key: (user_id, ts, id), read backwards until the page is full. That makes it quick where
--- matches are frequent; where they are rare it reads all rows of the span under FINAL, and
--- recognitions_search.sql is the quicker one.
+-- Result: what a list shows of a recognition; times in Unix ms, UTC.
+-- Sort key: (user_id, ts, id), read backwards until the page is full: in small blocks and not
+-- ahead, so that no more than a page is read (15 ms of CPU instead of 37 over ten parts). That is
+-- quick where matches are frequent; where they are rare it reads all rows of the span under FINAL,
+-- and recognitions_search.sql is the quicker one.
 SELECT
     id,
     user_id,
@@ -19,20 +20,13 @@ SELECT
     camera_name,
     plate,
     confidence,
-    character_confidences,
     toUnixTimestamp64Milli(ts) AS captured_ms,
-    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
-    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
-    readings_count,
     box_x,
     box_y,
     box_width,
     box_height,
     photo_key,
-    crop_key,
-    region,
-    plate_type,
-    source
+    crop_key
 FROM recognitions FINAL
 WHERE user_id = {user_id:UUID}
   AND ({from_ms:Nullable(Int64)} IS NULL
@@ -48,4 +42,8 @@ WHERE user_id = {user_id:UUID}
   AND confidence >= {min_confidence:Float64}
 ORDER BY ts DESC, id DESC
 LIMIT {limit:UInt32}
-SETTINGS do_not_merge_across_partitions_select_final = 1
+SETTINGS
+    do_not_merge_across_partitions_select_final = 1,
+    max_block_size = 1024,
+    read_in_order_use_buffering = 0,
+    max_threads = 1

@@ -11,20 +11,13 @@ SELECT
     camera_name,
     plate,
     confidence,
-    character_confidences,
     toUnixTimestamp64Milli(ts) AS captured_ms,
-    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
-    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
-    readings_count,
     box_x,
     box_y,
     box_width,
     box_height,
     photo_key,
-    crop_key,
-    region,
-    plate_type,
-    source
+    crop_key
 FROM recognitions FINAL
 WHERE user_id = {user_id:UUID}
   AND (ts, id) IN (

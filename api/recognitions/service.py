@@ -6,10 +6,11 @@ from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.recognitions import (
+    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
-    ListedRecognition,
+    RecognitionRow,
 )
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.image_store import ImageStore

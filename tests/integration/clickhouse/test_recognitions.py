@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -13,6 +13,7 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 from analytics_sql.connection import connect, connect_for_schema
 from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import (
+    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -23,6 +24,7 @@ from analytics_sql.recognitions import (
 )
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.ids import recognition_id
+from contracts.object_keys import crop_key, photo_key
 from contracts.records import Box, RecognitionSource
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 
@@ -59,23 +61,30 @@ def row(
     track: str = "",
 ) -> RecognitionRow:
     """A recognition with what a test does not care for filled in."""
+    identifier = recognition_id(at_ms, camera_id, track or plate)
     return RecognitionRow(
-        recognition_id(at_ms, camera_id, track or plate),
-        user_id,
-        camera_id,
-        "Gate" if camera_id == GATE else "Yard",
-        plate,
-        confidence,
-        (0.9, 0.8),
-        at_ms,
-        at_ms - 400,
-        at_ms + 600,
-        3,
-        Box(x=1.25, y=2.0, width=30.5, height=11.0),
-        "photo",
-        "crop",
-        "DE",
+        id=identifier,
+        user_id=user_id,
+        camera_id=camera_id,
+        camera_name="Gate" if camera_id == GATE else "Yard",
+        plate=plate,
+        confidence=confidence,
+        character_confidences=(0.9, 0.8),
+        captured_ms=at_ms,
+        first_seen_ms=at_ms - 400,
+        last_seen_ms=at_ms + 600,
+        readings_count=3,
+        box=Box(x=1.25, y=2.0, width=30.5, height=11.0),
+        photo_key=photo_key(user_id, identifier),
+        crop_key=crop_key(user_id, identifier),
+        region="DE",
     )
+
+
+def listed(full: RecognitionRow) -> ListedRecognition:
+    """What a list shows of a row."""
+    names = [field.name for field in fields(ListedRecognition)]
+    return ListedRecognition(**{name: getattr(full, name) for name in names})
 
 
 async def pages(
@@ -99,27 +108,28 @@ class TestStoring:
     async def test_a_row_comes_back_as_it_was(self, client: AsyncClient) -> None:
         full = row(START_MS + 123)
         bare = RecognitionRow(
-            recognition_id(START_MS, YARD, "x"),
-            OWNER,
-            YARD,
-            "",
-            "X",
-            0.123456789,
-            (),
-            START_MS,
-            START_MS,
-            START_MS,
-            1,
+            id=recognition_id(START_MS, YARD, "x"),
+            user_id=OWNER,
+            camera_id=YARD,
+            camera_name="",
+            plate="X",
+            confidence=0.123456789,
+            character_confidences=(),
+            captured_ms=START_MS,
+            first_seen_ms=START_MS,
+            last_seen_ms=START_MS,
+            readings_count=1,
             source=RecognitionSource.API,
             plate_type="truck",
         )
+        elsewhere = replace(row(START_MS + 124), photo_key="old/photo.jpg", crop_key=None)
 
-        await insert_recognitions(client, [full, bare])
+        await insert_recognitions(client, [full, bare, elsewhere])
 
-        assert await get_recognition(client, OWNER, full.id) == full
-        assert await get_recognition(client, OWNER, bare.id) == bare
+        for stored in (full, bare, elsewhere):
+            assert await get_recognition(client, OWNER, stored.id) == stored
         page = await list_recognitions(client, RecognitionFilter(OWNER), None, 50)
-        assert page == RecognitionPage((full, bare), None)
+        assert page == RecognitionPage((listed(elsewhere), listed(full), listed(bare)), None)
 
     async def test_nothing_to_write(self, client: AsyncClient) -> None:
         await insert_recognitions(client, [])
@@ -257,17 +267,17 @@ class TestPaging:
 
         found = await pages(client, wanted, limit)
 
-        listed = [one for page in found for one in page.rows]
+        shown = [one for page in found for one in page.rows]
         expected = {
             one.id
             for one in rows
             if conditions.get("camera_id") in (None, one.camera_id)
             and str(conditions.get("plate", "")) in one.plate
         }
-        assert len(listed) == len(expected)
-        assert {one.id for one in listed} == expected
-        assert [one.captured_ms for one in listed] == sorted(
-            (one.captured_ms for one in listed), reverse=True
+        assert len(shown) == len(expected)
+        assert {one.id for one in shown} == expected
+        assert [one.captured_ms for one in shown] == sorted(
+            (one.captured_ms for one in shown), reverse=True
         )
         assert all(len(page.rows) == limit for page in found[:-1])
         assert 0 < len(found[-1].rows) <= limit
@@ -289,23 +299,25 @@ class TestPaging:
         await insert_recognitions(client, rows)
         wanted = RecognitionFilter(OWNER)
 
-        listed: list[RecognitionRow] = []
+        by_id = {one.id: one for one in rows}
+        shown: list[ListedRecognition] = []
         after: RecognitionCursor | None = None
         while True:
             page = await list_recognitions(client, wanted, after, 30)
-            listed += page.rows
+            shown += page.rows
             after = page.next_after
             if after is None:
                 break
             # Newer than every page, older than the next one, and a replay of what was listed.
-            newer = row(START_MS + 9 * DAY_MS + len(listed), "NEW")
-            older = row(START_MS - len(listed), "OLD")
-            await insert_recognitions(client, [newer, older, *page.rows])
+            newer = row(START_MS + 9 * DAY_MS + len(shown), "NEW")
+            older = row(START_MS - len(shown), "OLD")
+            replayed = [by_id[one.id] for one in page.rows if one.id in by_id]
+            await insert_recognitions(client, [newer, older, *replayed])
 
-        ids = [one.id for one in listed]
+        ids = [one.id for one in shown]
         assert len(ids) == len(set(ids))
         assert {one.id for one in rows} <= set(ids)
-        assert not [one for one in listed if one.plate == "NEW"]
+        assert not [one for one in shown if one.plate == "NEW"]
 
     async def test_next_page_is_named_only_where_there_is_one(self, client: AsyncClient) -> None:
         await insert_recognitions(client, [row(START_MS + n, f"P{n}") for n in range(10)])
