@@ -66,3 +66,13 @@ def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+
+
+def java_property(value: object) -> str:
+    """Return a value as it is written in a Java properties file.
+
+    **Source:** java.util.Properties: ISO-8859-1, everything else as UTF-16 escapes.
+    """
+    units = str(value).replace("\\", "\\\\").encode("utf-16-be")
+    codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return "".join(chr(code) if code < 128 else f"\\u{code:04x}" for code in codes)

@@ -240,6 +240,7 @@ def _remote_control(socket: Path) -> str:
 
 
 def _program(layout: Layout, program: Program) -> str:
+    log = log_file(layout, program.name)
     # The stop signal goes to the main process alone, which ends its own workers in good order; what
     # is still there after stopwaitsecs is killed as a group.
     return (
@@ -250,7 +251,8 @@ def _program(layout: Layout, program: Program) -> str:
         f"startsecs={_START_SECONDS}\nstartretries={_START_RETRIES}\n"
         f"stopsignal={program.stop_signal.name.removeprefix('SIG')}\n"
         f"stopwaitsecs={program.stop_seconds}\nstopasgroup=false\nkillasgroup=true\n"
-        f"redirect_stderr=true\nstdout_logfile={_literal(log_file(layout, program.name))}\n"
+        # Log files, unlike the rest, are expanded twice.
+        f"redirect_stderr=true\nstdout_logfile={_literal(_literal(log))}\n"
         "stdout_logfile_maxbytes=20MB\nstdout_logfile_backups=2\n"
     )
 

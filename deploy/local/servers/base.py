@@ -82,7 +82,9 @@ def java(class_path: Path, *arguments: str) -> tuple[str, ...]:
     """Return the command that runs a Java main class with all jars of a folder."""
     archive = class_archive(class_path)
     options = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
-    return tied("java", "-XX:+UseSerialGC", *options, "-cp", f"{class_path}/*", *arguments)
+    # In the plain C locale a JVM cannot open a path that is not ASCII.
+    jvm = ("env", "LC_ALL=C.UTF-8", "java", "-XX:+UseSerialGC")
+    return tied(*jvm, *options, "-cp", f"{class_path}/*", *arguments)
 
 
 def class_archive(class_path: Path) -> Path:

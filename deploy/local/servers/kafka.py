@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from deploy.local.files import JARS, write_whole
+from deploy.local.files import JARS, java_property, write_whole
 from deploy.local.servers.base import (
     NotReadyError,
     PortUse,
@@ -91,7 +91,7 @@ class KafkaServer:
         text = template.substitute(
             port=self.port,
             controller_port=self.controller_port,
-            data=data,
+            data=java_property(data),
             max_message_bytes=self.max_message_bytes,
         )
         write_whole(self.directory / name, text)

@@ -8,7 +8,7 @@ import urllib3
 from minio import Minio
 from minio.error import MinioException
 
-from deploy.local.files import JARS, write_whole
+from deploy.local.files import JARS, java_property, write_whole
 from deploy.local.servers.base import (
     NotReadyError,
     PortUse,
@@ -50,7 +50,10 @@ class S3Server:
         data.mkdir(parents=True, exist_ok=True)
         template = Template((_HERE / "s3proxy.properties.template").read_text())
         text = template.substitute(
-            port=self.port, access_key=self.access_key, secret_key=self.secret_key, data=data
+            port=self.port,
+            access_key=self.access_key,
+            secret_key=self.secret_key,
+            data=java_property(data),
         )
         write_whole(self.directory / "s3proxy.properties", text, mode=0o600)
 

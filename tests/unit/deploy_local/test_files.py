@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.files import write_whole
+from deploy.local.files import java_property, write_whole
 
 
 def test_a_file_has_its_mode_from_the_first_moment(tmp_path: Path) -> None:
@@ -35,3 +35,17 @@ def test_the_rest_of_a_crash_is_no_hindrance(tmp_path: Path) -> None:
 
     assert (tmp_path / "secret").read_text() == "new"
     assert [file.name for file in tmp_path.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("/srv/a b=c:d", "/srv/a b=c:d"),
+        ("/home/jürgen", "/home/j\\u00fcrgen"),
+        ("C:\\x", "C:\\\\x"),
+        ("/🚗", "/\\ud83d\\ude97"),
+    ],
+    ids=["plain", "umlaut", "backslash", "beyond-16-bit"],
+)
+def test_java_reads_a_property_as_it_was_meant(value: str, written: str) -> None:
+    assert java_property(value) == written

@@ -49,7 +49,7 @@ def test_nothing_in_a_command_or_path_is_expanded_or_split() -> None:
     rendered = _rendered(_program("a", "run", "100% sure", "it's"), root=Path("/50%/a b"))
 
     assert rendered["program:a"]["command"] == "run '100%% sure' 'it'\"'\"'s'"
-    assert rendered["program:a"]["stdout_logfile"] == "/50%%/a b/logs/a.log"
+    assert rendered["program:a"]["stdout_logfile"] == "/50%%%%/a b/logs/a.log"
 
 
 def test_the_configuration_holds_no_environment() -> None:
