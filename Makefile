@@ -47,7 +47,7 @@ check: ## Format, lint, types and unit tests: a minute, no servers
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest tests/unit tests/structure $(PYTEST)
 
-fault: ## Only the tests that kill processes and cut servers off
+fault: ## Only the tests that kill processes; ROUNDS=2: all of them, twice, under load
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fault $(PYTEST)
 

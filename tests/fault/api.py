@@ -1,0 +1,92 @@
+"""The API as the fault tests use it. Every call may fail with httpx.HTTPError while it is away."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import httpx
+import numpy as np
+
+_PAGE = "50"
+_TIMEOUT_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One recognition as the list shows it."""
+
+    id: str
+    camera_id: str
+    plate: str
+    timestamp: str
+
+
+class Api:
+    """The API with one key."""
+
+    def __init__(self, base_url: str, api_key: str) -> None:
+        """Take address and key."""
+        self._http = httpx.Client(
+            base_url=base_url,
+            headers={"Authorization": f"Bearer {api_key}"},
+            timeout=_TIMEOUT_SECONDS,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def is_ready(self) -> bool:
+        """Return whether the API and everything that it needs answer."""
+        return self._http.get("/readyz").status_code == httpx.codes.OK
+
+    def create_camera(self, url: str, **fields: Any) -> str:
+        """Register a camera and return its id, once an ingest worker has it."""
+        body = {"name": "Fault", "rtspUrl": url, **fields}
+        return str(self._call("POST", "/api/cameras", json=body)["camera"]["id"])
+
+    def delete_camera(self, camera_id: str) -> None:
+        """Delete a camera."""
+        self._call("DELETE", f"/api/cameras/{camera_id}")
+
+    def camera(self, camera_id: str) -> dict[str, Any]:
+        """Return a camera as the list shows it."""
+        cameras: list[dict[str, Any]] = self._call("GET", "/api/cameras")["cameras"]
+        return next(camera for camera in cameras if camera["id"] == camera_id)
+
+    def recognitions(self, camera_id: str | None = None) -> list[Listed]:
+        """Return all recognitions, or those of one camera, newest first, page by page."""
+        found: list[Listed] = []
+        query = {"limit": _PAGE} | ({} if camera_id is None else {"cameraId": camera_id})
+        while True:
+            page = self._call("GET", "/api/recognitions", params=query)
+            found += [_listed(fields) for fields in page["recognitions"]]
+            if page["nextKey"] is None:
+                return found
+            query["lastKey"] = page["nextKey"]
+
+    def picture_faults(self, recognition_id: str) -> list[str]:
+        """Return what is wrong with the images of a recognition; empty: both can be seen."""
+        one = self._call("GET", f"/api/recognitions/{recognition_id}")["recognition"]
+        faults = ((name, _picture_fault(one.get(name))) for name in ("photoUrl", "cropUrl"))
+        return [f"{name}: {fault}" for name, fault in faults if fault]
+
+    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        answer = self._http.request(method, path, **options)
+        answer.raise_for_status()
+        body: dict[str, Any] = answer.json()
+        return body
+
+
+def _listed(fields: dict[str, Any]) -> Listed:
+    return Listed(fields["id"], fields["cameraId"], fields["plate"], fields["timestamp"])
+
+
+def _picture_fault(url: str | None) -> str | None:
+    if url is None:
+        return "no address"
+    answer = httpx.get(url, timeout=_TIMEOUT_SECONDS)
+    if answer.status_code != httpx.codes.OK:
+        return f"status {answer.status_code}"
+    picture = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
+    return "not a picture" if picture is None else None

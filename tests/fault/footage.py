@@ -1,0 +1,68 @@
+"""One road scene as JPEG frames, drawn once and shown by many cameras."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import cv2
+import numpy as np
+
+from synthetic.road import LightPlan, RoadScene, RoadSceneOptions
+
+WIDTH_PX, HEIGHT_PX = 1280, 720
+FRAMES_PER_SECOND = 5
+
+_SCENE_FPS = 25
+_JPEG_QUALITY = 85
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture, with its time from the scene's start."""
+
+    at_ms: int
+    jpeg: bytes
+
+
+@dataclass(frozen=True)
+class Footage:
+    """The scene's pictures and the plates that are really in it, in order of time."""
+
+    shots: tuple[Shot, ...]
+    plates: tuple[str, ...]
+
+    @property
+    def duration_ms(self) -> int:
+        """Time of the last picture."""
+        return self.shots[-1].at_ms
+
+
+def film(passes: int, seed: int) -> Footage:
+    """Draw a scene by day as ingest would send it: 5 frames a second."""
+    scene = RoadScene(RoadSceneOptions(passes, seed, None, LightPlan.DAY, WIDTH_PX, HEIGHT_PX))
+    step = _SCENE_FPS // FRAMES_PER_SECOND
+    shots = tuple(_shot(scene, index) for index in range(0, scene.frame_count, step))
+    return Footage(shots, tuple(one.plate for one in scene.truth().passes))
+
+
+def write_clip(footage: Footage, path: Path, *, seconds: int) -> None:
+    """Write the scene as a video file, the last picture standing still until ``seconds``."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND)
+        stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, "yuv420p"
+        stream.options = {"preset": "superfast", "crf": "18", "bf": "0"}
+        for number in range(seconds * FRAMES_PER_SECOND):
+            shot = footage.shots[min(number, len(footage.shots) - 1)]
+            picture = cv2.imdecode(np.frombuffer(shot.jpeg, np.uint8), cv2.IMREAD_COLOR)
+            assert picture is not None
+            frame = av.VideoFrame.from_ndarray(np.asarray(picture, np.uint8), format="bgr24")
+            frame.pts, frame.time_base = number, Fraction(1, FRAMES_PER_SECOND)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+def _shot(scene: RoadScene, index: int) -> Shot:
+    ((time_s, picture),) = scene.frames(index, index + 1)
+    _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    return Shot(round(time_s * 1000), data.tobytes())

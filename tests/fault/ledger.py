@@ -1,0 +1,85 @@
+"""What came out, held against what went in. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from contracts.records import Recognition
+from tests.fault.api import Listed
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Every entry is one fault, with its evidence."""
+
+    lost: tuple[str, ...]
+    doubled: tuple[str, ...]
+    invented: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self.lost or self.doubled or self.invented)
+
+
+def judge_shows(
+    cameras: Collection[str],
+    expected: Collection[str],
+    listed: Iterable[Listed],
+    published: Iterable[Recognition],
+) -> Findings:
+    """Compare what the API lists with what each camera, one show each, must have given: every
+    expected plate exactly once. ``published`` tells where a lost one was lost.
+    """
+    on_topic = {(str(one.camera_id), one.plate) for one in published}
+    found: defaultdict[tuple[str, str], list[Listed]] = defaultdict(list)
+    for one in listed:
+        if one.camera_id in cameras:
+            found[one.camera_id, one.plate].append(one)
+    wanted = {(camera, plate) for camera in cameras for plate in expected}
+    return Findings(
+        lost=tuple(
+            f"{camera} {plate}: {'on the topic' if (camera, plate) in on_topic else 'never'}"
+            for camera, plate in sorted(wanted - found.keys())
+        ),
+        doubled=tuple(_told(ones) for key, ones in sorted(found.items()) if len(ones) > 1),
+        invented=tuple(_told(ones) for key, ones in sorted(found.items()) if key not in wanted),
+    )
+
+
+def judge_loop(
+    expected: Collection[str], listed: Iterable[Listed], *, silence_seconds: float
+) -> Findings:
+    """Judge a camera that plays the scene over and over: a plate comes at most once in the time
+    in which it has to stay silent.
+    """
+    found: defaultdict[str, list[Listed]] = defaultdict(list)
+    for one in listed:
+        found[one.plate].append(one)
+    doubled = [
+        _told([earlier, later])
+        for ones in found.values()
+        for earlier, later in _neighbours(ones)
+        if _unix_seconds(later) - _unix_seconds(earlier) < silence_seconds
+    ]
+    invented = [_told(ones) for plate, ones in found.items() if plate not in expected]
+    return Findings((), tuple(doubled), tuple(invented))
+
+
+def repeated_ids(listed: Iterable[Listed]) -> list[str]:
+    """Return ids that the list shows more than once."""
+    return [i for i, count in Counter(one.id for one in listed).items() if count > 1]
+
+
+def _neighbours(ones: list[Listed]) -> list[tuple[Listed, Listed]]:
+    ordered = sorted(ones, key=_unix_seconds)
+    return list(zip(ordered, ordered[1:], strict=False))
+
+
+def _unix_seconds(one: Listed) -> float:
+    return datetime.fromisoformat(one.timestamp).timestamp()
+
+
+def _told(ones: list[Listed]) -> str:
+    places = ", ".join(f"{one.timestamp} {one.id}" for one in ones)
+    return f"{ones[0].camera_id} {ones[0].plate}: {places}"

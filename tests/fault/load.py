@@ -1,0 +1,129 @@
+"""Cameras that show the scene one after another, sent to Kafka as ingest would."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from uuid import UUID, uuid4
+
+from kafka import KafkaProducer
+
+from contracts.kafka import producer_options, topic_name
+from contracts.records import FRAME_META_HEADER, FrameKind, FrameMeta, encode
+from contracts.settings import KafkaSettings
+from contracts.topics import FRAMES
+from tests.fault.footage import FRAMES_PER_SECOND, HEIGHT_PX, WIDTH_PX, Footage
+
+_TICKS = 5
+_TICK_MS = 1000
+_TAKEN_SECONDS = 180
+_MAX_BLOCK_MS = 120_000
+
+
+@dataclass(frozen=True)
+class Show:
+    """One camera that has shown the scene, or is at it."""
+
+    camera_id: UUID
+    started_ms: int
+
+
+class Cameras:
+    """Sends the scene. Nothing that it was told to send is lost, however long Kafka is away."""
+
+    def __init__(self, kafka: KafkaSettings, owner_id: UUID, footage: Footage) -> None:
+        """Connect."""
+        self._owner_id = owner_id
+        self._footage = footage
+        self._topic = topic_name(kafka, FRAMES)
+        self._producer = KafkaProducer(
+            **producer_options(kafka, "fault-cameras"), max_block_ms=_MAX_BLOCK_MS
+        )
+        self._lock = threading.Lock()
+        self.shows: list[Show] = []
+
+    def show(self, frames_per_second: float | None) -> Show:
+        """Show the scene once on a new camera, at a pace (None: at once), and wait until Kafka has
+        it all.
+
+        Capture times are those of the scene: no later than now, also where the pace is slow.
+        """
+        scene_ms = self._footage.duration_ms if frames_per_second is None else 0
+        show = Show(uuid4(), time.time_ns() // 1_000_000 - scene_ms - _TICKS * _TICK_MS)
+        with self._lock:
+            self.shows.append(show)
+        pause = 0.0 if frames_per_second is None else 1 / frames_per_second
+        sent = []
+        due = time.monotonic()
+        for meta, value in self._records(show):
+            time.sleep(max(0.0, due - time.monotonic()))
+            due = max(due + pause, time.monotonic())
+            header = (FRAME_META_HEADER, encode(meta))
+            key = str(show.camera_id).encode()
+            sent.append(self._producer.send(self._topic, key=key, value=value, headers=[header]))
+        for future in sent:
+            future.get(_TAKEN_SECONDS)
+        return show
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._producer.close()
+
+    def _records(self, show: Show) -> Iterator[tuple[FrameMeta, bytes]]:
+        for shot in self._footage.shots:
+            yield self._meta(show, FrameKind.FRAME, shot.at_ms), shot.jpeg
+        for number in range(1, _TICKS + 1):
+            at_ms = self._footage.duration_ms + number * _TICK_MS
+            yield self._meta(show, FrameKind.TICK, at_ms), b""
+
+    def _meta(self, show: Show, kind: FrameKind, at_ms: int) -> FrameMeta:
+        return FrameMeta(
+            kind=kind,
+            camera_id=show.camera_id,
+            owner_id=self._owner_id,
+            camera_name="Fault",
+            captured_ms=show.started_ms + at_ms,
+            width_px=WIDTH_PX,
+            height_px=HEIGHT_PX,
+        )
+
+
+class Load:
+    """Shows on two cameras at a time while the ``with`` block runs; every show begun is ended."""
+
+    LANES = 2
+
+    def __init__(self, cameras: Cameras, frames_per_second: float) -> None:
+        """Take the pace of all cameras together."""
+        self._cameras = cameras
+        self._pace = min(FRAMES_PER_SECOND, frames_per_second / self.LANES)
+        self._over = threading.Event()
+        self._errors: list[Exception] = []
+        self._threads = [threading.Thread(target=self._run) for _ in range(self.LANES)]
+
+    def _run(self) -> None:
+        try:
+            while not self._over.is_set():
+                self._cameras.show(self._pace)
+        # Told by the thread that waits for this one.
+        except Exception as error:
+            self._errors.append(error)
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        if self._errors and error is None:
+            raise AssertionError("a camera could not send its frames") from self._errors[0]
