@@ -1,0 +1,182 @@
+"""What waits for Kafka is bounded by bytes, and nothing that is lost goes uncounted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
+
+from contracts.records import (
+    FRAME_META_HEADER,
+    CameraState,
+    CameraStatus,
+    FrameKind,
+    FrameMeta,
+    decode,
+)
+from ingest import publisher
+from ingest.metrics import IngestMetrics
+from ingest.publisher import Publisher
+from ingest.settings import IngestSettings
+
+META = FrameMeta(
+    kind=FrameKind.FRAME,
+    camera_id=UUID(int=1),
+    owner_id=UUID(int=2),
+    camera_name="gate",
+    captured_ms=1_800_000_000_000,
+)
+STATUS = CameraStatus(
+    camera_id=UUID(int=1),
+    owner_id=UUID(int=2),
+    state=CameraState.ONLINE,
+    revision=1,
+    worker="w",
+    at_ms=1_800_000_000_000,
+)
+JPEG = b"j" * 1_000_000
+
+
+@dataclass
+class FakeFuture:
+    callbacks: list[Callable[[Any], None]] = field(default_factory=list)
+    errbacks: list[Callable[[BaseException], None]] = field(default_factory=list)
+
+    def add_callback(self, callback: Callable[[Any], None]) -> None:
+        self.callbacks.append(callback)
+
+    def add_errback(self, errback: Callable[[BaseException], None]) -> None:
+        self.errbacks.append(errback)
+
+
+@dataclass
+class FakeProducer:
+    """Takes records and answers when the test says so."""
+
+    options: dict[str, Any]
+    sent: list[tuple[str, dict[str, Any], FakeFuture]] = field(default_factory=list)
+    refuses: bool = False
+
+    def send(self, topic: str, **record: Any) -> FakeFuture:
+        if self.refuses:
+            raise KafkaTimeoutError
+        self.sent.append((topic, record, FakeFuture()))
+        return self.sent[-1][2]
+
+    def close(self, timeout: float) -> None:
+        raise KafkaTimeoutError
+
+
+class Kafka:
+    """A publisher and the producer it got."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.metrics = IngestMetrics()
+        made: list[FakeProducer] = []
+
+        def make(**options: Any) -> FakeProducer:
+            made.append(FakeProducer(options))
+            return made[0]
+
+        monkeypatch.setattr(publisher, "KafkaProducer", make)
+        settings = IngestSettings.model_validate(
+            {"s3_secret_key": "x", "secret_key": "x", "ingest_buffer_bytes": 8_388_608}
+        )
+        self.publisher = Publisher(settings, self.metrics)
+        self.producer = made[0]
+
+    def dropped(self, reason: str) -> float:
+        name = "platestream_ingest_frames_dropped_total"
+        return self.metrics.registry.get_sample_value(name, {"reason": reason}) or 0.0
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
+    return Kafka(monkeypatch)
+
+
+def test_a_frame_is_keyed_by_its_camera_and_described_in_its_header(kafka: Kafka) -> None:
+    assert kafka.publisher.send_frame(META, JPEG)
+
+    topic, record, _ = kafka.producer.sent[0]
+    assert topic == "frames"
+    assert record["key"] == b"00000000-0000-0000-0000-000000000001"
+    assert record["value"] is JPEG
+    assert decode(FrameMeta, dict(record["headers"])[FRAME_META_HEADER]) == META
+
+
+def test_a_tick_is_empty_but_no_tombstone(kafka: Kafka) -> None:
+    kafka.publisher.send_tick(META)
+
+    assert kafka.producer.sent[0][1]["value"] == b""
+
+
+def test_a_deleted_camera_is_a_tombstone(kafka: Kafka) -> None:
+    kafka.publisher.delete_status(UUID(int=1))
+
+    assert kafka.producer.sent[0][0] == "camera-status"
+    assert kafka.producer.sent[0][1]["value"] is None
+
+
+def test_frames_beyond_the_buffer_are_dropped_and_counted(kafka: Kafka) -> None:
+    taken = [kafka.publisher.send_frame(META, JPEG) for _ in range(10)]
+
+    assert taken == [True] * 8 + [False] * 2
+    assert kafka.dropped("buffer") == 2
+
+
+def test_room_returns_as_kafka_answers(kafka: Kafka) -> None:
+    while kafka.publisher.send_frame(META, JPEG):
+        pass
+
+    for _, _, future in kafka.producer.sent:
+        for callback in future.callbacks:
+            callback(None)
+
+    assert kafka.publisher.send_frame(META, JPEG)
+    assert kafka.publisher.has_room()
+
+
+def test_a_refused_record_is_counted_and_its_room_returns(kafka: Kafka) -> None:
+    kafka.publisher.send_frame(META, JPEG)
+    for errback in kafka.producer.sent[0][2].errbacks:
+        errback(MessageSizeTooLargeError())
+
+    assert kafka.dropped("kafka") == 1
+    assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+
+
+def test_a_send_that_kafka_cannot_take_leaves_no_trace_in_the_buffer(kafka: Kafka) -> None:
+    kafka.producer.refuses = True
+
+    assert not kafka.publisher.send_frame(META, JPEG)
+    assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+
+
+def test_status_still_goes_when_frames_have_filled_the_buffer(kafka: Kafka) -> None:
+    while kafka.publisher.send_frame(META, JPEG):
+        pass
+    before = len(kafka.producer.sent)
+
+    kafka.publisher.send_status(STATUS)
+    kafka.publisher.send_frame(META, JPEG)
+
+    assert [topic for topic, _, _ in kafka.producer.sent[before:]] == ["camera-status"]
+
+
+def test_status_is_bounded_too(kafka: Kafka) -> None:
+    for _ in range(50_000):
+        kafka.publisher.send_status(STATUS)
+
+    assert len(kafka.producer.sent) < 25_000
+
+
+def test_closing_never_fails(kafka: Kafka) -> None:
+    kafka.publisher.close(0.1)
+
+
+def test_records_never_expire_and_sends_never_wait_long(kafka: Kafka) -> None:
+    assert kafka.producer.options["delivery_timeout_ms"] > 10**9
+    assert kafka.producer.options["max_block_ms"] == 500
