@@ -8,7 +8,7 @@ SHELL := /bin/bash
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 PYTHON := .venv/bin/python
 BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
-STACK := @exec $(PYTHON) -m deploy.local
+STACK := @test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }; exec $(PYTHON) -m deploy.local
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 18
