@@ -23,7 +23,7 @@ from ingest.fleet import Fleet
 from ingest.health import HealthServer
 from ingest.lane import LaneRules, LaneServices
 from ingest.metrics import IngestMetrics
-from ingest.moments import now
+from ingest.moments import SteadyClock
 from ingest.motion import MotionRules
 from ingest.publisher import Publisher
 from ingest.reader import ReaderRules
@@ -32,6 +32,8 @@ from ingest.snapshots import SnapshotUploader
 from ingest.status import StatusRules
 
 log = structlog.get_logger(__name__)
+
+now: Final = SteadyClock()
 
 _TEND_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0

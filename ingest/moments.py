@@ -1,8 +1,13 @@
 """The time of day and the time that never jumps, read together."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+_SLOWER_BY: Final = 0.1
+"""Share by which the clock runs slower while the time of day is behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,31 @@ class Moment:
 Now = Callable[[], Moment]
 
 
-def now() -> Moment:
-    """Return the present moment."""
-    return Moment(time.time_ns() // 1_000_000, time.monotonic())
+class SteadyClock:
+    """A clock whose time of day never goes back. Thread-safe.
+
+    Where the machine's clock is set back, capture times would have to stand still until it has
+    caught up, and whoever follows a camera would think that no time passes. So this clock runs on,
+    a tenth slower, until both agree. A machine that is set forward is followed at once.
+    """
+
+    def __init__(
+        self,
+        unix_seconds: Callable[[], float] = time.time,
+        monotonic_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the machine's clocks."""
+        self._unix_seconds = unix_seconds
+        self._monotonic_seconds = monotonic_seconds
+        self._lock = threading.Lock()
+        self._last_seconds = monotonic_seconds()
+        self._offset_seconds = unix_seconds() - self._last_seconds
+
+    def __call__(self) -> Moment:
+        """Return the present moment."""
+        with self._lock:
+            seconds = self._monotonic_seconds()
+            least = self._offset_seconds - _SLOWER_BY * (seconds - self._last_seconds)
+            self._offset_seconds = max(least, self._unix_seconds() - seconds)
+            self._last_seconds = seconds
+            return Moment(int((seconds + self._offset_seconds) * 1000), seconds)
