@@ -8,7 +8,8 @@ SHELL := /bin/bash
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 PYTHON := .venv/bin/python
 BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
-STACK := @test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }; exec $(PYTHON) -m deploy.local
+INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }
+STACK := @$(INSTALLED); exec $(PYTHON) -m deploy.local
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 18
@@ -28,7 +29,7 @@ down: ## Stop the local stack
 	$(STACK) down
 
 status: ## Show the stack's processes, their memory and addresses
-	$(STACK) status
+	@$(INSTALLED); $(PYTHON) -m deploy.local status || test $$? = 3
 
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
