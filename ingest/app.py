@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import threading
-from typing import Final
+from typing import Final, NoReturn
 
 import structlog
 from kafka.errors import KafkaError
@@ -171,7 +171,7 @@ def _start(settings: IngestSettings) -> Worker:
         os._exit(_EX_UNAVAILABLE)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run a worker until SIGTERM or SIGINT."""
     settings = load_settings(IngestSettings)
     configure_logging(settings)
@@ -185,6 +185,6 @@ def main() -> None:
         os._exit(_EX_SOFTWARE)
     ended = worker.close()
     log.info("worker_stopped", all_threads_ended=ended)
-    if not ended:
-        # A reader may wait for a hung camera inside FFmpeg, where nothing can wake it.
-        os._exit(0)
+    # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg, and
+    # kafka-python keeps one of its own after a broker was away (seen after a frozen broker).
+    os._exit(0)
