@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status logs test check bench fault bootstrap clean
+.PHONY: help run up down status logs test check bench fault lock bootstrap clean
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -55,6 +55,9 @@ fault: ## Only the tests that kill processes; ROUNDS=2: all of them, twice, unde
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m benchmarks
+
+lock: ## Make the lock files anew from pyproject.toml
+	$(PYTHON) deploy/lock.py
 
 bootstrap: ## Only install what is missing
 	$(BOOTSTRAP) test

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from signal import Signals
 
-import psutil  # type: ignore[import-untyped] # published without type information
+import psutil
 
 _MIB = 1024 * 1024
 
