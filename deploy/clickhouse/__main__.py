@@ -26,16 +26,18 @@ def main() -> None:
     settings = load_settings(ClickHouseServerSettings)
     configure_logging(settings)
     # uvicorn raises a caught signal again when it has stopped; for us that is a clean end.
+    stops: list[int] = []
     for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: None)
+        signal.signal(name, lambda number, _frame: stops.append(number))
     try:
-        _serve(settings)
+        _serve(settings, stops)
     except MisconfiguredError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(78) from error
 
 
-def _serve(settings: ClickHouseServerSettings) -> None:
+def _serve(settings: ClickHouseServerSettings, stops: list[int]) -> None:
+    """Serve until a signal; ``stops`` holds those that came while the engine was opening."""
     listener = _listen(settings)
     engine = Engine(
         EngineOptions(
@@ -48,7 +50,9 @@ def _serve(settings: ClickHouseServerSettings) -> None:
     host, port = listener.getsockname()[:2]
     _log.info("clickhouse_ready", host=host, port=port, version=engine.version)
     app = _app(engine, settings)
-    asyncio.run(_server(app, settings).serve([listener]))
+    if not stops:
+        asyncio.run(_server(app, settings).serve([listener]))
+    _log.info("clickhouse_stopping")
     app.close()
     engine.close()
     _log.info("clickhouse_stopped")
