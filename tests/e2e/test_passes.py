@@ -37,6 +37,7 @@ def test_every_pass_through_rtsp_is_one_recognition(client: ApiClient, road_clip
     assert score.right_share == 1.0, str(score)
     assert score.invented == (), str(score)
     assert "s3cret" not in str(client.camera(camera))
+    client.call("DELETE", f"/api/cameras/{camera}")
 
 
 def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
