@@ -36,6 +36,7 @@ class Watchdog(threading.Thread):
         *,
         stall_seconds: float,
         end: Callable[[int], None] = end_process,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self._app = app
@@ -44,6 +45,7 @@ class Watchdog(threading.Thread):
         self._detector = StallDetector[TP](stall_seconds)
         self._stop = threading.Event()
         self._end = end
+        self._clock = clock
 
     def run(self) -> None:
         """Look until stopped."""
@@ -59,9 +61,9 @@ class Watchdog(threading.Thread):
     def look(self) -> None:
         """Look once; ends the process when the stage stands still."""
         if self._app.is_waiting:
-            self._detector.excuse(time.monotonic())
+            self._detector.excuse(self._clock())
         positions = self._positions()
-        stalled = self._detector.observe(time.monotonic(), positions)
+        stalled = self._detector.observe(self._clock(), positions)
         if stalled:
             log.error("stage_stalled", partitions=[str(partition) for partition in stalled])
             self._end(EXIT_TEMPORARY_FAILURE)
