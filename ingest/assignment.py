@@ -77,6 +77,7 @@ class AssignmentFollower:
                 is_done = step()
             except KafkaError as error:
                 log.warning("config_unreadable", error=type(error).__name__)
+                self._note_assignments()
             self.polled_seconds = self._now().seconds
             if not is_done:
                 stop.wait(_RETRY_SECONDS)
@@ -92,10 +93,13 @@ class AssignmentFollower:
         return True
 
     def _turn(self) -> bool:
-        self._note_assignments()
+        for number in sorted(self._unread):
+            self._begin(number)
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
+        # First what changed during the poll. Records of a partition that only came, or left and
+        # came back, are not acted on: it is read again, from its start.
+        self._note_assignments()
         for assigned, records in batches.items():
-            # What came before its partition was noted is read again, from the start.
             if self._log.has(assigned.partition):
                 for record in records:
                     self._read(assigned.partition, record)
@@ -109,13 +113,10 @@ class AssignmentFollower:
     def _note_assignments(self) -> None:
         while not self._assigned.empty():
             number, is_ours = self._assigned.get()
+            self._log.revoked(number)
+            self._unread.discard(number)
             if is_ours:
                 self._unread.add(number)
-            else:
-                self._unread.discard(number)
-                self._log.revoked(number)
-        for number in sorted(self._unread):
-            self._begin(number)
 
     def _begin(self, number: int) -> None:
         """Read a partition from its start; tried again at the next turn where Kafka fails."""
