@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from deploy.local.files import Layout
@@ -138,6 +139,8 @@ def test_nothing_is_left_when_the_supervisor_is_killed(
 ) -> None:
     supervisor = started(_program("one", tied(*_SLEEP)))
     process = _status(supervisor, "one").pid
+    # Before that the process is not tied yet: a copy of supervisord, then setpriv.
+    _until(lambda: psutil.Process(process).cmdline() == list(_SLEEP))
     supervisor_pid = supervisor.pid()
     assert supervisor_pid is not None
 
