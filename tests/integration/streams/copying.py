@@ -35,8 +35,8 @@ def is_out() -> bool:
     return outage.exists()
 
 
-async def copy(event: Event) -> None:
-    """Send the copy and wait until Kafka has it."""
+async def copy(event: Event, note: bytes = b"-") -> None:
+    """Send worker, value and note, and wait until Kafka has them."""
     if is_out():
         raise TransientError("the outage that the test wants")
     value = event.value or b""
@@ -46,12 +46,12 @@ async def copy(event: Event) -> None:
         raise KeyError("an error that nobody foresaw")
     if value == b"hanging":
         await asyncio.Event().wait()
-    await (await target.send(key=event.key, value=worker + b" " + value))
+    await (await target.send(key=event.key, value=b" ".join((worker, value, note))))
 
 
 async def copy_and_note(event: Event) -> None:
-    """As :func:`copy`, then note the value in the table."""
-    await copy(event)
+    """Copy with the value before it of the same key as the table knows it, then note this one."""
+    await copy(event, last_copied.get(event.key) or b"none")
     last_copied[event.key] = event.value
 
 

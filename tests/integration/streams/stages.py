@@ -1,6 +1,7 @@
 """Stages as child processes, and what tests ask of a topic."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -79,6 +80,29 @@ class Feeder:
     def close(self) -> None:
         """Let go of Kafka."""
         self._producer.close(10)
+
+
+class SteadyFeed(threading.Thread):
+    """Sends numbers, 20 at a time and number n under key n modulo 20, until told to stop."""
+
+    def __init__(self, feeder: Feeder) -> None:
+        super().__init__(daemon=True)
+        self._feeder = feeder
+        self._stop_now = threading.Event()
+        self.sent: list[bytes] = []
+
+    def run(self) -> None:
+        """Send about 200 a second."""
+        while not self._stop_now.wait(0.1):
+            values = [b"%d" % (len(self.sent) + number) for number in range(20)]
+            self._feeder.send(*values)
+            self.sent.extend(values)
+
+    def stop(self) -> set[bytes]:
+        """Stop, and return what was sent."""
+        self._stop_now.set()
+        self.join(30)
+        return set(self.sent)
 
 
 class Reader:

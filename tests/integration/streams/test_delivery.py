@@ -1,6 +1,5 @@
 """What goes into a stage comes out of it, whatever happens to its workers."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from contracts.records import DeadLetter, decode
 from contracts.settings import KafkaSettings
 from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from tests.integration.streams.conftest import StartCopying
-from tests.integration.streams.stages import Feeder, Reader, lag, wait_until
+from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -35,32 +34,11 @@ def copies(kafka_topics: KafkaSettings) -> Iterator[Reader]:
 
 
 def _texts(values: list[bytes]) -> set[bytes]:
-    return {value.split(b" ", 1)[1] for value in values}
+    return {value.split()[1] for value in values}
 
 
 def _workers(values: list[bytes]) -> set[bytes]:
-    return {value.split(b" ", 1)[0] for value in values}
-
-
-class _SteadyFeed(threading.Thread):
-    """Sends numbers, 20 at a time, until told to stop."""
-
-    def __init__(self, feeder: Feeder) -> None:
-        super().__init__(daemon=True)
-        self._feeder = feeder
-        self._stop_now = threading.Event()
-        self.sent: list[bytes] = []
-
-    def run(self) -> None:
-        while not self._stop_now.wait(0.1):
-            values = [b"%d" % (len(self.sent) + number) for number in range(20)]
-            self._feeder.send(*values)
-            self.sent.extend(values)
-
-    def stop(self) -> set[bytes]:
-        self._stop_now.set()
-        self.join(30)
-        return set(self.sent)
+    return {value.split()[0] for value in values}
 
 
 @AGENTS
@@ -71,7 +49,7 @@ def test_a_second_worker_and_a_killed_first_lose_nothing(
     copies: Reader,
     kafka_topics: KafkaSettings,
 ) -> None:
-    feed = _SteadyFeed(feeder)
+    feed = SteadyFeed(feeder)
     first = start_copying("first", agent, **_SESSION)
     feed.start()
     wait_until("first worker copies", lambda: b"first" in _workers(copies.poll()))
@@ -84,7 +62,6 @@ def test_a_second_worker_and_a_killed_first_lose_nothing(
     wait_until("all is copied", lambda: sent <= _texts(copies.poll()))
     wait_until("all is committed", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0)
     assert _texts(copies.values) == sent
-    print(agent, "sent", len(sent), "copied", len(copies.values))  # noqa: T201
 
 
 @AGENTS
