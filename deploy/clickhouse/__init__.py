@@ -2,4 +2,7 @@
 
 It does what clickhouse-connect needs and nothing else. A production installation sets the address
 of a real server instead; one test suite runs against both.
+
+Not served: sessions (``SET`` and temporary tables last for one request), external data,
+ClickHouse's own block compression, brotli, users and access rights beyond the one user.
 """

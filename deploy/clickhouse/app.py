@@ -87,6 +87,10 @@ class ClickHouseApp:
             await answer.fail(error)
         except ClientGoneError:
             _log.info("client_gone", query_id=answer.query_id)
+        except Exception:
+            # The edge of a request: whatever it was, the client gets an answer in its form.
+            _log.exception("request_failed", query_id=answer.query_id)
+            await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 
     def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> None:
         user, password = credentials_of(query_string, headers)
@@ -187,7 +191,13 @@ class ClickHouseApp:
         await body.client_gone()
         if request.ends_with_client:
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._killers, self._engine.kill, request.query_id)
+            await loop.run_in_executor(self._killers, self._kill, request)
+
+    def _kill(self, request: QueryRequest) -> None:
+        try:
+            self._engine.kill(request.tag)
+        except ClickHouseError as error:
+            _log.warning("kill_failed", query_id=request.query_id, error=error.text)
 
     async def _in_thread(self, function: Callable[..., _R], *arguments: object) -> _R:
         loop = asyncio.get_running_loop()

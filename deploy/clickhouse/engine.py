@@ -1,15 +1,17 @@
 """The ClickHouse engine in this process, by chDB. Every call blocks: call it from a thread."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
-
-from chdb.state.sqlitelike import Connection
 
 from contracts.errors import MisconfiguredError
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
+
+if TYPE_CHECKING:
+    from chdb.state.sqlitelike import Connection
 
 _MIB = 1 << 20
 _CONFIG_FILE = "server.xml"
@@ -77,7 +79,7 @@ class Engine:
         self._defaults = _SERVER_LIKE_SETTINGS | {"max_execution_time": str(options.query_seconds)}
         try:
             # Held open until close(): the engine ends with its last connection.
-            self._anchor = Connection(f"{self._path}?config-file={config.resolve()}")
+            self._anchor = _connect(f"{self._path}?config-file={config.resolve()}")
             version, zone = _cells(self._anchor.query("SELECT version(), timezone()", "TSV"))
         except RuntimeError as error:
             raise MisconfiguredError(
@@ -97,7 +99,7 @@ class Engine:
         Raises:
             ClickHouseError: unknown database or setting.
         """
-        session = EngineSession(Connection(self._path), parameters)
+        session = EngineSession(_connect(self._path), parameters)
         try:
             session.prepare(database, self._defaults | dict(settings))
         except ClickHouseError:
@@ -105,18 +107,30 @@ class Engine:
             raise
         return session
 
-    def kill(self, query_id: str) -> None:
-        """Ask the engine to end the query of a session opened under this id, if it runs."""
-        connection = Connection(self._path)
+    def kill(self, tag: str) -> None:
+        """Ask the engine to end the query of the session whose ``log_comment`` is ``tag``.
+
+        Raises:
+            ClickHouseError: the engine could not be asked.
+        """
+        session = EngineSession(_connect(self._path), {"tag": tag})
         try:
-            statement = "KILL QUERY WHERE Settings['log_comment'] = {id:String} ASYNC"
-            connection.query(statement, "TSV", params={"id": _escaped(query_id)})
+            session.query("KILL QUERY WHERE Settings['log_comment'] = {tag:String} ASYNC", "TSV")
         finally:
-            connection.close()
+            session.close()
 
     def close(self) -> None:
         """Stop merges and release the folder."""
         self._anchor.close()
+
+
+def _connect(target: str) -> "Connection":
+    # chDB imports pyarrow where it is installed, for answers as Arrow objects. Nobody here asks for
+    # those, and without it the process is 40 MiB smaller.
+    sys.modules.setdefault("pyarrow", None)  # type: ignore[arg-type]
+    from chdb.state.sqlitelike import Connection
+
+    return Connection(target)
 
 
 def _cells(result: Any) -> list[str]:
@@ -144,7 +158,7 @@ def _elements(values: Mapping[str, int]) -> str:
 class EngineSession:
     """One request's connection: its settings, database and parameters."""
 
-    def __init__(self, connection: Connection, parameters: Mapping[str, str]) -> None:
+    def __init__(self, connection: "Connection", parameters: Mapping[str, str]) -> None:
         self._connection = connection
         self._parameters = dict(parameters)
 
@@ -277,10 +291,6 @@ class InsertStream:
     def cancel(self) -> None:
         """Drop what was not committed; harmless after the end."""
         self._inserter.cancel()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 
 def _quoted(text: str, quote: str = "'") -> str:

@@ -1,5 +1,6 @@
 """Runs statements on the engine: the blocking half of a request."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deploy.clickhouse.engine import AnswerStream, Engine, EngineSession, InsertStream, Summary
@@ -9,7 +10,7 @@ from deploy.clickhouse.statement import InsertHead, is_streamable, leading_word,
 
 _BUFFER_BYTES = 1 << 20
 _BUFFER_UNTIL_END_BYTES = 32 << 20
-_WHOLE_ANSWER_LIMIT_BYTES = 256 << 20
+_WHOLE_ANSWER_LIMIT_BYTES = 128 << 20
 _DEFAULT_QUERY_LIMIT_BYTES = 262_144
 _GIVES_A_RESULT = frozenset(
     {"SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "CHECK", "KILL"}
@@ -54,11 +55,13 @@ def start_statement(
         ClickHouseError: it failed before anything had to be sent.
     """
     _check_size(request, statement)
-    session = _open_session(engine, request)
     result_format = output_format(statement, request.default_format)
+    streams = is_streamable(statement, result_format)
+    bounds = {} if streams else {"max_result_bytes": str(_WHOLE_ANSWER_LIMIT_BYTES)}
+    session = _open_session(engine, request, bounds)
     try:
         session.check_single(statement)
-        if is_streamable(statement, result_format):
+        if streams:
             return _start_stream(request, session, statement, result_format)
         answer = _whole(session, statement, result_format)
     except BaseException:
@@ -86,11 +89,6 @@ def _start_stream(
 
 def _whole(session: EngineSession, statement: str, result_format: str) -> WholeAnswer:
     body, summary = session.query(statement, result_format)
-    if len(body) > _WHOLE_ANSWER_LIMIT_BYTES:
-        raise ClickHouseError.of(
-            ErrorCode.TOO_MANY_ROWS_OR_BYTES,
-            f"An answer in format {result_format} is at most {_WHOLE_ANSWER_LIMIT_BYTES} bytes",
-        )
     has_result = leading_word(statement) in _GIVES_A_RESULT
     return WholeAnswer(body, summary, result_format if has_result else None)
 
@@ -130,7 +128,7 @@ def start_insert(engine: Engine, request: QueryRequest, head: InsertHead) -> Run
     Raises:
         ClickHouseError: the statement cannot run, for example as there is no such table.
     """
-    session = _open_session(engine, request)
+    session = _open_session(engine, request, {})
     try:
         return RunningInsert(session, session.insert(head.statement, head.data_format))
     except BaseException:
@@ -138,8 +136,10 @@ def start_insert(engine: Engine, request: QueryRequest, head: InsertHead) -> Run
         raise
 
 
-def _open_session(engine: Engine, request: QueryRequest) -> EngineSession:
-    settings = {**request.settings, "log_comment": request.query_id}
+def _open_session(
+    engine: Engine, request: QueryRequest, bounds: Mapping[str, str]
+) -> EngineSession:
+    settings = {**bounds, **request.settings, "log_comment": request.tag}
     if request.is_read_only:
         settings["readonly"] = "2"
     return engine.session(request.database, settings, request.parameters)

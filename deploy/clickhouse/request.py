@@ -57,6 +57,8 @@ class QueryRequest:
     accept_encoding: str
     content_type: str
     is_read_only: bool
+    tag: str
+    """Names this request within the engine; unlike the query id it is never used twice."""
     ends_with_client: bool
     """Whether the statement is ended when its client leaves."""
 
@@ -105,6 +107,7 @@ def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) 
         accept_encoding=_accept_encoding(fields, headers),
         content_type=headers.get("content-type", ""),
         is_read_only=method == "GET",
+        tag=uuid4().hex,
         ends_with_client=fields.get("cancel_http_readonly_queries_on_client_close") == "1",
     )
 

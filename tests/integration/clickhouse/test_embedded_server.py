@@ -224,6 +224,16 @@ class TestLimits:
         assert size > 500_000_000
         assert highest - before < 200 * _MIB
 
+    def test_an_answer_that_cannot_be_cut_is_bounded(
+        self, lasting_service: ClickHouseService
+    ) -> None:
+        client = lasting_service.address.client()
+
+        sql = "SELECT repeat('x', 1000) FROM numbers(400000) FORMAT JSON"
+
+        assert _refusal(client.raw_query, sql) == 396
+        assert _resident_bytes(lasting_service) < 1024 * _MIB
+
     def test_long_inserts_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()
         client.command("CREATE TABLE t (text String) ENGINE = Null")
