@@ -229,7 +229,7 @@ class TestLimits:
     ) -> None:
         client = lasting_service.address.client()
 
-        sql = "SELECT repeat('x', 1000) FROM numbers(400000) FORMAT JSON"
+        sql = "SELECT randomPrintableASCII(1000) FROM numbers(400000) FORMAT JSON"
 
         assert _refusal(client.raw_query, sql) == 396
         assert _resident_bytes(lasting_service) < 1024 * _MIB
