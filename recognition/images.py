@@ -102,12 +102,12 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I") or image.mode == "F":
+    if image.mode.startswith("I"):
         # Pillow clips 16-bit samples at 255 when it converts them; plates need the upper byte.
-        upper = (np.asarray(image, np.uint32) >> 8).clip(0, 255).astype(np.uint8)
-        image = Image.fromarray(upper)
+        image = Image.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
     if image.has_transparency_data:
         layered = image.convert("RGBA")
-        ground = Image.new("RGBA", layered.size, (*_WHITE, 255))
-        return Image.alpha_composite(ground, layered).convert("RGB")
+        ground = Image.new("RGB", layered.size, _WHITE)
+        ground.paste(layered, mask=layered.getchannel("A"))
+        return ground
     return image.convert("RGB")

@@ -5,6 +5,7 @@ cannot stop one that hangs; hence one loop for each process here.
 """
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -48,11 +49,16 @@ class _Request:
     """An image that waits for a process or is with one."""
 
     def __init__(self, job: Job, timeout_seconds: float, wait_seconds: float) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self.job = job
         self.timeout_seconds = timeout_seconds
-        self.answer: asyncio.Future[Outcome] = loop.create_future()
-        self._expiry = loop.call_later(wait_seconds, self._expire)
+        self._wait_seconds = wait_seconds
+        self.answer: asyncio.Future[Outcome] = self._loop.create_future()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait for a process from now on, until it expires."""
+        self._expiry = self._loop.call_later(self._wait_seconds, self._expire)
 
     def taken(self) -> bool:
         """Return whether somebody still waits for it; it no longer expires then."""
@@ -87,6 +93,7 @@ class RecognizerPool:
         self._queue: asyncio.Queue[_Request] = asyncio.Queue(settings.recognition_queue_limit)
         self._slots: list[asyncio.Task[None]] = []
         self._pids: set[int] = set()
+        self._idle = 0
         self._working = 0
         self._replaced = 0
 
@@ -214,28 +221,51 @@ class RecognizerPool:
         return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
-        """Give the process one request after the other until it has to be replaced."""
-        ceiling = self._settings.recognition_worker_memory_bytes
-        while True:
-            request = await self._queue.get()
-            if not request.taken():
-                continue
-            self._working += 1
-            try:
-                resident = await self._answer(worker, request)
-            finally:
-                self._working -= 1
-            if resident is None:
-                return
-            if resident > ceiling:
-                log.warning("recogniser_too_large", pid=worker.pid, resident_bytes=resident)
-                return
+        """Give the process one request after the other until it has to be replaced.
 
-    async def _answer(self, worker: WorkerProcess, request: _Request) -> int | None:
-        """Return the process's memory in bytes afterwards, or None where it is lost."""
+        Where more wait than idle processes take, the next one lies with the process before it is
+        done with the last, so that it need not stand idle until this process gets to run again.
+        """
+        given: deque[_Request] = deque()
+        try:
+            while True:
+                if not given:
+                    self._give(worker, given, await self._next_request())
+                if len(given) == 1 and self._queue.qsize() > self._idle:
+                    self._give(worker, given, self._queue.get_nowait())
+                if given and not await self._finish(worker, given.popleft()):
+                    return
+        finally:
+            for request in given:
+                self._return(request)
+
+    async def _next_request(self) -> _Request:
+        self._idle += 1
+        try:
+            return await self._queue.get()
+        finally:
+            self._idle -= 1
+
+    def _give(self, worker: WorkerProcess, given: deque[_Request], request: _Request) -> None:
+        if request.taken():
+            worker.send(request.job)
+            given.append(request)
+
+    def _return(self, request: _Request) -> None:
+        if request.answer.done():
+            return
+        request.wait()
+        try:
+            self._queue.put_nowait(request)
+        except asyncio.QueueFull:
+            request.fail(RecognizerBusyError("too many images wait for a recogniser process"))
+
+    async def _finish(self, worker: WorkerProcess, request: _Request) -> bool:
+        """Answer the request that the process is at; return whether the process is still good."""
+        self._working += 1
         try:
             async with asyncio.timeout(request.timeout_seconds):
-                outcome = await worker.ask(request.job)
+                outcome = await worker.receive()
         except TimeoutError:
             log.warning("recogniser_hung", pid=worker.pid, seconds=request.timeout_seconds)
             request.fail(RecognizerTimeoutError("reading the image took too long"))
@@ -247,8 +277,16 @@ class RecognizerPool:
             raise
         else:
             request.succeed(outcome)
-            return outcome.resident_bytes
-        return None
+            return self._is_small_enough(worker, outcome.resident_bytes)
+        finally:
+            self._working -= 1
+        return False
+
+    def _is_small_enough(self, worker: WorkerProcess, resident_bytes: int) -> bool:
+        if resident_bytes <= self._settings.recognition_worker_memory_bytes:
+            return True
+        log.warning("recogniser_too_large", pid=worker.pid, resident_bytes=resident_bytes)
+        return False
 
 
 def _start_fault(fault: BaseException) -> Exception:

@@ -1,4 +1,4 @@
-"""A recogniser process as its parent sees it: start, ask, kill."""
+"""A recogniser process as its parent sees it: start, send, receive, kill."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ class WorkerProcess:
         worker = cls(process, reader, writer)
         try:
             async with asyncio.timeout(START_TIMEOUT_SECONDS):
-                first = await worker._receive()
+                first = await worker.receive()
             if first.error_code == MISCONFIGURED:
                 raise MisconfiguredError(first.error_message)
         except BaseException:
@@ -60,17 +60,19 @@ class WorkerProcess:
             raise
         return worker
 
-    async def ask(self, job: Job) -> Outcome:
-        """Return the outcome of a job. One job at a time.
+    def send(self, job: Job) -> None:
+        """Give the process a job. Outcomes come in the order of the jobs.
+
+        Does not wait: a process that hangs takes nothing, and its time-out must run all the same.
+        """
+        self._writer.write(framed(job))
+
+    async def receive(self) -> Outcome:
+        """Return the outcome of the oldest job that has none yet.
 
         Raises:
             OSError, asyncio.IncompleteReadError: the process died.
         """
-        self._writer.write(framed(job))
-        await self._writer.drain()
-        return await self._receive()
-
-    async def _receive(self) -> Outcome:
         length = await self._reader.readexactly(LENGTH_BYTES)
         body = await self._reader.readexactly(int.from_bytes(length, "big"))
         return outcome_decoder.decode(body)

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import cv2
 
@@ -52,7 +54,9 @@ def run_worker(prepare: Callable[[RecognizerPoolSettings], Perform]) -> None:
             return
         _limit_memory(settings.recognition_worker_memory_bytes)
         _answer(connection, Outcome(resident_bytes=_memory_bytes(_RESIDENT)))
-        while (job := _next_job(connection)) is not None:
+        jobs: Queue[Job | None] = Queue(maxsize=1)
+        Thread(target=_take_jobs, args=(connection, jobs), daemon=True).start()
+        while (job := jobs.get()) is not None:
             _answer(connection, _outcome(perform, job))
 
 
@@ -109,6 +113,13 @@ def _outcome(perform: Perform, job: Job) -> Outcome:
         return perform(job)
     except InvalidInputError as error:
         return Outcome(error_code=error.code, error_message=str(error))
+
+
+def _take_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
+    """Take the next job off the socket while this process is at one (a thread of its own)."""
+    while (job := _next_job(connection)) is not None:
+        jobs.put(job)
+    jobs.put(None)
 
 
 def _next_job(connection: socket.socket) -> Job | None:

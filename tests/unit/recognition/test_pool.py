@@ -76,6 +76,17 @@ async def test_a_crash_hits_one_caller_only(pool: RecognizerPool) -> None:
     assert pool.replaced == 1
 
 
+async def test_what_lay_with_a_lost_process_is_done_by_the_next(pool: RecognizerPool) -> None:
+    lost = asyncio.create_task(pool.read_image(b"sleep 60", timeout_seconds=0.5))
+    next_ones = [asyncio.create_task(pool.read_image(b"do")) for _ in range(3)]
+    await until(lambda: pool.working == 1)
+    assert pool.waiting == 2
+    with pytest.raises(RecognizerTimeoutError):
+        await lost
+    assert {(await each).width_px for each in next_ones} == pool.pids
+    assert pool.waiting == 0
+
+
 async def test_a_kill_from_outside_is_a_crash(pool: RecognizerPool) -> None:
     (pid,) = pool.pids
     asking = asyncio.create_task(pool.read_image(b"sleep 60"))
@@ -166,7 +177,7 @@ async def test_stop_ends_the_processes_and_whoever_waits() -> None:
     await pool.start()
     pids = pool.pids
     working, waiting = (asyncio.create_task(pool.read_image(b"sleep 60")) for _ in range(2))
-    await until(lambda: pool.waiting == 1)
+    await until(lambda: pool.working == 1)
     await pool.stop()
     for asking in (working, waiting):
         with pytest.raises(RecognizerBusyError):
