@@ -228,11 +228,15 @@ class TestLimits:
         self, lasting_service: ClickHouseService
     ) -> None:
         client = lasting_service.address.client()
+        before = _resident_bytes(lasting_service)
 
         sql = "SELECT randomPrintableASCII(1000) FROM numbers(400000) FORMAT JSON"
 
         assert _refusal(client.raw_query, sql) == 396
-        assert _resident_bytes(lasting_service) < 1024 * _MIB
+        # The engine may take what the settings give it (1 GiB), beside what its allocator has not
+        # returned yet, and gives it back.
+        assert _resident_bytes(lasting_service) - before < 1536 * _MIB
+        _wait_until(lambda: _resident_bytes(lasting_service) < before + 256 * _MIB)
 
     def test_long_inserts_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()
