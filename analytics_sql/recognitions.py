@@ -1,6 +1,5 @@
 """Recognitions in ClickHouse: written in batches, listed in pages, read by id."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -35,9 +34,10 @@ __all__ = [
     "recognition_row",
 ]
 
-# Where the newest page of most questions lies. Looking there first costs some 5 ms and saves a
-# search through all months for a page that two days fill.
-_FIRST_LOOK_MS = 2 * 86_400_000
+# Copies of rows are rare: merges drop them within minutes of a replay.
+_EXPECTED_COPIES = 4
+# Reading in the order of time would keep the projection by camera from being used.
+_BY_CAMERA = {"optimize_read_in_order": 0}
 
 
 @dataclass(frozen=True)
@@ -124,29 +124,17 @@ async def list_recognitions(
     Raises:
         TransientError: ClickHouse is away or busy.
     """
-    first_look_from = _first_look_from(wanted, after)
-    parameters = _parameters(wanted, after, limit + 1)
-    if wanted.from_ms is not None and wanted.from_ms >= first_look_from:
-        return _page(await _listed(client, "recognitions_page", parameters), limit)
-    look = parameters | {"from_ms": first_look_from}
-    rows = await _listed(client, "recognitions_page", look)
-    if len(rows) <= limit:
-        query = "recognitions_search" if _is_selective(wanted) else "recognitions_page"
-        rows = await _listed(client, query, parameters)
-    return _page(rows, limit)
+    asked = limit + 1 + _EXPECTED_COPIES
+    while True:
+        found = await _listed(client, wanted, _parameters(wanted, after, asked))
+        rows = _without_copies(found)
+        if len(rows) > limit or len(found) < asked:
+            return _page(rows, limit)
+        asked *= 2
 
 
-def _first_look_from(wanted: RecognitionFilter, after: RecognitionCursor | None) -> int:
-    ends = [int(time.time() * 1000)]
-    if wanted.to_ms is not None:
-        ends.append(wanted.to_ms)
-    if after is not None:
-        ends.append(after.captured_ms)
-    return max(0, min(ends) - _FIRST_LOOK_MS)
-
-
-def _is_selective(wanted: RecognitionFilter) -> bool:
-    return bool(wanted.plate) or wanted.camera_id is not None or wanted.min_confidence > 0
+def _without_copies(rows: list[ListedRecognition]) -> list[ListedRecognition]:
+    return list({row.id: row for row in rows}.values())
 
 
 def _page(rows: list[ListedRecognition], limit: int) -> RecognitionPage:
@@ -184,8 +172,11 @@ def like_pattern(plate: str | None) -> str:
 
 
 async def _listed(
-    client: AsyncClient, query: str, parameters: dict[str, object]
+    client: AsyncClient, wanted: RecognitionFilter, parameters: dict[str, object]
 ) -> list[ListedRecognition]:
+    settings = None if wanted.camera_id is None else _BY_CAMERA
     with clickhouse_errors():
-        result = await client.query(query_text(query), parameters=parameters)
+        result = await client.query(
+            query_text("recognitions_page"), parameters=parameters, settings=settings
+        )
     return [listed_recognition(values) for values in result.result_rows]

@@ -35,11 +35,11 @@ from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, star
 
 _DAYS = 34
 _DAY_MS = 86_400_000
-_BATCH_ROWS = 5_000
+BATCH_ROWS = 5_000
 _PAGE = 50
 _LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ0123456789"
 _OWNERS = tuple(UUID(int=0x1000_4000_8000_0000_0000_0000 + n) for n in range(5))
-_BIG_OWNER = _OWNERS[0]
+BIG_OWNER = _OWNERS[0]
 _CAMERAS = tuple(UUID(int=0x2000_4000_8000_0000_0000_0000 + n) for n in range(40))
 _RARE_CAMERA = UUID(int=0x3000_4000_8000_0000_0000_0000)
 
@@ -65,7 +65,7 @@ def rows(count: int, end_ms: int) -> Iterator[RecognitionRow]:
     for number in range(count):
         captured_ms = int(end_ms - (count - number) * step)
         rare = number % (count // 20) == count // 40
-        owner = _BIG_OWNER if rare or chance.random() < 0.7 else chance.choice(_OWNERS[1:])
+        owner = BIG_OWNER if rare or chance.random() < 0.7 else chance.choice(_OWNERS[1:])
         camera = _RARE_CAMERA if rare else chance.choice(_CAMERAS)
         identifier = recognition_id(captured_ms, camera, str(number))
         yield RecognitionRow(
@@ -103,7 +103,7 @@ def cases(end_ms: int, known: list[RecognitionRow]) -> list[Case]:
 
     def everything(chance: random.Random) -> RecognitionFilter:
         return RecognitionFilter(
-            _BIG_OWNER, _plate(chance)[:2], chance.choice(_CAMERAS), start_ms, moment(chance), 0.6
+            BIG_OWNER, _plate(chance)[:2], chance.choice(_CAMERAS), start_ms, moment(chance), 0.6
         )
 
     def cursor(chance: random.Random) -> RecognitionCursor:
@@ -149,7 +149,7 @@ def _big(
     to_ms: int | None = None,
     min_confidence: float = 0.0,
 ) -> RecognitionFilter:
-    return RecognitionFilter(_BIG_OWNER, plate, camera_id, from_ms, to_ms, min_confidence)
+    return RecognitionFilter(BIG_OWNER, plate, camera_id, from_ms, to_ms, min_confidence)
 
 
 def _resident_mib(service: ClickHouseService) -> float:
@@ -174,9 +174,9 @@ async def _fill(client: AsyncClient, count: int, end_ms: int) -> list[Recognitio
     writing_seconds = 0.0
     for number, row in enumerate(rows(count, end_ms), 1):
         batch.append(row)
-        if number % 1000 == 0 and row.user_id == _BIG_OWNER:
+        if number % 1000 == 0 and row.user_id == BIG_OWNER:
             known.append(row)
-        if len(batch) == _BATCH_ROWS or number == count:
+        if len(batch) == BATCH_ROWS or number == count:
             started = time.perf_counter()
             await insert_recognitions(client, batch)
             writing_seconds += time.perf_counter() - started
@@ -209,7 +209,14 @@ async def _measure_by_id(
     return sorted(took_ms)
 
 
-def _print_line(name: str, took_ms: list[float]) -> None:
+def print_head() -> None:
+    """Print the head of the table."""
+    print("| question | min ms | p50 ms | p95 ms | max ms |\n|---|---|---|---|---|")
+
+
+def print_line(name: str, took_ms: list[float]) -> None:
+    """Print the line of a question; ``took_ms`` sorted."""
+
     def at(share: float) -> float:
         return took_ms[min(len(took_ms) - 1, int(len(took_ms) * share))]
 
@@ -230,10 +237,10 @@ async def _run(service: ClickHouseService, count: int, calls: int) -> None:
     )
     print(f"parts and bytes on disk: {parts.result_rows[0]}")
     print(f"resident after filling: {_resident_mib(service):.0f} MiB\n")
-    print("| question | min ms | p50 ms | p95 ms | max ms |\n|---|---|---|---|---|")
+    print_head()
     for case in cases(end_ms, known):
-        _print_line(case.name, await _measure(client, case, calls))
-    _print_line("by id", await _measure_by_id(client, known, calls))
+        print_line(case.name, await _measure(client, case, calls))
+    print_line("by id", await _measure_by_id(client, known, calls))
     print(f"\nresident after the questions: {_resident_mib(service):.0f} MiB")
     await client.close()
 

@@ -146,7 +146,7 @@ def ingested(stack: RunningStack) -> dict[str, int]:
     table = f"{settings.clickhouse_database}.recognitions"
     result = client.query(f"SELECT toString(id), toUnixTimestamp64Milli(ingested_at) FROM {table}")
     client.close()
-    return dict(result.result_rows)
+    return {str(identifier): int(at_ms) for identifier, at_ms in result.result_rows}
 
 
 def report(name: str, watch: Watch, true_plates: Iterable[str]) -> None:

@@ -11,7 +11,9 @@
 --
 -- Months, not days: a search asks the text index of every part, 0.5 ms each. Over 34 days of 1 M
 -- rows a search for a rare plate took 52 ms of CPU in day partitions and 20 ms in months.
--- Granules of 1024 rows, as reads are pages of some fifty rows, not scans.
+-- Granules of 1024 rows and small compressed blocks, as reads are pages of some fifty rows, not
+-- scans. `by_camera` holds the rows once more, so that one camera of many is found as quickly as all:
+-- 1 M rows take 165 instead of 87 MB.
 CREATE TABLE IF NOT EXISTS recognitions
 (
     user_id UUID,
@@ -36,10 +38,16 @@ CREATE TABLE IF NOT EXISTS recognitions
     box_height Float64,
     ingested_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
     INDEX plate_trigrams plate TYPE text(tokenizer = ngrams(3)),
-    INDEX camera camera_id TYPE bloom_filter(0.01) GRANULARITY 1
+    INDEX confidence_range confidence TYPE minmax GRANULARITY 1,
+    PROJECTION by_camera (SELECT * ORDER BY user_id, camera_id, ts, id)
 )
 ENGINE = ReplacingMergeTree(ingested_at)
 PARTITION BY toYYYYMM(ts)
 PRIMARY KEY (user_id, ts)
 ORDER BY (user_id, ts, id)
-SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1;
+SETTINGS
+    index_granularity = 1024,
+    min_compress_block_size = 16384,
+    max_compress_block_size = 65536,
+    ttl_only_drop_parts = 1,
+    deduplicate_merge_projection_mode = 'rebuild';

@@ -42,14 +42,3 @@ def test_values_are_server_side_parameters(path: Path) -> None:
 
     assert "%(" not in sql
     assert not re.search(r"\{\w*\}", sql)
-
-
-def test_list_queries_answer_the_same_question() -> None:
-    page = _parts(FOLDER / "recognitions_page.sql")[1].split()
-    search = _parts(FOLDER / "recognitions_search.sql")[1].split()
-
-    condition = page[page.index("WHERE") + 1 : page.index("ORDER")]
-
-    text = " ".join(search)
-    assert " ".join(condition) in text
-    assert page[: page.index("WHERE")] == search[: search.index("WHERE")]
