@@ -68,8 +68,9 @@ class Cameras:
         return show
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect, and let go of the connections that broke meanwhile."""
         self._producer.close()
+        del self._producer
 
     def _records(self, show: Show) -> Iterator[tuple[FrameMeta, bytes]]:
         for shot in self._footage.shots:
