@@ -48,6 +48,13 @@ class StageApp(faust.App):
         if isinstance(self._consumer, StageConsumer):
             self._consumer.release(event.message)
 
+    def is_next(self, event: Event) -> bool:
+        """Return whether everything that came before the event in its partition is released.
+
+        Not so either once the partition was taken away, even if it has come back since.
+        """
+        return isinstance(self._consumer, StageConsumer) and self._consumer.is_next(event.message)
+
     async def positions(self) -> dict[TP, Position]:
         """Return how far the partitions of this process are done, and how far they reach."""
         if not isinstance(self._consumer, StageConsumer):

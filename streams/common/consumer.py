@@ -77,6 +77,12 @@ class StageConsumer(driver.Consumer):
         if progress is not None and message.generation_id == self.app.consumer_generation_id:
             progress.done(message.offset)
 
+    def is_next(self, message: Message) -> bool:
+        """Return whether the message is still ours and all delivered before it is released."""
+        progress = self._progress.get(message.tp)
+        is_ours = message.generation_id == self.app.consumer_generation_id
+        return is_ours and progress is not None and progress.is_next(message.offset)
+
     async def positions(self) -> dict[TP, Position]:
         """Return for each partition how far it is committed and where it ends, asking Kafka."""
         starts = dict(self._starts)

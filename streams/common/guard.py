@@ -4,6 +4,9 @@ An exception out of the body would make Faust let go of the message. So the guar
 transient in place, sends what can never be handled to the stage's dead-letter topic, and releases a
 message only after one of both went well. What it gives up because the stage stops or the partitions
 move is not released, and is read again.
+
+Where order matters, one event given up takes with it all that were delivered after it: see
+:meth:`Guard.require_next`.
 """
 
 import asyncio
@@ -76,6 +79,16 @@ class Guard:
             await self._run_parts(events, handler)
         except _LeavingError:
             log.info("events_given_up", stage=self._stage, count=len(events))
+
+    def require_next(self, event: Event) -> None:
+        """Give the event up unless all that came before it in its partition is released.
+
+        For handlers whose results must leave in order; to be called in the handler, before it lets
+        anything out. Were a later event done although an earlier one was given up, its replay would
+        come after a later one, and look to those who remember how far they are as done long ago.
+        """
+        if not self._app.is_next(event):
+            raise _LeavingError
 
     async def reject(self, event: Event, error: Exception) -> None:
         """Send the event to the dead-letter topic for ``error``, then release it."""

@@ -17,6 +17,8 @@ class PartitionProgress:
         """Where the next record should be; ``None`` before anything is known."""
         # Offset -> done, in the order of delivery.
         self._open: dict[int, bool] = {}
+        # Those of them that are not done, in the same order.
+        self._undone: dict[int, None] = {}
 
     @property
     def in_flight(self) -> int:
@@ -26,18 +28,25 @@ class PartitionProgress:
     def delivered(self, offset: int) -> None:
         """Record that ``offset`` goes to the stage; a lower offset than before is a rewind."""
         while self._open and next(reversed(self._open)) >= offset:
-            self._open.popitem()
+            self._undone.pop(self._open.popitem()[0], None)
         self._open[offset] = False
+        self._undone[offset] = None
         self.expected_offset = offset + 1
 
     def done(self, offset: int) -> None:
         """Record that the stage has finished with ``offset``, for good."""
         if offset in self._open:
             self._open[offset] = True
+            self._undone.pop(offset, None)
+
+    def is_next(self, offset: int) -> bool:
+        """Return whether all that was delivered before ``offset`` is done, and it is not."""
+        return next(iter(self._undone), None) == offset
 
     def rewind(self, offset: int | None) -> None:
         """Forget all that is in flight: reading starts again at ``offset``."""
         self._open.clear()
+        self._undone.clear()
         self.expected_offset = offset
 
     def take_committable(self) -> int | None:

@@ -2,11 +2,10 @@
 
 import time
 from dataclasses import dataclass
-from functools import partial
 
 import faust
 
-from contracts.records import FrameReadings, FrameReference, Recognition
+from contracts.records import FrameReadings, Recognition
 from contracts.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS
 from recognition.pool import RecognizerPool
 from streams.common.app import Event, StageApp, build_app, raw_topic
@@ -15,10 +14,11 @@ from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
 from streams.recognition.frames import FrameStore
 from streams.recognition.image_store import ImageStore
+from streams.recognition.lanes import ReadingLanes
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.ordered_window import OrderedWindow, Turn
+from streams.recognition.ordered_window import OrderedWindow
 from streams.recognition.publishing import TopicPublisher
-from streams.recognition.reading import FrameRecord, Reading
+from streams.recognition.reading import Reading
 from streams.recognition.rules import tracking_rules
 from streams.recognition.service import Recognizers
 from streams.recognition.settings import RecognitionSettings
@@ -68,7 +68,7 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
 
 
 def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
-    app, guard = shared.app, shared.guard
+    app = shared.app
     pool = RecognizerPool(_pool_settings(settings))
     window = OrderedWindow(_window(settings))
     readings = TopicPublisher(raw_topic(app, READINGS))
@@ -87,13 +87,12 @@ def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
         now_ms=_now_ms,
     )
 
-    async def read(event: Event, turn: Turn) -> None:
-        await guard.run(event, lambda e: reading.handle(_frame_record(e), turn))
+    lanes = ReadingLanes(window, shared.guard, reading)
 
     @app.agent(raw_topic(app, FRAMES), name=f"{STAGE}-reading", concurrency=1)
     async def read_frames(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await window.submit(event.message.partition, partial(read, event))
+            await lanes.submit(event)
 
 
 def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
@@ -121,6 +120,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
     )
 
     async def track(event: Event) -> None:
+        guard.require_next(event)
         await tracking.handle(event.message.key or b"", event.message.value or b"")
 
     @app.agent(raw_topic(app, READINGS), name=f"{STAGE}-tracking", concurrency=1)
@@ -137,16 +137,6 @@ def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
     """Return the settings with room in the pool for all that may be under way."""
     room = max(settings.recognition_queue_limit, _window(settings))
     return settings.model_copy(update={"recognition_queue_limit": room})
-
-
-def _frame_record(event: Event) -> FrameRecord:
-    message = event.message
-    return FrameRecord(
-        key=message.key or b"",
-        value=message.value or b"",
-        headers=dict(message.headers or {}),
-        reference=FrameReference(partition=message.partition, offset=message.offset),
-    )
 
 
 def _now_ms() -> int:

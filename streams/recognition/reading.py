@@ -19,7 +19,6 @@ from contracts.records import (
 from recognition.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
-from streams.recognition.ordered_window import Turn
 from streams.recognition.zones import in_zones
 
 log = structlog.get_logger()
@@ -28,6 +27,9 @@ POISON_FRAME = "poison_frame"
 """Dead-letter code of a frame over which recogniser processes crash or hang."""
 
 _TRIES = 2
+
+AwaitTurn = Callable[[], Awaitable[None]]
+"""Returns when the results of all earlier records are out; raises where one will not be."""
 
 Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
 """Publishes readings under a key to the frame's own partition; returns once Kafka has them."""
@@ -73,7 +75,7 @@ class Reading:
         self._deadline_ms = deadline_ms
         self._now_ms = now_ms
 
-    async def handle(self, record: FrameRecord, turn: Turn) -> None:
+    async def handle(self, record: FrameRecord, await_turn: AwaitTurn) -> None:
         """Do one record. Safe to do again.
 
         Raises:
@@ -90,7 +92,7 @@ class Reading:
                 found = await self._read(record, meta)
             except InvalidInputError as error:
                 fault = error
-        await turn.come()
+        await await_turn()
         await self._publish(record.key, _frame_readings(record, meta, found, stale))
         self._count(meta, found, stale)
         if fault is not None:

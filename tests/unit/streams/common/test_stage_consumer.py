@@ -138,3 +138,19 @@ async def test_every_message_of_the_largest_size_can_pass(app: StageApp) -> None
     assert app.conf.consumer_max_fetch_size == largest
     assert app.conf.producer_acks == -1
     assert not app.conf.web_enabled
+
+
+async def test_a_message_is_next_once_all_before_it_are_released(consumer: StageConsumer) -> None:
+    first, second = await _deliver(consumer, 10, 11)
+    assert consumer.is_next(first)
+    assert not consumer.is_next(second)
+    consumer.release(first)
+    assert consumer.is_next(second)
+
+
+async def test_a_message_from_before_a_rebalance_is_never_next(consumer: StageConsumer) -> None:
+    (message,) = await _deliver(consumer, 10)
+    consumer.app.consumer_generation_id = 2
+    assert not consumer.is_next(message)
+    await _deliver(consumer, 10)
+    assert not consumer.is_next(message)

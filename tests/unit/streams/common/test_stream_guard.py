@@ -155,3 +155,28 @@ async def test_gives_up_unreleased_when_the_stage_is_leaving() -> None:
     await _guard(app, letters).reject(event(9), InvalidInputError("bad"))
     assert app.released == []
     assert not letters.sent
+
+
+async def test_where_order_matters_one_given_up_takes_those_after_it_with_it() -> None:
+    app, letters, done = FakeApp(), _Letters(), list[int]()
+    guard = _guard(app, letters)
+
+    async def handle(one: Event) -> None:
+        guard.require_next(one)
+        if app.is_leaving:
+            raise TransientError("away")
+        done.append(one.message.offset)
+
+    first, second, third = event(7), event(8), event(9)
+    app.deliver(first, second, third)
+    await guard.run(first, handle)
+
+    async def leaves(one: Event) -> None:
+        app.is_leaving = True
+        await handle(one)
+
+    await guard.run(second, leaves)
+    app.is_leaving = False
+    await guard.run(third, handle)
+    assert done == app.released == [7]
+    assert not letters.sent

@@ -80,3 +80,26 @@ def test_no_order_of_finishing_commits_past_an_open_record(
             assert {o for o in offsets if o < committable} <= finished
     assert finished == set(offsets)
     assert progress.in_flight == 0
+
+
+def test_the_next_one_is_the_first_that_is_not_done() -> None:
+    progress = _progress(5, 6, 9)
+    assert [o for o in (4, 5, 6, 9) if progress.is_next(o)] == [5]
+    progress.done(6)
+    assert progress.is_next(5)
+    progress.done(5)
+    progress.take_committable()
+    assert [o for o in (5, 6, 9) if progress.is_next(o)] == [9]
+    progress.done(9)
+    assert not progress.is_next(9)
+
+
+def test_what_is_read_again_comes_in_order_once_more() -> None:
+    progress = _progress(5, 6, 7)
+    progress.done(5)
+    progress.delivered(6)
+    assert progress.is_next(6)
+    progress.rewind(5)
+    assert not progress.is_next(6)
+    progress.delivered(5)
+    assert progress.is_next(5)

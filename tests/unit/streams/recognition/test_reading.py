@@ -102,14 +102,14 @@ def record(
     )
 
 
-def turn() -> Turn:
-    return Turn(None)
+async def turn() -> None:
+    return
 
 
 async def test_publishes_what_was_read() -> None:
     found = reading("AB123CD")
     pool, published = ScriptedPool((found,)), Published()
-    await stage(pool, published).handle(record(), turn())
+    await stage(pool, published).handle(record(), turn)
     ((key, out),) = published.records
     assert key == b"camera"
     assert out.readings == (found,)
@@ -122,15 +122,15 @@ async def test_publishes_what_was_read() -> None:
 
 async def test_a_frame_with_plates_is_kept_and_an_empty_one_is_not() -> None:
     cache = FrameCache(1000)
-    await stage(ScriptedPool(()), Published(), cache).handle(record(), turn())
+    await stage(ScriptedPool(()), Published(), cache).handle(record(), turn)
     assert cache.get(REFERENCE) is None
-    await stage(ScriptedPool((reading("AB123CD"),)), Published(), cache).handle(record(), turn())
+    await stage(ScriptedPool((reading("AB123CD"),)), Published(), cache).handle(record(), turn)
     assert cache.get(REFERENCE) == JPEG
 
 
 async def test_a_tick_passes_through() -> None:
     pool, published = ScriptedPool(), Published()
-    await stage(pool, published).handle(record(b"", FrameKind.TICK, NOW_MS - 90_000), turn())
+    await stage(pool, published).handle(record(b"", FrameKind.TICK, NOW_MS - 90_000), turn)
     ((_, out),) = published.records
     assert out.kind is FrameKind.TICK
     assert not out.stale
@@ -140,7 +140,7 @@ async def test_a_tick_passes_through() -> None:
 @pytest.mark.parametrize(("age_ms", "stale"), [(60_000, False), (60_001, True)])
 async def test_frames_past_the_deadline_are_not_looked_at(age_ms: int, stale: bool) -> None:
     pool, published = ScriptedPool(()), Published()
-    await stage(pool, published).handle(record(captured_ms=NOW_MS - age_ms), turn())
+    await stage(pool, published).handle(record(captured_ms=NOW_MS - age_ms), turn)
     ((_, out),) = published.records
     assert out.stale is stale
     assert len(pool.asked) == (0 if stale else 1)
@@ -150,7 +150,7 @@ async def test_a_bad_picture_is_published_empty_and_refused() -> None:
     refusal = InvalidInputError("The JPEG ends too early.", code="truncated_image")
     published = Published()
     with pytest.raises(InvalidInputError) as refused:
-        await stage(ScriptedPool(refusal), published).handle(record(), turn())
+        await stage(ScriptedPool(refusal), published).handle(record(), turn)
     assert refused.value.code == "truncated_image"
     ((_, out),) = published.records
     assert out.readings == ()
@@ -160,7 +160,7 @@ async def test_a_bad_picture_is_published_empty_and_refused() -> None:
 @pytest.mark.parametrize("fault", [RecognizerCrashedError, RecognizerTimeoutError])
 async def test_a_process_lost_once_is_tried_again(fault: type[TransientError]) -> None:
     pool, published = ScriptedPool(fault("gone"), (reading("AB123CD"),)), Published()
-    await stage(pool, published).handle(record(), turn())
+    await stage(pool, published).handle(record(), turn)
     assert len(published.records[0][1].readings) == 1
 
 
@@ -168,7 +168,7 @@ async def test_a_frame_that_no_process_survives_is_refused() -> None:
     pool = ScriptedPool(RecognizerCrashedError("gone"), RecognizerTimeoutError("hung"))
     published = Published()
     with pytest.raises(InvalidInputError) as refused:
-        await stage(pool, published).handle(record(), turn())
+        await stage(pool, published).handle(record(), turn)
     assert refused.value.code == POISON_FRAME
     assert published.records[0][1].readings == ()
 
@@ -176,7 +176,7 @@ async def test_a_frame_that_no_process_survives_is_refused() -> None:
 async def test_a_busy_pool_is_a_matter_of_time() -> None:
     published = Published()
     with pytest.raises(RecognizerBusyError):
-        await stage(ScriptedPool(RecognizerBusyError("full")), published).handle(record(), turn())
+        await stage(ScriptedPool(RecognizerBusyError("full")), published).handle(record(), turn)
     assert published.records == []
 
 
@@ -184,8 +184,8 @@ async def test_what_kafka_did_not_take_is_done_again() -> None:
     found = (reading("AB123CD"),)
     handler, published = stage(ScriptedPool(found, found), (p := Published(failures=1))), p
     with pytest.raises(TransientError):
-        await handler.handle(record(), turn())
-    await handler.handle(record(), turn())
+        await handler.handle(record(), turn)
+    await handler.handle(record(), turn)
     assert len(published.records) == 1
 
 
@@ -198,7 +198,7 @@ async def test_a_record_without_a_readable_header_is_refused(headers: dict[str, 
     broken = FrameRecord(key=b"camera", value=JPEG, headers=headers, reference=REFERENCE)
     published = Published()
     with pytest.raises(InvalidInputError):
-        await stage(ScriptedPool(), published).handle(broken, turn())
+        await stage(ScriptedPool(), published).handle(broken, turn)
     assert published.records == []
 
 
@@ -209,7 +209,7 @@ async def test_plates_outside_the_zones_are_left_out() -> None:
     )
     found = (reading("AB123CD", x=100, y=100), reading("XY987ZW", x=800, y=100))
     published = Published()
-    await stage(ScriptedPool(found), published).handle(record(zones=(left_half,)), turn())
+    await stage(ScriptedPool(found), published).handle(record(zones=(left_half,)), turn)
     assert [r.text for r in published.records[0][1].readings] == ["AB123CD"]
 
 
@@ -218,12 +218,12 @@ async def test_results_wait_for_their_turn() -> None:
     first, second = Turn(None), None
     second = Turn(first)
     later = asyncio.create_task(
-        stage(ScriptedPool((reading("SECOND1"),)), published).handle(record(), second)
+        stage(ScriptedPool((reading("SECOND1"),)), published).handle(record(), second.come)
     )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert published.records == []
     async with first:
-        await stage(ScriptedPool((reading("FIRST11"),)), published).handle(record(), first)
+        await stage(ScriptedPool((reading("FIRST11"),)), published).handle(record(), first.come)
     await later
     assert [r.readings[0].text for _, r in published.records] == ["FIRST11", "SECOND1"]
