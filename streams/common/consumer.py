@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Any
 
 import structlog
-from aiokafka.errors import IllegalStateError  # type: ignore[import-untyped]
+from aiokafka.errors import IllegalStateError
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, Message
