@@ -23,6 +23,7 @@ from streams.common.app import Event, StageApp
 from streams.common.dead_letters import UNEXPECTED, Source, dead_letter
 from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
 from streams.common.retry import RateBound, RetryPolicy
+from streams.common.sending import send_and_wait
 
 log = structlog.get_logger()
 
@@ -212,10 +213,7 @@ def build_guard(
     settings = app.settings
 
     async def send(key: bytes | None, value: bytes) -> None:
-        try:
-            await (await dead_letters.send(key=key, value=value))
-        except Exception as error:
-            raise TransientError(f"dead letter not taken by Kafka: {error!r}") from error
+        await send_and_wait(dead_letters, key=key, value=value)
 
     return Guard(
         app,

@@ -10,6 +10,7 @@ from contracts.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITION
 from recognition.pool import RecognizerPool
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.guard import Guard, build_guard
+from streams.common.tables import DurableTable
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
 from streams.recognition.frames import FrameStore
@@ -104,12 +105,14 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         await recognitions.publish(key, record)
 
     tracking = Tracking(
-        states=app.Table(
-            "cameras",
-            key_type=bytes,
-            value_type=bytes,
-            partitions=settings.kafka_partitions,
-            extra_topic_configs=_TABLE_TOPIC_OPTIONS,
+        states=DurableTable(
+            app.Table(
+                "cameras",
+                key_type=bytes,
+                value_type=bytes,
+                partitions=settings.kafka_partitions,
+                extra_topic_configs=_TABLE_TOPIC_OPTIONS,
+            )
         ),
         frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
         images=images,

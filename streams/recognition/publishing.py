@@ -2,8 +2,8 @@
 
 import faust
 
-from contracts.errors import TransientError
 from contracts.records import Record, encode
+from streams.common.sending import send_and_wait
 
 
 class TopicPublisher:
@@ -19,8 +19,4 @@ class TopicPublisher:
         Raises:
             TransientError: Kafka did not take it.
         """
-        try:
-            await (await self._topic.send(key=key, value=encode(record), partition=partition))
-        # aiokafka's errors, Faust's, and cancelled deliveries share no narrower class.
-        except Exception as error:
-            raise TransientError(f"Kafka did not take a record: {error!r}") from error
+        await send_and_wait(self._topic, key=key, value=encode(record), partition=partition)

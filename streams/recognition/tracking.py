@@ -1,7 +1,8 @@
 """One record of the readings topic: state, passes, images, recognitions, in the order that keeps.
 
-Images are stored before the recognition that names them is published, and the state is written
-after Kafka has taken it: whatever a crash cuts off is done again, with the same ids and keys.
+Images are stored before the recognition that names them is published; the state is written after
+Kafka has taken it, and Kafka has the state before the record is released. Whatever a crash cuts off
+is done again, with the same ids and keys.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ class StateTable(Protocol):
     def get(self, key: bytes, /) -> bytes | None:
         """Return the state of a camera, None at first."""
 
-    def __setitem__(self, key: bytes, value: bytes, /) -> None:
-        """Write the state of a camera."""
+    async def write(self, key: bytes, value: bytes, /) -> None:
+        """Write the state of a camera; returns once Kafka has it."""
 
 
 class Frames(Protocol):
@@ -90,7 +91,7 @@ class Tracking:
 
         Raises:
             InvalidInputError: the record cannot be read.
-            TransientError: a neighbour is away; nothing was written.
+            TransientError: a neighbour is away; the state is as before.
         """
         frame = decode(FrameReadings, value)
         state = self._state(key)
@@ -98,7 +99,7 @@ class Tracking:
         for settled in step.passes:
             await self._publish_pass(key, frame, settled)
         if step.state is not state:
-            self._states[key] = encode(step.state)
+            await self._states.write(key, encode(step.state))
         if frame.readings or step.state is not state:
             self._frames.keep_only(key, frames_needed(step.state), frame.frame)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(step.passes))

@@ -17,6 +17,7 @@ from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from streams.common.app import Event, build_app, raw_topic
 from streams.common.guard import build_guard
 from streams.common.settings import StreamSettings
+from streams.common.tables import DurableTable
 from streams.common.worker import run
 
 settings = load_settings(StreamSettings)
@@ -24,7 +25,7 @@ app = build_app(settings, "copying", linger_ms=2)
 source = raw_topic(app, RECOGNITIONS)
 target = raw_topic(app, READINGS)
 guard = build_guard(app, stage="copying", dead_letters=raw_topic(app, SINK_DEAD_LETTERS))
-last_copied = app.Table("last-copied", key_type=bytes, value_type=bytes, partitions=4)
+last_copied = DurableTable(app.Table("last-copied", key_type=bytes, value_type=bytes, partitions=4))
 
 worker = os.environ["COPYING_WORKER"].encode()
 outage = Path(os.environ["COPYING_OUTAGE"])
@@ -51,8 +52,10 @@ async def copy(event: Event, note: bytes = b"-") -> None:
 
 async def copy_and_note(event: Event) -> None:
     """Copy with the value before it of the same key as the table knows it, then note this one."""
-    await copy(event, last_copied.get(event.key) or b"none")
-    last_copied[event.key] = event.value
+    guard.require_next(event)
+    key, value = event.message.key or b"", event.message.value or b""
+    await copy(event, last_copied.get(key) or b"none")
+    await last_copied.write(key, value)
 
 
 async def copy_all(events: Sequence[Event]) -> None:

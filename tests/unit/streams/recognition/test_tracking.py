@@ -33,7 +33,8 @@ class World:
     def get(self, key: bytes, /) -> bytes | None:
         return self.states.get(key)
 
-    def __setitem__(self, key: bytes, value: bytes, /) -> None:
+    async def write(self, key: bytes, value: bytes, /) -> None:
+        self.fail_if("state")
         self.said.append("state")
         self.states[key] = value
 
@@ -164,6 +165,21 @@ async def test_an_outage_writes_no_state(tracking: Tracking, world: World, neigh
     world.failing = set()
     await play(tracking, END)
     assert len(world.recognitions) == 1
+
+
+async def test_a_state_that_kafka_did_not_take_is_written_when_done_again(
+    tracking: Tracking, world: World
+) -> None:
+    await play(tracking, *SEEN)
+    before = dict(world.states)
+    world.failing = {"state"}
+    with pytest.raises(TransientError):
+        await play(tracking, END)
+    assert world.states == before
+    world.failing = set()
+    await play(tracking, END)
+    assert world.states != before
+    assert len({found.id for found in world.recognitions}) == 1
 
 
 async def test_a_frame_that_is_gone_leaves_the_keys_out(tracking: Tracking, world: World) -> None:

@@ -1,0 +1,22 @@
+"""Sends a message and waits until Kafka has it."""
+
+import faust
+
+from contracts.errors import TransientError
+
+
+async def send_and_wait(
+    topic: faust.TopicT, *, key: bytes | None, value: bytes, partition: int | None = None
+) -> None:
+    """Send a message to a topic of raw keys and values; returns once Kafka has it.
+
+    The key chooses the partition unless it is given.
+
+    Raises:
+        TransientError: Kafka did not take it, or did not say so.
+    """
+    try:
+        await (await topic.send(key=key, value=value, partition=partition))
+    # aiokafka's errors and Faust's share no narrower class.
+    except Exception as error:
+        raise TransientError(f"Kafka did not take a record: {error!r}") from error

@@ -1,0 +1,49 @@
+"""A table whose writes are safe before the message that caused them is released."""
+
+from typing import Any, Protocol
+
+import faust
+
+from streams.common.sending import send_and_wait
+
+
+class ChangelogTable(Protocol):
+    """What is used of a ``faust.Table``."""
+
+    changelog_topic: faust.TopicT
+    data: Any
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a key's value."""
+
+    def partition_for_key(self, key: bytes, /) -> int | None:
+        """Return the partition of the event at hand."""
+
+
+class DurableTable:
+    """A Faust table of bytes that waits until Kafka has a change.
+
+    Faust itself only buffers it: it gives the change up with a warning after the producer's
+    time-out (a broker that was away for longer), and its flush before a commit stops waiting for
+    the buffer after 0.1 s. The source's offset is then committed all the same, so that the next
+    owner of the partition would begin without the change.
+    """
+
+    def __init__(self, table: ChangelogTable) -> None:
+        self._table = table
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a key's value, None at first."""
+        return self._table.get(key)
+
+    async def write(self, key: bytes, value: bytes, /) -> None:
+        """Write a key's value, within an agent's event; when this returns Kafka has it.
+
+        Raises:
+            TransientError: Kafka did not take it; the table still has the value before.
+        """
+        partition = self._table.partition_for_key(key)
+        topic = self._table.changelog_topic
+        await send_and_wait(topic, key=key, value=value, partition=partition)
+        # Past the table's own setter, which would send the change once more.
+        self._table.data[key] = value
