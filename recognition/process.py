@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 from contracts.errors import MisconfiguredError
-from recognition.protocol import LENGTH_BYTES, Job, Outcome, framed, outcome_decoder
+from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, Outcome, framed, outcome_decoder
 from recognition.settings import RecognizerPoolSettings
-from recognition.worker import MISCONFIGURED
 
 WORKER_MODULE = "recognition.worker"
 START_TIMEOUT_SECONDS = 120.0

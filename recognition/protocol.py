@@ -9,6 +9,9 @@ from contracts.records import PlateReading
 
 LENGTH_BYTES = 8
 
+MISCONFIGURED = "misconfigured"
+"""Error code of a worker that cannot start because of its settings or files."""
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """An image to read: a JPEG or PNG file as it came."""

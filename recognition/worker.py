@@ -22,11 +22,8 @@ import cv2
 from contracts.errors import InvalidInputError, MisconfiguredError
 from recognition.engine import Recognizer
 from recognition.images import decode_image
-from recognition.protocol import LENGTH_BYTES, Job, Outcome, framed, job_decoder
+from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, Outcome, framed, job_decoder
 from recognition.settings import RecognizerPoolSettings
-
-MISCONFIGURED = "misconfigured"
-"""Error code of a worker that cannot start because of its settings or files."""
 
 _PR_SET_PDEATHSIG = 1
 _RESERVED, _RESIDENT = 0, 1
