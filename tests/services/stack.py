@@ -29,6 +29,7 @@ _PORT_SETTINGS = (
     "postgres_port",
     "clickhouse_port",
 )
+_NO_LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0"}
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 
 
@@ -36,13 +37,14 @@ class RunningStack:
     """A local stack in a folder of its own, up while the ``with`` block runs.
 
     ``settings`` are environment variables without their prefix, for example
-    ``{"INGEST_SAMPLE_FPS": "25"}``; they reach every process.
+    ``{"INGEST_SAMPLE_FPS": "25"}``; they reach every process. Unless they say otherwise the API
+    has no request limits, since tests ask it in loops.
     """
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
         """Take the folder and settings; nothing is started."""
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
-        given = {_PREFIX + name: value for name, value in (settings or {}).items()}
+        given = {_PREFIX + name: value for name, value in (_NO_LIMITS | (settings or {})).items()}
         local = LocalStackSettings.model_validate({"local_dir": folder, **ports})
         outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
         self.folder = folder
