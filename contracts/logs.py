@@ -5,6 +5,7 @@ import sys
 
 import structlog
 
+from contracts.log_limits import HELD_BACK, RepeatLimit
 from contracts.settings import LogFormat, ProcessSettings
 
 _OUR_ROOMS = (
@@ -17,6 +18,9 @@ _OUR_ROOMS = (
     "recognition",
     "streams",
 )
+_LIBRARY_REPEAT_SECONDS = 30.0
+"""How often a library may say the same. aiokafka says it several times a second, for each broker
+and partition, for as long as a broker is away."""
 
 
 def configure_logging(settings: ProcessSettings) -> None:
@@ -39,9 +43,10 @@ def configure_logging(settings: ProcessSettings) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RepeatLimit(_LIBRARY_REPEAT_SECONDS, exempt=_OUR_ROOMS))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder({HELD_BACK})],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
