@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import structlog
-from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka import ConsumerRebalanceListener, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
@@ -19,6 +19,7 @@ from ingest.config_log import ConfigChange, ConfigLog
 from ingest.fleet import Fleet
 from ingest.metrics import IngestMetrics
 from ingest.moments import Now
+from ingest.paced_consumer import PacedConsumer
 from ingest.settings import IngestSettings
 
 log = structlog.get_logger(__name__)
@@ -52,7 +53,7 @@ class AssignmentFollower:
         self._topic = topic_name(settings, CONFIG_CAMERAS)
         self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
-        self._consumer = KafkaConsumer(**_options(settings))
+        self._consumer = PacedConsumer(**_options(settings))
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
