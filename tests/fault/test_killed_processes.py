@@ -4,7 +4,6 @@ A short round is part of every test run; ``ROUNDS=2 pytest -m fault`` kills all 
 each of two rounds. ``FAULT_SEED`` chooses order and moments.
 """
 
-import gc
 import os
 import random
 import shutil
@@ -38,11 +37,6 @@ SEED = int(os.environ.get("FAULT_SEED") or 1)
 pytestmark = [
     pytest.mark.fault,
     pytest.mark.timeout(900 + 1800 * ROUNDS),
-    # The load goes on while Kafka is away, and kafka-python 3.0.12 leaves connections that were
-    # refused to the garbage collector.
-    pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-    ),
 ]
 
 _SHORT_ROUND = ("recognition", "sink", "kafka", "clickhouse", "s3")
@@ -100,7 +94,6 @@ def scenery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenery]:
         api = Api(stack.access.base_url, stack.access.api_key)
         open_things.callback(api.close)
         kafka = stack.settings(KafkaSettings)
-        open_things.callback(gc.collect)
         cameras = Cameras(kafka, _owner_id(stack), footage)
         open_things.callback(cameras.close)
         yield Scenery(stack, api, Stages(kafka), footage, cameras)
