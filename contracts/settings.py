@@ -9,8 +9,10 @@ from enum import StrEnum
 from typing import Annotated, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from contracts.outbound import IpNetwork, parse_networks
 
 
 class Fragment(BaseSettings):
@@ -41,6 +43,13 @@ def _http_url(value: str) -> str:
         raise ValueError("must be an http:// or https:// address")
     return value.rstrip("/")
 
+
+def _networks(value: object) -> object:
+    return parse_networks(value) if isinstance(value, str) else value
+
+
+NetworkList = Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_networks)]
+"""Comma-separated CIDR ranges or single addresses."""
 
 HttpUrlText = Annotated[str, AfterValidator(_http_url)]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -153,6 +162,16 @@ class CameraAddressSettings(Fragment):
     )
     camera_allow_files: bool = Field(
         False, description="Lets file:/// addresses play a video file of this machine in a loop."
+    )
+
+
+class WebhookAddressSettings(Fragment):
+    """Where deliveries may go beyond the public internet (see contracts.outbound)."""
+
+    webhook_allowed_networks: NetworkList = Field(
+        (),
+        description="Comma-separated CIDR ranges to which webhooks may be sent although they are "
+        "not of the public internet, for example 10.0.0.0/8.",
     )
 
 

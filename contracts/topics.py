@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from contracts.records import (
+    AlertConfig,
     CameraConfig,
     CameraStatus,
     DeadLetter,
@@ -15,6 +16,7 @@ from contracts.records import (
     FrameReadings,
     Recognition,
     Record,
+    WebhookConfig,
 )
 
 _MINUTE_MS: Final = 60_000
@@ -84,6 +86,22 @@ CONFIG_CAMERAS = Topic(
     cleanup=CleanupPolicy.COMPACT,
     segment_bytes=16 * _MIB,
 )
+CONFIG_ALERTS = Topic(
+    name="config-alerts",
+    producer="api",
+    record=AlertConfig,
+    key="alert id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+CONFIG_WEBHOOKS = Topic(
+    name="config-webhooks",
+    producer="api",
+    record=WebhookConfig,
+    key="webhook id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
 CAMERA_STATUS = Topic(
     name="camera-status",
     producer="ingest",
@@ -112,6 +130,8 @@ TOPICS: Final[tuple[Topic, ...]] = (
     READINGS,
     RECOGNITIONS,
     CONFIG_CAMERAS,
+    CONFIG_ALERTS,
+    CONFIG_WEBHOOKS,
     CAMERA_STATUS,
     READING_DEAD_LETTERS,
     SINK_DEAD_LETTERS,
