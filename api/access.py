@@ -47,6 +47,10 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("PUT", "/api/cameras/{id}"): Access(Scope.CAMERAS_WRITE, BodyKind.JSON),
     ("DELETE", "/api/cameras/{id}"): Access(Scope.CAMERAS_WRITE),
     ("GET", "/api/cameras/{id}/snapshot"): Access(Scope.CAMERAS_READ),
+    ("GET", "/api/webhooks"): Access(Scope.WEBHOOKS_READ),
+    ("POST", "/api/webhooks"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
+    ("PUT", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
+    ("DELETE", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE),
 }
 
 

@@ -17,12 +17,14 @@ from api.recognitions import routes as recognitions_routes
 from api.recognize import routes as recognize_routes
 from api.request_context import RequestContext
 from api.services import Services
+from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
     recognitions_routes.router,
     recognize_routes.router,
     credits_routes.router,
     cameras_routes.router,
+    webhooks_routes.router,
     operations.router,
 )
 

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from api.access import allowed_methods
-from api.errors import ApiError, ErrorCode, FieldFault
+from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
 from api.request_id import request_id_of
 from contracts.errors import InvalidInputError, TransientError
 
@@ -23,6 +23,9 @@ _BY_STATUS = {
     413: ErrorCode.BODY_TOO_LARGE,
     415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
 }
+MAX_FAULTS = 2000
+"""More are not told: a body of a megabyte can hold a hundred thousand."""
+
 _LOCATIONS = frozenset({"query", "path", "header", "cookie", "body"})
 
 
@@ -51,12 +54,20 @@ def error_response(error: ApiError, request_id: str) -> JSONResponse:
 
 def validation_faults(errors: Sequence[Mapping[str, Any]]) -> tuple[FieldFault, ...]:
     """Return pydantic's faults as fields of the request, all of them."""
-    return tuple(FieldFault(_path(fault["loc"]), _sentence(str(fault["msg"]))) for fault in errors)
+    return tuple(
+        FieldFault(_path(fault["loc"]), _sentence(str(fault["msg"])))
+        for fault in errors[:MAX_FAULTS]
+    )
 
 
 def _path(location: Sequence[str | int]) -> str:
     parts = location[1:] if location and location[0] in _LOCATIONS else location
-    return ".".join(str(part) for part in parts) or "body"
+    return ".".join(str(part) for part in parts if not _is_marker(part)) or "body"
+
+
+def _is_marker(part: str | int) -> bool:
+    """Tell whether ``part`` is not of the request but says which of several forms was tried."""
+    return part == "[key]" or (isinstance(part, str) and part.startswith(VARIANT))
 
 
 def _sentence(message: str) -> str:

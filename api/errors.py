@@ -11,6 +11,9 @@ from http import HTTPStatus
 
 from contracts.errors import PlatestreamError
 
+VARIANT = "\x00"
+"""Begins the tags of the forms that a field may have: they are no part of its path in faults."""
+
 
 class ErrorCode(StrEnum):
     """The stable words for programs; the only list of them."""

@@ -16,6 +16,7 @@ from api.access import Access, BodyKind, Public, access_to
 from api.errors import ApiError, ErrorCode
 from api.principal import Principal
 from api.services import Services, services_of
+from api.validation import validating_by
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 MAX_JSON_BODY_BYTES = 1_048_576
@@ -33,7 +34,8 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             headers = await _pass_gate(request, access)
-            response = await inner(_with_limited_body(request, access.body))
+            with validating_by(services_of(request).rules):
+                response = await inner(_with_limited_body(request, access.body))
             response.headers.update(headers)
             return response
 

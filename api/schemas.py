@@ -3,9 +3,21 @@
 import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from zoneinfo import available_timezones
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
 from pydantic.alias_generators import to_camel
+
+from api.validation import validation_rules
+from contracts.errors import InvalidInputError
+from contracts.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 
 
 class RequestModel(BaseModel):
@@ -56,6 +68,20 @@ def _boolean(value: Any) -> Any:
     return value
 
 
+def _known_timezone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError("is not an IANA time zone")
+    return name
+
+
+def _outbound_address(text: str) -> str:
+    try:
+        parse_outbound_url(text, validation_rules().outbound)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
 def is_absent(value: object) -> bool:
     """Tell whether an optional field has nothing to show and is left out of the answer."""
     return value is None
@@ -72,6 +98,21 @@ CleanText = Annotated[str, AfterValidator(_clean)]
 
 NameText = Annotated[str, AfterValidator(_clean), AfterValidator(_not_blank)]
 """Text that names something: not blank; spaces around it are dropped."""
+
+TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(examples=["Europe/Lisbon"])]
+"""The IANA name of a time zone."""
+
+OutboundAddress = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_OUTBOUND_URL_LENGTH,
+        description="http or https address on the public internet.",
+        examples=["https://receiver.example.com/plates"],
+    ),
+    AfterValidator(_outbound_address),
+]
+"""A URL to which the service sends."""
 
 JsonBoolean = Annotated[bool, BeforeValidator(_boolean)]
 Timestamp = Annotated[datetime, PlainSerializer(iso_utc, return_type=str, when_used="json")]

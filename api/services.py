@@ -12,6 +12,8 @@ from api.image_store import ImageStore
 from api.limits import RateLimiter
 from api.recognitions.service import Recognitions
 from api.recognize.service import ImageRecognition
+from api.validation import ValidationRules
+from api.webhooks.service import Webhooks
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,10 @@ class Services:
     image_recognition: ImageRecognition
     credits: Credits
     cameras: Cameras
+    webhooks: Webhooks
     images: ImageStore
     health: Health
+    rules: ValidationRules
 
 
 def services_of(request: Request) -> Services:

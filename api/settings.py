@@ -11,6 +11,7 @@ from contracts.settings import (
     Port,
     ProcessSettings,
     S3Settings,
+    WebhookAddressSettings,
 )
 from recognition.settings import RecognizerPoolSettings
 
@@ -23,6 +24,7 @@ class ApiSettings(
     ClickHouseSettings,
     EncryptionSettings,
     CameraAddressSettings,
+    WebhookAddressSettings,
     RecognizerPoolSettings,
 ):
     """What the API process needs."""
@@ -48,6 +50,7 @@ class ApiSettings(
         description="A camera whose ingest worker was silent for longer is shown as offline.",
     )
     cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
+    webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
     image_retention_days: int = Field(
         0,
         ge=0,

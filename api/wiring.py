@@ -18,6 +18,7 @@ from api.db.engine import Database, database_url
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import LimitRules, RateLimiter
+from api.outbound import OutboundGate, SystemResolver
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.repository import ClickHouseStore
 from api.recognitions.service import Recognitions
@@ -25,7 +26,11 @@ from api.recognize.engine import RecognizerEngine
 from api.recognize.service import ImageRecognition
 from api.services import Services
 from api.settings import ApiSettings
+from api.validation import ValidationRules
+from api.webhooks.repository import WebhookRepository
+from api.webhooks.service import Webhooks
 from contracts.errors import TransientError
+from contracts.outbound import OutboundRules
 from contracts.secrets import SecretBox
 from contracts.stream_urls import stream_url_rules
 
@@ -53,7 +58,11 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         MisconfiguredError: the settings cannot work.
     """
     secret_keys = settings.secret_key.get_secret_value()
-    vault = StreamVault(stream_url_rules(settings), SecretBox(secret_keys))
+    box = SecretBox(secret_keys)
+    rules = _validation_rules(settings)
+    vault = StreamVault(rules.streams, box)
+    resolver = SystemResolver()
+    gate = OutboundGate(resolver, rules.outbound)
     database = Database(settings, pool_size=settings.api_database_connections)
     images = ImageStore(settings)
     store = ClickHouseStore(settings)
@@ -74,6 +83,9 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         image_recognition=image_recognition,
         credits=Credits(database),
         cameras=cameras,
+        webhooks=Webhooks(
+            database, WebhookRepository(box), gate, per_owner=settings.webhooks_per_owner
+        ),
         images=images,
         health=Health(
             {
@@ -84,6 +96,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
                 "recognizer": engine.ping,
             }
         ),
+        rules=rules,
     )
     feed.start()
     engine.start()
@@ -99,6 +112,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         await engine.stop()
         await asyncio.to_thread(feed.stop)
         await store.close()
+        resolver.close()
         images.close()
         database.close()
 
@@ -108,6 +122,13 @@ def _camera_rules(settings: ApiSettings) -> CameraRules:
         take_seconds=settings.camera_take_seconds,
         stale_ms=settings.camera_status_stale_seconds * 1000,
         per_owner=settings.cameras_per_owner,
+    )
+
+
+def _validation_rules(settings: ApiSettings) -> ValidationRules:
+    return ValidationRules(
+        streams=stream_url_rules(settings),
+        outbound=OutboundRules(settings.webhook_allowed_networks),
     )
 
 

@@ -35,6 +35,16 @@ def list_owners(session: Session) -> list[OwnerAccount]:
     return [_owner(*row) for row in session.execute(_OWNERS.order_by(Owner.created_at.desc()))]
 
 
+def lock_owner(session: Session, owner_id: UUID) -> Owner:
+    """Return the owner, locked until the transaction ends.
+
+    One creation at a time for each owner, so that limits hold.
+    """
+    return session.scalars(
+        select(Owner).where(Owner.id == owner_id).with_for_update(key_share=True)
+    ).one()
+
+
 def add_key(
     session: Session,
     owner_id: UUID,

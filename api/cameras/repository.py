@@ -10,10 +10,11 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import lock_owner
 from api.cameras.config import camera_config
 from api.cameras.models import CameraRow, CameraValues
 from api.config_log.outbox import enqueue
-from api.db.tables import Camera, Owner
+from api.db.tables import Camera
 from contracts.records import Zone
 from contracts.topics import CONFIG_CAMERAS
 
@@ -59,7 +60,7 @@ def insert_camera(
         DuplicateIdentifierError: the owner has a camera with this identifier.
         TooManyCamerasError: the owner has ``limit`` cameras.
     """
-    _lock_owner(session, owner_id)
+    lock_owner(session, owner_id)
     owned = select(func.count()).select_from(Camera).where(Camera.owner_id == owner_id)
     if (session.scalar(owned) or 0) >= limit:
         raise TooManyCamerasError
@@ -120,11 +121,6 @@ def _delete(session: Session, *conditions: Any) -> int:
 
 def _visible(owner_id: UUID, camera_id: UUID) -> tuple[Any, ...]:
     return (Camera.id == camera_id, Camera.owner_id == owner_id, Camera.confirmed)
-
-
-def _lock_owner(session: Session, owner_id: UUID) -> None:
-    # One creation at a time for each owner, so that the limit holds.
-    session.execute(select(Owner.id).where(Owner.id == owner_id).with_for_update(key_share=True))
 
 
 def _written(session: Session, camera: Camera) -> CameraRow:

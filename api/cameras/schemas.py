@@ -1,7 +1,6 @@
 """JSON of the cameras resource."""
 
 from typing import Annotated
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -13,18 +12,24 @@ from api.schemas import (
     RequestModel,
     ResponseModel,
     Timestamp,
+    TimeZone,
     json_number,
 )
+from api.validation import validation_rules
+from contracts.errors import InvalidInputError
 from contracts.records import CameraState, Point, Zone, ZoneKind
+from contracts.stream_urls import MAX_STREAM_URL_LENGTH, parse_stream_url
 
 _MAX_ZONES = 32
 _MAX_POINTS = 64
 
 
-def _known_timezone(name: str) -> str:
-    if name not in available_timezones():
-        raise ValueError("is not an IANA time zone")
-    return name
+def _stream_address(text: str) -> str:
+    try:
+        parse_stream_url(text, validation_rules().streams)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    return text
 
 
 class PointBody(RequestModel):
@@ -52,10 +57,11 @@ StreamAddress = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=2048,
+        max_length=MAX_STREAM_URL_LENGTH,
         description="rtsp, rtsps, http or https address of the stream.",
         examples=["rtsp://viewer:secret@192.168.1.20:554/stream1"],
     ),
+    AfterValidator(_stream_address),
 ]
 Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
 SampleFps = Annotated[
@@ -69,7 +75,6 @@ MinPlateWidth = Annotated[
     Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
 ]
 Zones = Annotated[list[ZoneBody], Field(max_length=_MAX_ZONES)]
-TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(examples=["Europe/Lisbon"])]
 
 
 class CameraCreate(RequestModel):

@@ -46,7 +46,7 @@ def main(
 def _republish(settings: RelaySettings) -> None:
     engine = open_engine(settings)
     try:
-        log.info("config_queued_again", cameras=in_transaction(engine, republish_all))
+        log.info("config_queued_again", records=in_transaction(engine, republish_all))
     finally:
         engine.dispose()
 

@@ -1,26 +1,32 @@
 """Publishing all configuration again, for a topic that was lost."""
 
-from uuid import UUID
-
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from api.cameras.config import camera_config
 from api.config_log.outbox import enqueue
-from api.db.tables import Camera
-from contracts.topics import CONFIG_CAMERAS
+from api.db.tables import Camera, Webhook
+from api.webhooks.config import webhook_config
+from contracts.topics import CONFIG_CAMERAS, CONFIG_WEBHOOKS
 
 
 def republish_all(session: Session) -> int:
-    """Put every camera into the outbox again and return how many.
+    """Put everything that stages are told into the outbox again and return how many records.
 
-    The rows are locked meanwhile, so that no change of a camera is overtaken by its older state.
+    The rows are locked meanwhile, so that no change of one is overtaken by its older state.
     """
-    cameras = session.scalars(select(Camera).order_by(Camera.id).with_for_update(read=True)).all()
-    for camera in cameras:
-        enqueue(session, CONFIG_CAMERAS, _key(camera.id), camera_config(camera))
-    return len(cameras)
+    return _cameras(session) + _webhooks(session)
 
 
-def _key(camera_id: UUID) -> str:
-    return str(camera_id)
+def _cameras(session: Session) -> int:
+    found = session.scalars(select(Camera).order_by(Camera.id).with_for_update(read=True)).all()
+    for camera in found:
+        enqueue(session, CONFIG_CAMERAS, str(camera.id), camera_config(camera))
+    return len(found)
+
+
+def _webhooks(session: Session) -> int:
+    found = session.scalars(select(Webhook).order_by(Webhook.id).with_for_update(read=True)).all()
+    for webhook in found:
+        enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
+    return len(found)

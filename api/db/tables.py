@@ -18,6 +18,7 @@ from sqlalchemy import (
     MetaData,
     Text,
     UniqueConstraint,
+    Uuid,
     func,
     text,
 )
@@ -49,6 +50,7 @@ class Owner(Base):
     email: Mapped[str] = mapped_column(unique=True)
     password_hash: Mapped[str]
     timezone: Mapped[str] = mapped_column(server_default="UTC")
+    notification_secret_encrypted: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -157,6 +159,65 @@ class IdempotencyKey(Base):
     attempt: Mapped[UUID]
     answer: Mapped[bytes | None] = mapped_column(LargeBinary)
     expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class Webhook(Base):
+    """Where an owner wants events sent. What may hold secrets is encrypted."""
+
+    __tablename__ = "webhooks"
+    __table_args__ = (
+        CheckConstraint("revision >= 1", name="revision_positive"),
+        Index("ix_webhooks_owner_id_created_at", "owner_id", "created_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    url_encrypted: Mapped[str]
+    secret_encrypted: Mapped[str]
+    headers_encrypted: Mapped[str]
+    events: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    failure_count: Mapped[int] = mapped_column(server_default=text("0"))
+    last_delivery_at: Mapped[datetime | None]
+    last_delivery_status: Mapped[int | None]
+    disabled_reason: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Alert(Base):
+    """A rule of an owner. ``timezone`` null: that of the owner."""
+
+    __tablename__ = "alerts"
+    __table_args__ = (
+        CheckConstraint("revision >= 1", name="revision_positive"),
+        Index("ix_alerts_owner_id_created_at", "owner_id", "created_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    description: Mapped[str] = mapped_column(server_default="")
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    plate_match_mode: Mapped[str]
+    plates: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    camera_scope: Mapped[str]
+    camera_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid))
+    schedule_enabled: Mapped[bool]
+    schedule: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    timezone: Mapped[str | None]
+    min_confidence: Mapped[float]
+    cooldown_minutes: Mapped[float]
+    cooldown_scope: Mapped[str]
+    match_tolerance: Mapped[int]
+    notifications_encrypted: Mapped[str]
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    trigger_count: Mapped[int] = mapped_column(server_default=text("0"))
+    last_triggered_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class ConfigOutbox(Base):

@@ -1,10 +1,11 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from ipaddress import ip_address
 from uuid import UUID
 
 import httpx
@@ -29,18 +30,24 @@ from api.db.engine import Database
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import LimitRules, RateLimiter
+from api.outbound import OutboundGate
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader
 from api.recognize.service import ImageRecognition
 from api.scopes import ALL_SCOPES, Scope
 from api.services import Services
+from api.validation import ValidationRules
+from api.webhooks.repository import WebhookRepository
+from api.webhooks.service import Webhooks
+from contracts.outbound import IpAddress, OutboundRules, parse_networks
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
 from contracts.stream_urls import StreamUrlRules
 from recognition.pool import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, block_seconds=300)
+PER_OWNER = 5
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
 
@@ -71,6 +78,16 @@ class StandInReader:
         return ImageReadings(readings=(), width_px=640, height_px=480, duration_ms=1.0)
 
 
+class StandInResolver:
+    """Knows the names that a test gives it."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
+        return tuple(ip_address(text) for text in self.names.get(host, "").split())
+
+
 @dataclass(frozen=True)
 class Caller:
     """An owner with a key."""
@@ -89,6 +106,7 @@ class Application:
     reader: StandInReader
     services: Services
     box: SecretBox
+    resolver: StandInResolver
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -134,6 +152,7 @@ async def running_application(
     take_seconds: float = 0.5,
     s3: S3Settings | None = None,
     limits: LimitRules = NO_LIMITS,
+    allowed_networks: str = "",
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
     keys = Fernet.generate_key().decode()
@@ -141,9 +160,12 @@ async def running_application(
     images = ImageStore(s3 or s3_settings_of_nothing())
     authenticator = Authenticator(database)
     limiter = RateLimiter(limits)
-    rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=5)
+    rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=PER_OWNER)
     box = SecretBox(keys)
     vault = StreamVault(StreamUrlRules(), box)
+    outbound = OutboundRules(parse_networks(allowed_networks))
+    resolver = StandInResolver()
+    gate = OutboundGate(resolver, outbound)
     services = Services(
         authenticator=authenticator,
         limiter=limiter,
@@ -155,8 +177,10 @@ async def running_application(
         ),
         credits=Credits(database),
         cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),
+        webhooks=Webhooks(database, WebhookRepository(box), gate, per_owner=PER_OWNER),
         images=images,
         health=Health({"postgres": database.ping}),
+        rules=ValidationRules(outbound=outbound),
     )
 
     @asynccontextmanager
@@ -168,4 +192,4 @@ async def running_application(
 
     app = create_app(given_services)
     async with app.router.lifespan_context(app):
-        yield Application(app, database, board, stand_in, services, box)
+        yield Application(app, database, board, stand_in, services, box, resolver)

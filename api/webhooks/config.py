@@ -1,0 +1,19 @@
+"""A webhook as the delivery stage is told of it."""
+
+from api.db.tables import Webhook
+from contracts.records import EventName, WebhookConfig
+
+
+def webhook_config(webhook: Webhook) -> WebhookConfig:
+    """Return the record that stands for the webhook on config-webhooks."""
+    return WebhookConfig(
+        webhook_id=webhook.id,
+        owner_id=webhook.owner_id,
+        name=webhook.name,
+        url_encrypted=webhook.url_encrypted,
+        secret_encrypted=webhook.secret_encrypted,
+        headers_encrypted=webhook.headers_encrypted,
+        events=tuple(EventName(event) for event in webhook.events),
+        enabled=webhook.enabled,
+        revision=webhook.revision,
+    )

@@ -1,0 +1,146 @@
+"""JSON of the webhooks resource."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from api.schemas import (
+    CleanText,
+    JsonBoolean,
+    NameText,
+    OutboundAddress,
+    RequestModel,
+    ResponseModel,
+    Timestamp,
+)
+from api.signing_secrets import MAX_SECRET_CHARACTERS, MIN_SECRET_CHARACTERS
+from api.webhooks.models import WebhookRow
+from contracts.errors import InvalidInputError
+from contracts.records import EventName
+from contracts.webhook_headers import MAX_HEADERS, check_header_name, check_header_value
+
+
+def _header_name(name: str) -> str:
+    try:
+        check_header_name(name)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
+def _header_value(value: str) -> str:
+    try:
+        check_header_value(value)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+def _named_once(headers: dict[str, str]) -> dict[str, str]:
+    if len({name.lower() for name in headers}) != len(headers):
+        raise ValueError("may not name a header twice")
+    return headers
+
+
+def _without_repeats(events: list[EventName]) -> list[EventName]:
+    return list(dict.fromkeys(events))
+
+
+Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate controller"])]
+Secret = Annotated[
+    CleanText,
+    Field(
+        min_length=MIN_SECRET_CHARACTERS,
+        max_length=MAX_SECRET_CHARACTERS,
+        description="Key of the signatures; made by the service where none is given.",
+        examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
+    ),
+]
+Events = Annotated[
+    list[EventName],
+    Field(min_length=1, max_length=100, examples=[["recognition.created", "alert.triggered"]]),
+    AfterValidator(_without_repeats),
+]
+Headers = Annotated[
+    dict[
+        Annotated[str, AfterValidator(_header_name)], Annotated[str, AfterValidator(_header_value)]
+    ],
+    Field(
+        max_length=MAX_HEADERS,
+        description="Headers sent with each delivery; they replace none of the service's own.",
+        examples=[{"X-Tenant": "north"}],
+    ),
+    AfterValidator(_named_once),
+]
+
+
+class WebhookCreate(RequestModel):
+    """A webhook to register."""
+
+    name: Name
+    url: OutboundAddress
+    events: Events
+    secret: Secret | None = None
+    enabled: JsonBoolean = True
+    headers: Headers = Field(default_factory=dict)
+
+
+class WebhookUpdate(RequestModel):
+    """The fields of a webhook to change; those left out stay."""
+
+    name: Name = ""
+    url: OutboundAddress = ""
+    events: Events = Field(default_factory=list)
+    secret: Secret = ""
+    enabled: JsonBoolean = True
+    headers: Headers = Field(default_factory=dict)
+
+
+class WebhookBody(ResponseModel):
+    """A webhook as reads show it."""
+
+    id: str = Field(json_schema_extra={"format": "uuid"})
+    name: str
+    url: str
+    secret: str
+    enabled: bool
+    events: list[EventName]
+    headers: dict[str, str]
+    failure_count: int = Field(description="Failed deliveries since the last success.")
+    last_delivery_at: Timestamp | None
+    last_delivery_status: int | None
+    disabled_reason: str | None = Field(
+        description="Why the service switched the webhook off; null where it did not."
+    )
+    created_at: Timestamp
+
+
+class WebhookAnswer(ResponseModel):
+    """One webhook."""
+
+    webhook: WebhookBody
+
+
+class WebhookList(ResponseModel):
+    """The caller's webhooks, newest first."""
+
+    webhooks: list[WebhookBody]
+
+
+def webhook_body(row: WebhookRow) -> WebhookBody:
+    """Return the JSON form of a webhook."""
+    values, history = row.values, row.history
+    return WebhookBody(
+        id=str(row.id),
+        name=values.name,
+        url=values.url,
+        secret=values.secret,
+        enabled=values.enabled,
+        events=list(values.events),
+        headers=dict(values.headers),
+        failure_count=history.failure_count,
+        last_delivery_at=history.last_delivery_at,
+        last_delivery_status=history.last_delivery_status,
+        disabled_reason=history.disabled_reason,
+        created_at=row.created_at,
+    )

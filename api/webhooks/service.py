@@ -1,0 +1,81 @@
+"""What can be done with webhooks."""
+
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from api.db.engine import Database
+from api.errors import ApiError, ErrorCode
+from api.outbound import OutboundGate
+from api.webhooks.edits import edited_values, new_values
+from api.webhooks.models import WebhookRow, WebhookValues
+from api.webhooks.repository import TooManyWebhooksError, WebhookRepository
+from api.webhooks.schemas import WebhookCreate, WebhookUpdate
+
+_URL = "url"
+
+
+class Webhooks:
+    """The webhooks of all owners; every call names the owner it acts for."""
+
+    def __init__(
+        self, database: Database, rows: WebhookRepository, gate: OutboundGate, *, per_owner: int
+    ) -> None:
+        """``per_owner`` is how many webhooks an owner may have."""
+        self._database = database
+        self._rows = rows
+        self._gate = gate
+        self._per_owner = per_owner
+
+    async def all_of(self, owner_id: UUID) -> list[WebhookRow]:
+        """Return the owner's webhooks, newest first."""
+        return await self._database.run(lambda session: self._rows.all_of(session, owner_id))
+
+    async def create(self, owner_id: UUID, body: WebhookCreate) -> WebhookRow:
+        """Register a webhook.
+
+        Raises:
+            ApiError: 400 for the URL, 409 for the limit.
+        """
+        await self._gate.check([(_URL, body.url)])
+        values = new_values(body)
+        return await self._database.run(lambda session: self._insert(session, owner_id, values))
+
+    async def update(self, owner_id: UUID, webhook_id: UUID, body: WebhookUpdate) -> WebhookRow:
+        """Change the fields that were sent.
+
+        Raises:
+            ApiError: 400 for the URL, 404.
+        """
+        if _URL in body.model_fields_set:
+            await self._gate.check([(_URL, body.url)])
+        return await self._database.run(
+            lambda session: self._change(session, owner_id, webhook_id, body)
+        )
+
+    async def delete(self, owner_id: UUID, webhook_id: UUID) -> None:
+        """Delete a webhook.
+
+        Raises:
+            ApiError: 404.
+        """
+        deleted = await self._database.run(
+            lambda session: self._rows.delete(session, owner_id, webhook_id)
+        )
+        if not deleted:
+            raise ApiError(ErrorCode.NOT_FOUND)
+
+    def _insert(self, session: Session, owner_id: UUID, values: WebhookValues) -> WebhookRow:
+        try:
+            return self._rows.insert(session, owner_id, values, limit=self._per_owner)
+        except TooManyWebhooksError as error:
+            raise ApiError(ErrorCode.LIMIT_REACHED, "No more webhooks are allowed.") from error
+
+    def _change(
+        self, session: Session, owner_id: UUID, webhook_id: UUID, body: WebhookUpdate
+    ) -> WebhookRow:
+        row = self._rows.lock(session, owner_id, webhook_id)
+        if row is None:
+            raise ApiError(ErrorCode.NOT_FOUND)
+        values = edited_values(row.values, body)
+        return row if values == row.values else self._rows.change(session, webhook_id, values)

@@ -1,0 +1,20 @@
+"""What waits for the relay, for tests."""
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from api.db.engine import Database
+from contracts.topics import Topic
+
+
+async def outbox_of(database: Database, topic: Topic) -> list[tuple[str, bytes | None]]:
+    """Return keys and values that wait for ``topic``, in order."""
+
+    def work(session: Session) -> list[tuple[str, bytes | None]]:
+        rows = session.execute(
+            text("SELECT key, value FROM config_outbox WHERE topic = :topic ORDER BY id"),
+            {"topic": topic.name},
+        )
+        return [(key, None if value is None else bytes(value)) for key, value in rows]
+
+    return await database.run(work)
