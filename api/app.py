@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 from api import operations
+from api.alerts import routes as alerts_routes
 from api.cameras import routes as cameras_routes
 from api.credits import routes as credits_routes
 from api.error_handlers import install_error_handlers
@@ -24,6 +25,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     recognize_routes.router,
     credits_routes.router,
     cameras_routes.router,
+    alerts_routes.router,
     webhooks_routes.router,
     operations.router,
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from api.accounts.authentication import Authenticator
+from api.alerts.service import Alerts
 from api.cameras.service import Cameras
 from api.credits.service import Credits
 from api.health import Health
@@ -26,6 +27,7 @@ class Services:
     image_recognition: ImageRecognition
     credits: Credits
     cameras: Cameras
+    alerts: Alerts
     webhooks: Webhooks
     images: ImageStore
     health: Health

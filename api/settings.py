@@ -50,6 +50,8 @@ class ApiSettings(
         description="A camera whose ingest worker was silent for longer is shown as offline.",
     )
     cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
+    alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
+    plates_per_alert: int = Field(1000, ge=1, description="Plates that one alert may name.")
     webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
     image_retention_days: int = Field(
         0,

@@ -9,6 +9,8 @@ from datetime import timedelta
 import structlog
 
 from api.accounts.authentication import Authenticator
+from api.alerts.repository import AlertRepository
+from api.alerts.service import Alerts
 from api.cameras.service import CameraRules, Cameras
 from api.cameras.status_board import StatusBoard
 from api.cameras.status_feed import StatusFeed
@@ -83,6 +85,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         image_recognition=image_recognition,
         credits=Credits(database),
         cameras=cameras,
+        alerts=Alerts(database, AlertRepository(box), gate, per_owner=settings.alerts_per_owner),
         webhooks=Webhooks(
             database, WebhookRepository(box), gate, per_owner=settings.webhooks_per_owner
         ),
@@ -129,6 +132,7 @@ def _validation_rules(settings: ApiSettings) -> ValidationRules:
     return ValidationRules(
         streams=stream_url_rules(settings),
         outbound=OutboundRules(settings.webhook_allowed_networks),
+        plates_per_alert=settings.plates_per_alert,
     )
 
 

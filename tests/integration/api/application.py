@@ -21,6 +21,8 @@ from analytics_sql.recognitions import (
 )
 from api.accounts.authentication import Authenticator
 from api.accounts.service import create_key, create_owner
+from api.alerts.repository import AlertRepository
+from api.alerts.service import Alerts
 from api.app import create_app
 from api.cameras.service import CameraRules, Cameras
 from api.cameras.status_board import StatusBoard
@@ -177,6 +179,7 @@ async def running_application(
         ),
         credits=Credits(database),
         cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),
+        alerts=Alerts(database, AlertRepository(box), gate, per_owner=PER_OWNER),
         webhooks=Webhooks(database, WebhookRepository(box), gate, per_owner=PER_OWNER),
         images=images,
         health=Health({"postgres": database.ping}),

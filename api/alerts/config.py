@@ -1,0 +1,38 @@
+"""An alert as the stage that evaluates it is told of it."""
+
+import msgspec
+
+from api.db.tables import Alert, Owner
+from contracts.records import (
+    AlertConfig,
+    AlertSchedule,
+    CameraScope,
+    CooldownScope,
+    PlateMatchMode,
+)
+
+
+def alert_config(alert: Alert, owner: Owner) -> AlertConfig:
+    """Return the record that stands for the alert on config-alerts."""
+    return AlertConfig(
+        alert_id=alert.id,
+        owner_id=alert.owner_id,
+        name=alert.name,
+        description=alert.description,
+        enabled=alert.enabled,
+        plate_match_mode=PlateMatchMode(alert.plate_match_mode),
+        plates=tuple(alert.plates),
+        camera_scope=CameraScope(alert.camera_scope),
+        camera_ids=tuple(alert.camera_ids),
+        schedule_enabled=alert.schedule_enabled,
+        schedule=msgspec.convert(alert.schedule, AlertSchedule),
+        timezone=alert.timezone or owner.timezone,
+        min_confidence=alert.min_confidence,
+        cooldown_minutes=alert.cooldown_minutes,
+        cooldown_scope=CooldownScope(alert.cooldown_scope),
+        match_tolerance=alert.match_tolerance,
+        notifications_encrypted=alert.notifications_encrypted,
+        notification_secret_encrypted=owner.notification_secret_encrypted or "",
+        revision=alert.revision,
+        created_ms=round(alert.created_at.timestamp() * 1000),
+    )

@@ -1,0 +1,70 @@
+"""``/api/alertas``."""
+
+from fastapi import APIRouter, Request, Response
+
+from api.alerts.schemas import (
+    AlertAnswer,
+    AlertCreate,
+    AlertList,
+    AlertUpdate,
+    alert_body,
+    alert_list,
+)
+from api.answers import BODY_ERRORS, errors
+from api.errors import ErrorCode
+from api.guard import Caller, GuardedRoute
+from api.ids import ResourceId
+from api.services import services_of
+
+router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
+
+# Answers may hold signing secrets: nothing in between may keep them.
+_UNKEPT = "private, no-store"
+
+
+@router.get("/api/alertas", summary="List alerts", responses=errors())
+async def list_alerts(request: Request, response: Response, caller: Caller) -> AlertList:
+    """Return the caller's alerts, newest first."""
+    book = await services_of(request).alerts.all_of(caller.owner_id)
+    response.headers["Cache-Control"] = _UNKEPT
+    return alert_list(book)
+
+
+@router.post(
+    "/api/alertas",
+    status_code=201,
+    summary="Make an alert",
+    responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
+)
+async def create_alert(
+    request: Request, response: Response, caller: Caller, body: AlertCreate
+) -> AlertAnswer:
+    """Make an alert. URLs outside of the public internet are refused."""
+    row = await services_of(request).alerts.create(caller.owner_id, body)
+    response.headers["Cache-Control"] = _UNKEPT
+    return AlertAnswer(alert=alert_body(row))
+
+
+@router.put(
+    "/api/alertas/{id}",
+    summary="Change an alert",
+    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+async def update_alert(
+    request: Request, response: Response, caller: Caller, id: ResourceId, body: AlertUpdate
+) -> AlertAnswer:
+    """Change the fields that are sent; the others stay, also within ``schedule``."""
+    row = await services_of(request).alerts.update(caller.owner_id, id, body)
+    response.headers["Cache-Control"] = _UNKEPT
+    return AlertAnswer(alert=alert_body(row))
+
+
+@router.delete(
+    "/api/alertas/{id}",
+    status_code=204,
+    summary="Delete an alert",
+    responses=errors(ErrorCode.NOT_FOUND),
+)
+async def delete_alert(request: Request, caller: Caller, id: ResourceId) -> None:
+    """Delete an alert; it fires no more."""
+    await services_of(request).alerts.delete(caller.owner_id, id)

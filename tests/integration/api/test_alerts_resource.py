@@ -1,0 +1,374 @@
+"""Alerts through the API, in a real database."""
+
+import json
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import httpx
+import msgspec
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from api.cameras import repository as cameras_repository
+from contracts.ids import NIL_UUID
+from contracts.records import AlertConfig, Notification, WebhookNotification, decode
+from contracts.topics import CONFIG_ALERTS
+from tests.integration.api.application import PER_OWNER, Application, Caller
+from tests.integration.api.cameras import values as camera_values
+from tests.integration.api.outbox import outbox_of
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/alertas"
+BODY = {"name": "Stolen cars"}
+SCHEDULE = {"startTime": "22:00", "endTime": "06:00", "daysOfWeek": ["fri", "sat"]}
+NOTIFICATIONS: list[dict[str, Any]] = [
+    {"type": "email", "addresses": ["guard@example.com", "o'brien+gate@mail.example.co.uk"]},
+    {"type": "webhook", "url": "https://receiver.example.com/hook?token=t0ken"},
+]
+
+
+@pytest.fixture
+async def owner(application: Application) -> Caller:
+    return await application.new_owner()
+
+
+@pytest.fixture
+async def alerts(application: Application, owner: Caller) -> httpx.AsyncClient:
+    return application.client(owner)
+
+
+async def test_the_defaults(alerts: httpx.AsyncClient) -> None:
+    answer = await alerts.post(PATH, json=BODY)
+
+    assert answer.status_code == 201
+    alert = answer.json()["alert"]
+    assert UUID(alert.pop("id"))
+    assert datetime.fromisoformat(alert.pop("createdAt")).tzinfo == UTC
+    assert alert == {
+        "name": "Stolen cars",
+        "description": "",
+        "enabled": True,
+        "plateMatchMode": "specific",
+        "plates": [],
+        "cameraScope": "all",
+        "cameraIds": [],
+        "scheduleEnabled": False,
+        "schedule": {"startTime": "00:00", "endTime": "23:59", "daysOfWeek": []},
+        "timezone": "UTC",
+        "minConfidence": 0.5,
+        "cooldownMinutes": 5,
+        "cooldownScope": "alert",
+        "matchTolerance": 0,
+        "notifications": [],
+        "triggerCount": 0,
+        "lastTriggeredAt": None,
+    }
+
+
+async def test_every_field_is_kept_and_listed_newest_first(
+    application: Application, alerts: httpx.AsyncClient, owner: Caller
+) -> None:
+    camera_id = await _new_camera(application, owner)
+    body = {
+        "name": "Night",
+        "description": "who comes at night",
+        "enabled": False,
+        "plateMatchMode": "allowlist",
+        "plates": ["ab-12 cde", "XY*", "?Z99"],
+        "cameraScope": "specific",
+        "cameraIds": [str(camera_id), str(NIL_UUID)],
+        "scheduleEnabled": True,
+        "schedule": SCHEDULE,
+        "timezone": "America/Sao_Paulo",
+        "minConfidence": 1,
+        "cooldownMinutes": 0.5,
+        "cooldownScope": "plate_camera",
+        "matchTolerance": 2,
+        "notifications": NOTIFICATIONS,
+    }
+    first = (await alerts.post(PATH, json=BODY)).json()["alert"]
+    second = (await alerts.post(PATH, json=body)).json()["alert"]
+
+    assert {name: second[name] for name in body} == body
+    listed = await alerts.get(PATH)
+    assert listed.json()["alerts"] == [second, first]
+    assert listed.json()["notificationSecret"].startswith("whsec_")
+    assert listed.headers["cache-control"] == "private, no-store"
+
+
+async def test_without_alerts_there_is_no_secret(alerts: httpx.AsyncClient) -> None:
+    assert (await alerts.get(PATH)).json() == {"alerts": [], "notificationSecret": None}
+
+
+async def test_an_update_changes_what_is_sent_and_nothing_else(alerts: httpx.AsyncClient) -> None:
+    current = (await alerts.post(PATH, json=BODY)).json()["alert"]
+    path = f"{PATH}/{current['id']}"
+    changes: tuple[dict[str, Any], ...] = (
+        {},
+        {"name": "Other"},
+        {"description": "x"},
+        {"enabled": False},
+        {"plateMatchMode": "any"},
+        {"plates": ["AB12"]},
+        {"plates": []},
+        {"cameraScope": "specific"},
+        {"scheduleEnabled": True},
+        {"schedule": SCHEDULE},
+        {"timezone": "Asia/Kathmandu"},
+        {"minConfidence": 0},
+        {"cooldownMinutes": 0},
+        {"cooldownScope": "plate"},
+        {"matchTolerance": 1},
+        {"notifications": NOTIFICATIONS},
+    )
+    for change in changes:
+        answer = await alerts.put(path, json=change)
+        assert answer.status_code == 200
+        current = current | change
+        assert answer.json() == {"alert": current}
+    assert (await alerts.get(PATH)).json()["alerts"] == [current]
+
+
+async def test_parts_of_a_schedule_can_be_changed_alone(alerts: httpx.AsyncClient) -> None:
+    created = (await alerts.post(PATH, json=BODY | {"schedule": {"startTime": "07:30"}})).json()
+    alert = created["alert"]
+    assert alert["schedule"] == {"startTime": "07:30", "endTime": "23:59", "daysOfWeek": []}
+    changed = await alerts.put(
+        f"{PATH}/{alert['id']}", json={"schedule": {"daysOfWeek": ["mon", "tue", "mon"]}}
+    )
+
+    assert changed.json()["alert"]["schedule"] == {
+        "startTime": "07:30",
+        "endTime": "23:59",
+        "daysOfWeek": ["mon", "tue"],
+    }
+
+
+async def test_the_owners_time_zone_is_the_default(
+    application: Application, alerts: httpx.AsyncClient
+) -> None:
+    await application.database.run(
+        lambda session: session.execute(text("UPDATE owners SET timezone = 'Europe/Lisbon'"))
+    )
+    alert = (await alerts.post(PATH, json=BODY)).json()["alert"]
+    path = f"{PATH}/{alert['id']}"
+    zones = [alert["timezone"]] + [
+        (await alerts.put(path, json={"timezone": zone})).json()["alert"]["timezone"]
+        for zone in ("Asia/Tokyo", None)
+    ]
+
+    assert zones == ["Europe/Lisbon", "Asia/Tokyo", "Europe/Lisbon"]
+    configs = [
+        decode(AlertConfig, value).timezone
+        for _, value in await outbox_of(application.database, CONFIG_ALERTS)
+        if value is not None
+    ]
+    assert configs == zones
+
+
+async def test_delete_answers_204_once(alerts: httpx.AsyncClient) -> None:
+    path = f"{PATH}/{(await alerts.post(PATH, json=BODY)).json()['alert']['id']}"
+    first, second = await alerts.delete(path), await alerts.delete(path)
+
+    assert (first.status_code, first.content) == (204, b"")
+    assert (second.status_code, second.json()["code"]) == (404, "not_found")
+    assert (await alerts.get(PATH)).json()["alerts"] == []
+
+
+async def test_every_change_leaves_for_the_topic(
+    application: Application, alerts: httpx.AsyncClient
+) -> None:
+    body = BODY | {"notifications": NOTIFICATIONS, "plates": ["ab 12"], "schedule": SCHEDULE}
+    alert = (await alerts.post(PATH, json=body)).json()["alert"]
+    path = f"{PATH}/{alert['id']}"
+    await alerts.put(path, json={"enabled": False})
+    await alerts.put(path, json={"enabled": False, "schedule": {}})
+    await alerts.delete(path)
+
+    rows = await outbox_of(application.database, CONFIG_ALERTS)
+    assert [key for key, _ in rows] == [alert["id"]] * 3
+    created, changed, deleted = (value for _, value in rows)
+    assert created is not None
+    assert changed is not None
+    assert deleted is None
+    config = decode(AlertConfig, created)
+    assert (config.revision, decode(AlertConfig, changed).revision) == (1, 2)
+    assert config.plates == ("ab 12",)
+    assert config.schedule.start_time == "22:00"
+    sealed = application.box.decrypt(config.notifications_encrypted)
+    notifications = msgspec.json.decode(sealed, type=tuple[Notification, ...])
+    assert notifications[1] == WebhookNotification(url=str(NOTIFICATIONS[1]["url"]))
+    secret = application.box.decrypt(config.notification_secret_encrypted)
+    assert (await alerts.get(PATH)).json()["notificationSecret"] == secret
+    assert b"t0ken" not in created
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"name": None}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "\t"}, "name"),
+        ({"name": 7}, "name"),
+        ({"description": None}, "description"),
+        ({"description": "x" * 2001}, "description"),
+        ({"enabled": "true"}, "enabled"),
+        ({"plateMatchMode": "exact"}, "plateMatchMode"),
+        ({"plateMatchMode": None}, "plateMatchMode"),
+        ({"plates": "AB12"}, "plates"),
+        ({"plates": [7]}, "plates.0"),
+        ({"plates": ["AB12", ""]}, "plates.1"),
+        ({"plates": ["- ."]}, "plates.0"),
+        ({"plates": ["AB%12"]}, "plates.0"),
+        ({"plates": ["A" * 17]}, "plates.0"),
+        ({"plates": ["*A" * 17]}, "plates.0"),
+        ({"cameraScope": "some"}, "cameraScope"),
+        ({"cameraIds": ["7"]}, "cameraIds.0"),
+        ({"cameraIds": [str(NIL_UUID), str(UUID(int=7))]}, "cameraIds.1"),
+        ({"scheduleEnabled": 0}, "scheduleEnabled"),
+        ({"schedule": None}, "schedule"),
+        ({"schedule": []}, "schedule"),
+        ({"schedule": {"startTime": "24:00"}}, "schedule.startTime"),
+        ({"schedule": {"startTime": "7:00"}}, "schedule.startTime"),
+        ({"schedule": {"startTime": "07:00:00"}}, "schedule.startTime"),
+        ({"schedule": {"startTime": "07:00\n"}}, "schedule.startTime"),
+        ({"schedule": {"endTime": "12:60"}}, "schedule.endTime"),
+        ({"schedule": {"endTime": 700}}, "schedule.endTime"),
+        ({"schedule": {"daysOfWeek": ["monday"]}}, "schedule.daysOfWeek.0"),
+        ({"schedule": {"daysOfWeek": ["mon", "Tue"]}}, "schedule.daysOfWeek.1"),
+        ({"schedule": {"days": []}}, "schedule.days"),
+        ({"timezone": "Mars/Olympus"}, "timezone"),
+        ({"timezone": "europe/lisbon"}, "timezone"),
+        ({"timezone": "../../etc/passwd"}, "timezone"),
+        ({"timezone": "+02:00"}, "timezone"),
+        ({"minConfidence": -0.01}, "minConfidence"),
+        ({"minConfidence": 1.01}, "minConfidence"),
+        ({"minConfidence": "0.5"}, "minConfidence"),
+        ({"minConfidence": True}, "minConfidence"),
+        ({"minConfidence": float("nan")}, "minConfidence"),
+        ({"cooldownMinutes": -1}, "cooldownMinutes"),
+        ({"cooldownMinutes": float("inf")}, "cooldownMinutes"),
+        ({"cooldownMinutes": None}, "cooldownMinutes"),
+        ({"cooldownScope": "camera"}, "cooldownScope"),
+        ({"matchTolerance": 3}, "matchTolerance"),
+        ({"matchTolerance": 0.5}, "matchTolerance"),
+        ({"notifications": {}}, "notifications"),
+        ({"notifications": ["email"]}, "notifications.0"),
+        ({"notifications": [{"type": "sms"}]}, "notifications.0"),
+        ({"notifications": [{"type": []}]}, "notifications.0"),
+        ({"notifications": [{"type": "email"}]}, "notifications.0.addresses"),
+        ({"notifications": [{"type": "email", "addresses": []}]}, "notifications.0.addresses"),
+        (
+            {"notifications": [{"type": "email", "addresses": ["a@b.c", "a@b"]}]},
+            "notifications.0.addresses.1",
+        ),
+        ({"notifications": [{"type": "webhook"}]}, "notifications.0.url"),
+        (
+            {"notifications": [NOTIFICATIONS[0], {"type": "webhook", "url": "http://[::1]/"}]},
+            "notifications.1.url",
+        ),
+        (
+            {"notifications": [{"type": "webhook", "url": "https://inside.example.com/"}]},
+            "notifications.0.url",
+        ),
+        ({"notifications": [NOTIFICATIONS[0] | {"url": "x"}]}, "notifications.0.url"),
+        ({"notifications": [NOTIFICATIONS[0]] * 21}, "notifications"),
+        ({"triggerCount": 3}, "triggerCount"),
+        ({"colour": "red"}, "colour"),
+    ],
+    ids=str,
+)
+async def test_a_fault_is_named(
+    application: Application, alerts: httpx.AsyncClient, change: dict[str, Any], path: str
+) -> None:
+    application.resolver.names["inside.example.com"] = "192.168.0.8"
+    created = (await alerts.post(PATH, json=BODY)).json()["alert"]
+    for method, where, body in (
+        ("POST", PATH, {**BODY, **change}),
+        ("PUT", f"{PATH}/{created['id']}", change),
+    ):
+        answer = await alerts.request(
+            method, where, content=json.dumps(body), headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+        assert [fault["path"] for fault in answer.json()["fields"]] == [path]
+    assert (await alerts.get(PATH)).json()["alerts"] == [created]
+
+
+async def test_all_faults_are_told_at_once(alerts: httpx.AsyncClient) -> None:
+    plates = [plate for number in range(500) for plate in (f"AB{number}", "!?")]
+    body = {
+        "plates": plates,
+        "minConfidence": 2,
+        "schedule": {"startTime": "25:00", "daysOfWeek": ["x"]},
+        "notifications": [{"type": "email", "addresses": ["x"]}, {"type": "webhook", "url": "x"}],
+        "colour": "red",
+    }
+    answer = await alerts.post(PATH, json=body)
+
+    assert answer.status_code == 400
+    paths = [fault["path"] for fault in answer.json()["fields"]]
+    assert set(paths) == {f"plates.{number}" for number in range(1, 1000, 2)} | {
+        "name",
+        "minConfidence",
+        "schedule.startTime",
+        "schedule.daysOfWeek.0",
+        "notifications.0.addresses.0",
+        "notifications.1.url",
+        "colour",
+    }
+    assert len(paths) == 507
+
+
+async def test_the_limits(alerts: httpx.AsyncClient) -> None:
+    most = await alerts.post(PATH, json=BODY | {"plates": [f"AB{n}" for n in range(1000)]})
+    too_many = await alerts.post(PATH, json=BODY | {"plates": [f"AB{n}" for n in range(1001)]})
+    assert (most.status_code, too_many.status_code) == (201, 409)
+    assert too_many.json()["code"] == "limit_reached"
+    answers = [await alerts.post(PATH, json=BODY) for _ in range(PER_OWNER)]
+
+    assert [answer.status_code for answer in answers] == [201] * (PER_OWNER - 1) + [409]
+    assert answers[-1].json()["code"] == "limit_reached"
+
+
+async def test_a_camera_of_the_alert_that_was_deleted_is_no_fault(
+    application: Application, alerts: httpx.AsyncClient, owner: Caller
+) -> None:
+    camera_id = await _new_camera(application, owner)
+    body = BODY | {"cameraScope": "specific", "cameraIds": [str(camera_id)]}
+    alert = (await alerts.post(PATH, json=body)).json()["alert"]
+    assert (await alerts.delete(f"/api/cameras/{camera_id}")).status_code == 200
+
+    same = await alerts.put(f"{PATH}/{alert['id']}", json=body | {"name": "Other"})
+    assert same.json()["alert"]["cameraIds"] == [str(camera_id)]
+    assert (await alerts.post(PATH, json=body)).status_code == 400
+
+
+async def test_alerts_of_another_owner_do_not_exist(
+    application: Application, alerts: httpx.AsyncClient, owner: Caller
+) -> None:
+    camera_id = await _new_camera(application, owner)
+    created = (await alerts.post(PATH, json=BODY)).json()["alert"]
+    async with application.client(await application.new_owner()) as other:
+        assert (await other.get(PATH)).json()["alerts"] == []
+        for identifier in (created["id"], str(uuid.uuid4()), "1"):
+            path = f"{PATH}/{identifier}"
+            for answer in (await other.put(path, json={"name": "x"}), await other.delete(path)):
+                assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        foreign = await other.post(PATH, json=BODY | {"cameraIds": [str(camera_id)]})
+        assert foreign.status_code == 400
+        assert [fault["path"] for fault in foreign.json()["fields"]] == ["cameraIds.0"]
+    assert (await alerts.get(PATH)).json()["alerts"] == [created]
+
+
+async def _new_camera(application: Application, owner: Caller) -> UUID:
+    def work(session: Session) -> UUID:
+        row = cameras_repository.insert_camera(session, owner.owner_id, camera_values(), limit=9)
+        assert cameras_repository.confirm_camera(session, row.id)
+        return row.id
+
+    return await application.database.run(work)

@@ -1,0 +1,102 @@
+"""Alerts and webhooks on their way from a change to the topics that the stages follow."""
+
+import asyncio
+import time
+from uuid import UUID
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+from sqlalchemy import text
+
+from api.config_log.republish import republish_all
+from contracts.kafka import consumer_options, topic_name
+from contracts.records import AlertConfig, WebhookConfig, decode
+from contracts.settings import DatabaseSettings, KafkaSettings
+from contracts.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS
+from tests.integration.api.application import Application
+from tests.integration.api.relays import running_relay
+
+pytestmark = pytest.mark.integration
+
+ALERT = {"name": "Stolen cars", "plates": ["AB12"]}
+WEBHOOK = {
+    "name": "Gate",
+    "url": "https://receiver.example.com/",
+    "events": ["alert.triggered"],
+}
+
+
+async def test_changes_reach_their_topics_within_a_second(
+    application: Application, api_database: DatabaseSettings, kafka_topics: KafkaSettings
+) -> None:
+    caller = await application.new_owner()
+    followed = _Followed(kafka_topics)
+    with running_relay(api_database, kafka_topics):
+        async with application.client(caller) as client:
+            alert = (await client.post("/api/alertas", json=ALERT)).json()["alert"]
+            webhook = (await client.post("/api/webhooks", json=WEBHOOK)).json()["webhook"]
+            await asyncio.to_thread(followed.read, 2)
+            started = time.monotonic()
+            path = f"/api/alertas/{alert['id']}"
+            await client.put(path, json={"plates": ["CD34"]})
+            await asyncio.to_thread(followed.read, 3)
+            seconds = time.monotonic() - started
+            await client.delete(path)
+            await client.delete(f"/api/webhooks/{webhook['id']}")
+            await asyncio.to_thread(followed.read, 5)
+    followed.close()
+
+    first, second, last = followed.values[alert["id"]]
+    assert first is not None
+    assert second is not None
+    assert decode(AlertConfig, first).plates == ("AB12",)
+    assert decode(AlertConfig, second).plates == ("CD34",)
+    assert last is None
+    made, gone = followed.values[webhook["id"]]
+    assert made is not None
+    assert decode(WebhookConfig, made).webhook_id == UUID(webhook["id"])
+    assert gone is None
+    assert seconds < 1
+
+
+async def test_everything_can_be_published_again(application: Application) -> None:
+    async with application.client(await application.new_owner()) as client:
+        await client.post("/api/alertas", json=ALERT)
+        await client.post("/api/webhooks", json=WEBHOOK)
+    before = await application.database.run(
+        lambda session: session.execute(text("DELETE FROM config_outbox RETURNING value")).all()
+    )
+    assert await application.database.run(republish_all) == 2
+    after = await application.database.run(
+        lambda session: session.execute(text("SELECT value FROM config_outbox")).all()
+    )
+
+    assert {bytes(row[0]) for row in after} == {bytes(row[0]) for row in before}
+
+
+class _Followed:
+    """Both topics from their start, by key."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._consumer = KafkaConsumer(**consumer_options(settings, "test"))
+        partitions = [
+            TopicPartition(topic_name(settings, topic), number)
+            for topic in (CONFIG_ALERTS, CONFIG_WEBHOOKS)
+            for number in range(settings.kafka_partitions)
+        ]
+        self._consumer.assign(partitions)
+        self._consumer.seek_to_beginning(*partitions)
+        self.values: dict[str, list[bytes | None]] = {}
+
+    def read(self, count: int) -> None:
+        """Read until there are ``count`` records; fails where they do not come in time."""
+        deadline = time.monotonic() + 20
+        while sum(map(len, self.values.values())) < count:
+            assert time.monotonic() < deadline, self.values
+            for records in self._consumer.poll(timeout_ms=50).values():
+                for record in records:
+                    self.values.setdefault(record.key.decode(), []).append(record.value)
+
+    def close(self) -> None:
+        """End."""
+        self._consumer.close()
