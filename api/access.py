@@ -16,6 +16,12 @@ class Public(Enum):
     ANYBODY = "anybody"
 
 
+class OwnSession(Enum):
+    """A route about the caller's own session: no key will do."""
+
+    ONLY = "session"
+
+
 class BodyKind(Enum):
     """What body a route takes."""
 
@@ -28,7 +34,7 @@ class BodyKind(Enum):
 class Access:
     """What a route asks of its caller."""
 
-    scope: Scope | Public
+    scope: Scope | Public | OwnSession
     body: BodyKind = BodyKind.NONE
     recognizes: bool = False
 
@@ -38,6 +44,8 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/readyz"): Access(Public.ANYBODY),
     ("GET", "/metrics"): Access(Public.ANYBODY),
     ("GET", "/api/openapi.json"): Access(Public.ANYBODY),
+    ("POST", "/api/session"): Access(Public.ANYBODY, BodyKind.JSON),
+    ("DELETE", "/api/session"): Access(OwnSession.ONLY),
     ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),
     ("GET", "/api/recognitions/{id}"): Access(Scope.RECOGNITIONS_READ),
     ("POST", "/api/recognize"): Access(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True),
@@ -55,6 +63,10 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/api/webhooks"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
     ("PUT", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
     ("DELETE", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE),
+    ("GET", "/api/api-keys"): Access(Scope.API_KEYS_READ),
+    ("POST", "/api/api-keys"): Access(Scope.API_KEYS_WRITE, BodyKind.JSON),
+    ("PUT", "/api/api-keys/{id}"): Access(Scope.API_KEYS_WRITE, BodyKind.JSON),
+    ("DELETE", "/api/api-keys/{id}"): Access(Scope.API_KEYS_WRITE),
 }
 
 

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 
 from api import operations
 from api.alerts import routes as alerts_routes
+from api.api_keys import routes as api_keys_routes
 from api.cameras import routes as cameras_routes
 from api.credits import routes as credits_routes
 from api.error_handlers import install_error_handlers
@@ -18,6 +19,7 @@ from api.recognitions import routes as recognitions_routes
 from api.recognize import routes as recognize_routes
 from api.request_context import RequestContext
 from api.services import Services
+from api.sessions import routes as sessions_routes
 from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -27,6 +29,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     cameras_routes.router,
     alerts_routes.router,
     webhooks_routes.router,
+    api_keys_routes.router,
+    sessions_routes.router,
     operations.router,
 )
 

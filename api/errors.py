@@ -32,6 +32,7 @@ class ErrorCode(StrEnum):
     EXPIRED_CREDENTIALS = "expired_credentials"
     INSUFFICIENT_CREDITS = "insufficient_credits"
     MISSING_SCOPE = "missing_scope"
+    CROSS_SITE_REQUEST = "cross_site_request"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     DUPLICATE_IDENTIFIER = "duplicate_identifier"
@@ -84,6 +85,9 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ),
     ErrorCode.MISSING_SCOPE: ErrorRule(
         HTTPStatus.FORBIDDEN, "The API key lacks a scope that this call needs."
+    ),
+    ErrorCode.CROSS_SITE_REQUEST: ErrorRule(
+        HTTPStatus.FORBIDDEN, "A session may change things only from pages of this very site."
     ),
     ErrorCode.NOT_FOUND: ErrorRule(HTTPStatus.NOT_FOUND, "There is nothing here."),
     ErrorCode.METHOD_NOT_ALLOWED: ErrorRule(

@@ -12,14 +12,17 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from api.access import Access, BodyKind, Public, access_to
+from api.access import Access, BodyKind, OwnSession, Public, access_to
+from api.client_address import client_address
 from api.errors import ApiError, ErrorCode
-from api.principal import Principal
+from api.origin import is_same_origin
+from api.principal import SESSION_COOKIE, Principal
 from api.services import Services, services_of
 from api.validation import validating_by
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 MAX_JSON_BODY_BYTES = 1_048_576
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class GuardedRoute(APIRoute):
@@ -56,20 +59,60 @@ Caller = Annotated[Principal, Depends(principal_of)]
 """The caller, as a parameter of a route."""
 
 
+def address_of(request: Request) -> str:
+    """Return the address that the request comes from, through proxies that are trusted."""
+    peer = None if request.client is None else request.client.host
+    forwarded_for = request.headers.getlist("x-forwarded-for")
+    return client_address(peer, forwarded_for, services_of(request).trusted_proxies)
+
+
+def check_origin(request: Request, *, required: bool) -> None:
+    """Refuse a request that a browser sends for a page of another site.
+
+    Raises:
+        ApiError: 403.
+    """
+    origin = request.headers.get("origin")
+    if origin is None and not required:
+        return
+    if origin is None or not is_same_origin(origin, request.headers.get("host", "")):
+        raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
+
+
 async def _pass_gate(request: Request, access: Access) -> Mapping[str, str]:
     """Let the request pass or raise; return headers for the answer."""
-    if isinstance(access.scope, Public):
-        return {}
+    headers: Mapping[str, str] = {}
+    if not isinstance(access.scope, Public):
+        headers = await _admit(request, access)
+    _check_content_type(request, access.body)
+    return headers
+
+
+async def _admit(request: Request, access: Access) -> Mapping[str, str]:
     services: Services = services_of(request)
-    principal = await services.authenticator.authenticate(request.headers.get("authorization"))
+    principal = await _authenticate(request, services)
     request.state.principal = principal
-    if access.scope not in principal.scopes:
+    if isinstance(access.scope, OwnSession):
+        if not principal.is_session:
+            raise ApiError(ErrorCode.MISSING_SCOPE, "This is for sessions, not for API keys.")
+    elif access.scope not in principal.scopes:
         raise ApiError(
             ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {access.scope.value}."
         )
-    headers = await services.limiter.admit(str(principal.key_id), recognizes=access.recognizes)
-    _check_content_type(request, access.body)
-    return headers
+    return await services.limiter.admit(str(principal.credential_id), recognizes=access.recognizes)
+
+
+async def _authenticate(request: Request, services: Services) -> Principal:
+    """Return the caller by the key or, where none is sent, by the session cookie."""
+    authorization = request.headers.get("authorization")
+    token = request.cookies.get(SESSION_COOKIE)
+    if authorization is not None or not token:
+        return await services.authenticator.authenticate(authorization)
+    principal = await services.authenticator.authenticate_session(token)
+    # Browsers send cookies along with what other sites ask for.
+    if request.method not in _SAFE_METHODS:
+        check_origin(request, required=True)
+    return principal
 
 
 def _check_content_type(request: Request, body: BodyKind) -> None:

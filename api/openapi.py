@@ -6,8 +6,9 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse
 
-from api.access import ACCESS, Access, BodyKind, Public
+from api.access import ACCESS, Access, BodyKind, OwnSession, Public
 from api.guard import GuardedRoute
+from api.principal import SESSION_COOKIE
 from api.recognize.body import MAX_IMAGE_BYTES
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -20,6 +21,7 @@ answer carries `X-Request-Id`, the caller's own if it sent a sane one. Ids that 
 account are answered as if they did not exist.
 """
 _SECURITY = "apiKey"
+_SESSION = "session"
 _REQUEST_ID = {
     "description": "Names the call in logs; the caller's own if it sent a sane one.",
     "schema": {"type": "string"},
@@ -58,7 +60,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for name in _FROM_FASTAPI:
         components["schemas"].pop(name, None)
     components["securitySchemes"] = {
-        _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"}
+        _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
+        _SESSION: {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": SESSION_COOKIE,
+            "description": "Set by POST /api/session. Calls other than GET need an Origin header "
+            "that names this very site.",
+        },
     }
     return description
 
@@ -69,10 +78,7 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
     responses.pop("422", None)
     for response in responses.values():
         response["headers"] = {**response.get("headers", {}), "X-Request-Id": _REQUEST_ID}
-    if isinstance(access.scope, Public):
-        operation["security"] = []
-    else:
-        operation["security"] = [{_SECURITY: [access.scope.value]}]
+    operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
     if access.body is BodyKind.IMAGE:
@@ -81,6 +87,14 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
             "description": f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
             "content": {access.body.value: {"schema": {"type": "string", "format": "binary"}}},
         }
+
+
+def _security(access: Access) -> list[dict[str, list[str]]]:
+    if isinstance(access.scope, Public):
+        return []
+    if isinstance(access.scope, OwnSession):
+        return [{_SESSION: []}]
+    return [{_SECURITY: [access.scope.value]}, {_SESSION: []}]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

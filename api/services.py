@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from api.accounts.authentication import Authenticator
 from api.alerts.service import Alerts
+from api.api_keys.service import ApiKeys
 from api.cameras.service import Cameras
 from api.credits.service import Credits
 from api.health import Health
@@ -13,8 +14,10 @@ from api.image_store import ImageStore
 from api.limits import RateLimiter
 from api.recognitions.service import Recognitions
 from api.recognize.service import ImageRecognition
+from api.sessions.service import Sessions
 from api.validation import ValidationRules
 from api.webhooks.service import Webhooks
+from contracts.outbound import IpNetwork
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,13 @@ class Services:
     credits: Credits
     cameras: Cameras
     alerts: Alerts
+    api_keys: ApiKeys
+    sessions: Sessions
     webhooks: Webhooks
     images: ImageStore
     health: Health
     rules: ValidationRules
+    trusted_proxies: tuple[IpNetwork, ...]
 
 
 def services_of(request: Request) -> Services:

@@ -8,6 +8,7 @@ from contracts.settings import (
     DatabaseSettings,
     EncryptionSettings,
     KafkaSettings,
+    NetworkList,
     Port,
     ProcessSettings,
     S3Settings,
@@ -53,10 +54,34 @@ class ApiSettings(
     alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
     plates_per_alert: int = Field(1000, ge=1, description="Plates that one alert may name.")
     webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
+    api_keys_per_owner: int = Field(50, ge=1, description="API keys that one owner may have.")
     image_retention_days: int = Field(
         0,
         ge=0,
         description="Days after which images are deleted from S3 and no longer linked; 0: never.",
+    )
+    session_hours: int = Field(
+        168, ge=1, le=8760, description="How long a session lasts after logging in."
+    )
+    login_attempts_per_minute: int = Field(
+        5,
+        ge=0,
+        description="Attempts by one address for one account that may fail; 0: any number.",
+    )
+    login_attempts_per_address_per_minute: int = Field(
+        30,
+        ge=0,
+        description="Attempts by one address for any account that may fail; 0: any number.",
+    )
+    login_attempts_per_account_per_hour: int = Field(
+        100,
+        ge=0,
+        description="Attempts to log in to one account, from everywhere, that may fail; 0: any "
+        "number.",
+    )
+    trusted_proxies: NetworkList = Field(
+        (),
+        description="Comma-separated CIDR ranges of the proxies whose X-Forwarded-For is believed.",
     )
     rate_limit_per_minute: int = Field(
         100, ge=0, description="Requests that one key may make in a minute; 0: any number."

@@ -11,6 +11,7 @@ import structlog
 from api.accounts.authentication import Authenticator
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts
+from api.api_keys.service import ApiKeys
 from api.cameras.service import CameraRules, Cameras
 from api.cameras.status_board import StatusBoard
 from api.cameras.status_feed import StatusFeed
@@ -27,6 +28,8 @@ from api.recognitions.service import Recognitions
 from api.recognize.engine import RecognizerEngine
 from api.recognize.service import ImageRecognition
 from api.services import Services
+from api.sessions.attempts import AttemptRules, LoginAttempts
+from api.sessions.service import Sessions
 from api.settings import ApiSettings
 from api.validation import ValidationRules
 from api.webhooks.repository import WebhookRepository
@@ -72,6 +75,12 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     feed = StatusFeed(settings, board.post)
     engine = RecognizerEngine(settings)
     authenticator = Authenticator(database)
+    sessions = Sessions(
+        database,
+        authenticator,
+        LoginAttempts(_attempt_rules(settings)),
+        lifetime=timedelta(hours=settings.session_hours),
+    )
     limiter = RateLimiter(_limit_rules(settings))
     cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
     image_recognition = ImageRecognition(database, engine, lease=_lease(settings))
@@ -86,6 +95,8 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         credits=Credits(database),
         cameras=cameras,
         alerts=Alerts(database, AlertRepository(box), gate, per_owner=settings.alerts_per_owner),
+        api_keys=ApiKeys(database, authenticator, per_owner=settings.api_keys_per_owner),
+        sessions=sessions,
         webhooks=Webhooks(
             database, WebhookRepository(box), gate, per_owner=settings.webhooks_per_owner
         ),
@@ -100,10 +111,12 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
             }
         ),
         rules=rules,
+        trusted_proxies=settings.trusted_proxies,
     )
     feed.start()
     engine.start()
-    sweeper = asyncio.create_task(_sweep_for_ever((cameras.sweep, image_recognition.sweep)))
+    sweeps = (cameras.sweep, image_recognition.sweep, sessions.sweep)
+    sweeper = asyncio.create_task(_sweep_for_ever(sweeps))
     try:
         yield services
     finally:
@@ -111,6 +124,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         with suppress(asyncio.CancelledError):
             await sweeper
         await authenticator.close()
+        await sessions.close()
         await limiter.close()
         await engine.stop()
         await asyncio.to_thread(feed.stop)
@@ -133,6 +147,14 @@ def _validation_rules(settings: ApiSettings) -> ValidationRules:
         streams=stream_url_rules(settings),
         outbound=OutboundRules(settings.webhook_allowed_networks),
         plates_per_alert=settings.plates_per_alert,
+    )
+
+
+def _attempt_rules(settings: ApiSettings) -> AttemptRules:
+    return AttemptRules(
+        per_minute=settings.login_attempts_per_minute,
+        per_address_per_minute=settings.login_attempts_per_address_per_minute,
+        per_account_per_hour=settings.login_attempts_per_account_per_hour,
     )
 
 

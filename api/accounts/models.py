@@ -34,6 +34,24 @@ class KeyRecord:
 
 
 @dataclass(frozen=True)
+class SessionRecord:
+    """What is known of a session; its token is not."""
+
+    id: UUID
+    owner_id: UUID
+    expires_at: datetime
+    created_at: datetime
+
+
+@dataclass(frozen=True, repr=False)
+class LogInRecord:
+    """An owner, with what a password is compared with."""
+
+    owner: OwnerAccount
+    password_hash: str
+
+
+@dataclass(frozen=True)
 class NewKey:
     """A key just made: the only moment at which ``plain_key`` exists."""
 

@@ -71,6 +71,19 @@ class ApiKey(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class LoginSession(Base):
+    """An owner logged in with a browser. Only the SHA-256 of the token is kept."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index("ix_sessions_owner_id_created_at", "owner_id", "created_at"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class Camera(Base):
     """A camera. Hidden from every read until an ingest worker has taken it (``confirmed``)."""
 

@@ -10,10 +10,10 @@ from api.answers import errors
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
+from api.moments import Moment
 from api.recognitions.schemas import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
-    Moment,
     RecognitionAnswer,
     RecognitionList,
     recognition_body,

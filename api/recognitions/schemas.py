@@ -1,49 +1,14 @@
 """JSON of the recognitions resource, and its query parameters."""
 
-import re
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
-
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
 from analytics_sql.recognitions import ListedRecognition
 from api.schemas import ResponseModel, is_absent
 from contracts.ids import format_timestamp
 from contracts.records import Box
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-_DATE_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d", re.ASCII)
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
-
-
-def moment_ms(value: Any) -> int:
-    """Return an ISO 8601 date-time as the first Unix millisecond that is not before it.
-
-    Without an offset it is read as UTC.
-
-    Raises:
-        ValueError: not an ISO 8601 date-time.
-    """
-    text = str(value)
-    if not _DATE_TIME.match(text):
-        raise ValueError("must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z")
-    try:
-        moment = datetime.fromisoformat(text.upper())
-    except ValueError as error:
-        raise ValueError(
-            "must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z (+ is written %2B)"
-        ) from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return -((_EPOCH - moment) // _MILLISECOND)
-
-
-Moment = Annotated[
-    int, PlainValidator(moment_ms), WithJsonSchema({"type": "string", "format": "date-time"})
-]
-"""A query parameter: ISO 8601 date-time; Unix ms inside."""
 
 
 class PlateCoordinates(ResponseModel):

@@ -23,6 +23,7 @@ from api.accounts.authentication import Authenticator
 from api.accounts.service import create_key, create_owner
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts
+from api.api_keys.service import ApiKeys
 from api.app import create_app
 from api.cameras.service import CameraRules, Cameras
 from api.cameras.status_board import StatusBoard
@@ -39,6 +40,8 @@ from api.recognize.models import ImageReader
 from api.recognize.service import ImageRecognition
 from api.scopes import ALL_SCOPES, Scope
 from api.services import Services
+from api.sessions.attempts import AttemptRules, LoginAttempts
+from api.sessions.service import Sessions
 from api.validation import ValidationRules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
@@ -49,6 +52,7 @@ from contracts.stream_urls import StreamUrlRules
 from recognition.pool import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, block_seconds=300)
+NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
@@ -96,6 +100,7 @@ class Caller:
 
     owner_id: UUID
     key: str
+    email: str = ""
 
 
 @dataclass
@@ -122,7 +127,7 @@ class Application:
                 credits=credits,
             )
             key = create_key(session, owner.id, name="test", scopes=scopes)
-            return Caller(owner.id, key.plain_key)
+            return Caller(owner.id, key.plain_key, owner.email)
 
         return await self.database.run(work)
 
@@ -155,6 +160,7 @@ async def running_application(
     s3: S3Settings | None = None,
     limits: LimitRules = NO_LIMITS,
     allowed_networks: str = "",
+    attempts: AttemptRules = NO_ATTEMPT_RULES,
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
     keys = Fernet.generate_key().decode()
@@ -165,6 +171,9 @@ async def running_application(
     rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=PER_OWNER)
     box = SecretBox(keys)
     vault = StreamVault(StreamUrlRules(), box)
+    sessions = Sessions(
+        database, authenticator, LoginAttempts(attempts), lifetime=timedelta(hours=1)
+    )
     outbound = OutboundRules(parse_networks(allowed_networks))
     resolver = StandInResolver()
     gate = OutboundGate(resolver, outbound)
@@ -180,16 +189,20 @@ async def running_application(
         credits=Credits(database),
         cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),
         alerts=Alerts(database, AlertRepository(box), gate, per_owner=PER_OWNER),
+        api_keys=ApiKeys(database, authenticator, per_owner=PER_OWNER),
+        sessions=sessions,
         webhooks=Webhooks(database, WebhookRepository(box), gate, per_owner=PER_OWNER),
         images=images,
         health=Health({"postgres": database.ping}),
         rules=ValidationRules(outbound=outbound),
+        trusted_proxies=(),
     )
 
     @asynccontextmanager
     async def given_services() -> AsyncIterator[Services]:
         yield services
         await authenticator.close()
+        await sessions.close()
         await limiter.close()
         images.close()
 

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from api.access import ACCESS, BodyKind, Public
 from api.accounts import keys
-from api.accounts.authentication import CACHE_SECONDS, Authenticator
+from api.accounts.authentication import Authenticator
+from api.accounts.cache import CACHE_SECONDS
 from api.accounts.service import create_key
 from api.db.engine import Database
 from api.errors import ApiError

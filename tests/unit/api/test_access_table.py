@@ -13,7 +13,8 @@ from api.scopes import Scope
 from contracts.errors import MisconfiguredError
 from tests.unit.api.nothing import no_services
 
-PUBLIC = {"/livez", "/readyz", "/metrics", "/api/openapi.json"}
+OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json"}
+PUBLIC = {"/api/session"}
 
 
 def _routes() -> list[APIRoute]:
@@ -34,10 +35,10 @@ def test_table_and_routes_are_the_same() -> None:
     assert served == set(ACCESS)
 
 
-def test_only_operations_are_public() -> None:
+def test_only_operations_and_logging_in_are_public() -> None:
     public = {path for (_, path), access in ACCESS.items() if isinstance(access.scope, Public)}
 
-    assert public == PUBLIC
+    assert public == OPERATIONS | PUBLIC
 
 
 def test_reading_needs_a_read_scope_and_writing_a_write_scope() -> None:
@@ -70,16 +71,18 @@ def test_the_description_names_scope_and_errors_of_every_call() -> None:
         for path, operations in description["paths"].items()
         for method in operations
     }
-    assert described == {
-        key for key, access in ACCESS.items() if not isinstance(access.scope, Public)
-    }
+    assert described == {key for key in ACCESS if key[1] not in OPERATIONS}
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             _check(operation, ACCESS[method.upper(), path], has_id="{id}" in path)
 
 
 def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
-    assert operation["security"] == [{"apiKey": [access.scope]}]
+    if isinstance(access.scope, Scope):
+        assert operation["security"] == [{"apiKey": [access.scope]}, {"session": []}]
+    else:
+        is_public = isinstance(access.scope, Public)
+        assert operation["security"] == ([] if is_public else [{"session": []}])
     statuses = set(operation["responses"])
     assert {"401", "403", "429", "500"} <= statuses
     assert "422" not in statuses

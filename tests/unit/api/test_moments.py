@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from analytics_sql.recognitions import RecognitionFilter
-from api.recognitions.schemas import moment_ms
+from api.moments import moment_ms
 from api.recognitions.span import storable
 
 OWNER = UUID(int=1)

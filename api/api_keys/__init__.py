@@ -1,0 +1,1 @@
+"""API keys as a resource: made, narrowed, widened within bounds, revoked."""

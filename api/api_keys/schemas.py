@@ -1,0 +1,101 @@
+"""JSON of the API keys resource."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field
+
+from api.accounts.models import KeyRecord
+from api.accounts.service import MAX_KEY_NAME_CHARACTERS
+from api.moments import Instant
+from api.schemas import JsonBoolean, NameText, RequestModel, ResponseModel, Timestamp
+from api.scopes import Scope
+
+
+def _without_repeats(scopes: list[Scope]) -> list[Scope]:
+    return list(dict.fromkeys(scopes))
+
+
+Name = Annotated[
+    NameText, Field(min_length=1, max_length=MAX_KEY_NAME_CHARACTERS, examples=["Gate controller"])
+]
+Scopes = Annotated[
+    list[Scope],
+    Field(
+        min_length=1,
+        max_length=100,
+        description="What the key may do; never more than its maker may.",
+        examples=[["recognitions:read", "cameras:read"]],
+    ),
+    AfterValidator(_without_repeats),
+]
+ExpiresAt = Annotated[
+    Instant | None, Field(description="The key is refused from then on; null: never.")
+]
+
+
+class ApiKeyCreate(RequestModel):
+    """A key to make."""
+
+    name: Name
+    scopes: Scopes
+    enabled: JsonBoolean = True
+    expires_at: ExpiresAt = None
+
+
+class ApiKeyUpdate(RequestModel):
+    """The fields of a key to change; those left out stay."""
+
+    name: Name = ""
+    scopes: Scopes = Field(default_factory=list)
+    enabled: JsonBoolean = True
+    expires_at: ExpiresAt = None
+
+
+class ApiKeyBody(ResponseModel):
+    """A key as reads show it; the key itself is known to its holder only."""
+
+    id: UUID
+    name: str
+    prefix: str = Field(description="The first characters of the key.", examples=["pk_4fzXq1Lm"])
+    scopes: list[Scope]
+    enabled: bool
+    created_at: Timestamp
+    last_used_at: Timestamp | None = Field(description="Within a minute.")
+    expires_at: Timestamp | None
+
+
+class ApiKeyAnswer(ResponseModel):
+    """One key."""
+
+    api_key: ApiKeyBody
+
+
+class NewApiKeyAnswer(ResponseModel):
+    """A key just made, and the only sight of the key itself."""
+
+    api_key: ApiKeyBody
+    plain_key: str = Field(
+        description="The full key, shown this once.",
+        examples=["pk_4fzXq1LmT0aVbN8cRk2sWd7eHu9yJp5iGo3QZ6tB"],
+    )
+
+
+class ApiKeyList(ResponseModel):
+    """The caller's keys, newest first."""
+
+    api_keys: list[ApiKeyBody]
+
+
+def api_key_body(record: KeyRecord) -> ApiKeyBody:
+    """Return the JSON form of a key."""
+    return ApiKeyBody(
+        id=record.id,
+        name=record.name,
+        prefix=record.prefix,
+        scopes=sorted(record.scopes),
+        enabled=record.enabled,
+        created_at=record.created_at,
+        last_used_at=record.last_used_at,
+        expires_at=record.expires_at,
+    )

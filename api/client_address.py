@@ -1,0 +1,50 @@
+"""Which address a request comes from, and by what it is counted."""
+
+from collections.abc import Sequence
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+from contracts.outbound import IpAddress, IpNetwork
+
+_UNKNOWN = "unknown"
+_IPV6_PREFIX_BITS = 64
+
+
+def client_address(
+    peer: str | None, forwarded_for: Sequence[str], trusted: Sequence[IpNetwork]
+) -> str:
+    """Return the caller's address.
+
+    ``forwarded_for`` are the headers X-Forwarded-For as they came. They count only as far as each
+    hop behind them is a ``trusted`` proxy: what lies further left may be made up.
+    """
+    address = _address(peer or "")
+    if address is None:
+        return peer or _UNKNOWN
+    hops = [hop.strip() for header in forwarded_for for hop in header.split(",")]
+    while hops and any(address in network for network in trusted):
+        before = _address(hops.pop())
+        if before is None:
+            break
+        address = before
+    return str(address)
+
+
+def counted_by(address: str) -> str:
+    """Return what limits are kept by: an IPv4 address, or the network of an IPv6 one.
+
+    A household has 2**64 addresses of IPv6, and a limit for each would be none.
+    """
+    parsed = _address(address)
+    if isinstance(parsed, IPv6Address):
+        return str(IPv6Network((int(parsed), _IPV6_PREFIX_BITS), strict=False))
+    return address
+
+
+def _address(text: str) -> IpAddress | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address

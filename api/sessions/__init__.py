@@ -1,0 +1,1 @@
+"""Sessions: logging in with e-mail address and password, for browsers."""

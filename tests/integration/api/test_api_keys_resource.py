@@ -1,0 +1,223 @@
+"""API keys through the API, in a real database."""
+
+import time
+import uuid
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from api.accounts import keys
+from api.accounts.cache import CACHE_SECONDS
+from api.db.engine import Database
+from api.scopes import Scope
+from contracts.settings import DatabaseSettings
+from tests.integration.api.application import (
+    PER_OWNER,
+    Application,
+    Caller,
+    running_application,
+)
+from tests.integration.api.waiting import until
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/api-keys"
+BODY = {"name": "Gate", "scopes": ["credits:read", "cameras:read"]}
+
+
+async def test_create_shows_the_key_once(application: Application) -> None:
+    owner = await application.new_owner()
+    async with application.client(owner) as client:
+        answer = await client.post(PATH, json=BODY)
+        assert answer.status_code == 201
+        assert answer.headers["cache-control"] == "private, no-store"
+        body = answer.json()
+        plain = body.pop("plainKey")
+        key = body["apiKey"]
+        assert keys.is_well_formed(plain)
+        assert set(body) == {"apiKey"}
+        listed = (await client.get(PATH)).json()["apiKeys"]
+
+    assert listed[0] == key
+    assert len(listed) == 2
+    assert plain not in str(listed)
+    assert UUID(key.pop("id"))
+    assert datetime.fromisoformat(key.pop("createdAt")).tzinfo == UTC
+    assert key == {
+        "name": "Gate",
+        "prefix": plain[:11],
+        "scopes": ["cameras:read", "credits:read"],
+        "enabled": True,
+        "lastUsedAt": None,
+        "expiresAt": None,
+    }
+    async with application.client(Caller(owner.owner_id, plain)) as client:
+        assert (await client.get("/api/credits")).status_code == 200
+        assert (await client.get(PATH)).status_code == 403
+
+
+async def test_an_update_changes_what_is_sent_and_nothing_else(client: httpx.AsyncClient) -> None:
+    current = (await client.post(PATH, json=BODY)).json()["apiKey"]
+    path = f"{PATH}/{current['id']}"
+    changes: tuple[dict[str, Any], ...] = (
+        {},
+        {"name": "Other"},
+        {"scopes": ["alerts:read"]},
+        {"enabled": False},
+        {"enabled": True},
+        {"expiresAt": "2031-01-02T03:04:05.678Z"},
+        {"expiresAt": None},
+    )
+    for change in changes:
+        answer = await client.put(path, json=change)
+        assert answer.status_code == 200
+        current = current | change
+        assert answer.json() == {"apiKey": current}
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"scopes": []}, "scopes"),
+        ({"scopes": "all"}, "scopes"),
+        ({"scopes": ["cameras:read", "cameras:delete"]}, "scopes.1"),
+        ({"enabled": None}, "enabled"),
+        ({"expiresAt": "tomorrow"}, "expiresAt"),
+        ({"expiresAt": 1_900_000_000}, "expiresAt"),
+        ({"expiresAt": "9999-12-31T23:59:59-12:00"}, "expiresAt"),
+        ({"prefix": "pk_x"}, "prefix"),
+        ({"plainKey": "pk_x"}, "plainKey"),
+    ],
+    ids=str,
+)
+async def test_a_fault_is_named(
+    client: httpx.AsyncClient, change: dict[str, Any], path: str
+) -> None:
+    created = (await client.post(PATH, json=BODY)).json()["apiKey"]
+    for answer in (
+        await client.post(PATH, json={**BODY, **change}),
+        await client.put(f"{PATH}/{created['id']}", json=change),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+        assert [fault["path"] for fault in answer.json()["fields"]] == [path]
+
+
+async def test_name_and_scopes_are_required(client: httpx.AsyncClient) -> None:
+    answer = await client.post(PATH, json={})
+
+    assert [fault["path"] for fault in answer.json()["fields"]] == ["name", "scopes"]
+
+
+async def test_a_key_can_neither_make_nor_widen_beyond_itself(application: Application) -> None:
+    scopes = frozenset({Scope.API_KEYS_READ, Scope.API_KEYS_WRITE, Scope.CREDITS_READ})
+    owner = await application.new_owner()
+    async with application.client(owner) as all_scopes:
+        narrow_key = await all_scopes.post(PATH, json=BODY | {"scopes": sorted(scopes)})
+        wide = (await all_scopes.post(PATH, json=BODY | {"enabled": False})).json()["apiKey"]
+    narrow = narrow_key.json()
+    async with application.client(Caller(owner.owner_id, narrow["plainKey"])) as client:
+        own = f"{PATH}/{narrow['apiKey']['id']}"
+        refused = [
+            await client.post(PATH, json=BODY),
+            await client.put(own, json={"scopes": [*sorted(scopes), "cameras:read"]}),
+            await client.put(f"{PATH}/{wide['id']}", json={"enabled": True}),
+        ]
+        allowed = [
+            await client.post(PATH, json=BODY | {"scopes": ["credits:read"]}),
+            await client.put(f"{PATH}/{wide['id']}", json={"scopes": ["credits:read"]}),
+            await client.put(f"{PATH}/{wide['id']}", json={"enabled": True}),
+            await client.put(own, json={"scopes": ["api-keys:read"]}),
+            await client.get(PATH),
+        ]
+        after = await client.post(PATH, json=BODY | {"scopes": ["credits:read"]})
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [
+        (403, "missing_scope")
+    ] * 3
+    assert "cameras:read" in refused[0].json()["error"]
+    assert [answer.status_code for answer in allowed] == [201, 200, 200, 200, 200]
+    # It narrowed itself, and this process knows at once.
+    assert after.status_code == 403
+
+
+async def test_a_revoked_key_is_refused_at_once_and_elsewhere_within_a_second(
+    application: Application, api_database: DatabaseSettings
+) -> None:
+    owner = await application.new_owner()
+    async with application.client(owner) as client:
+        made = (await client.post(PATH, json=BODY)).json()
+    revoked = Caller(owner.owner_id, made["plainKey"])
+    second = Database(api_database, pool_size=2)
+    async with (
+        running_application(second) as elsewhere,
+        application.client(owner) as client,
+        application.client(revoked) as here,
+        elsewhere.client(revoked) as there,
+    ):
+        for known in (here, there):
+            assert (await known.get("/api/credits")).status_code == 200
+        path = f"{PATH}/{made['apiKey']['id']}"
+        assert (await client.delete(path)).status_code == 204
+        started = time.monotonic()
+        assert (await client.delete(path)).status_code == 404
+        assert (await here.get("/api/credits")).status_code == 401
+        await until(partial(_is_refused, there), seconds=1)
+        assert time.monotonic() - started < 1
+    second.close()
+    assert CACHE_SECONDS < 1
+
+
+async def test_a_key_past_its_expiry_is_401(application: Application) -> None:
+    owner = await application.new_owner()
+    soon = datetime.now(UTC) + timedelta(seconds=0.5)
+    async with application.client(owner) as client:
+        made = (await client.post(PATH, json=BODY | {"expiresAt": soon.isoformat()})).json()
+    async with application.client(Caller(owner.owner_id, made["plainKey"])) as client:
+        assert (await client.get("/api/credits")).status_code == 200
+        await until(partial(_is_refused, client), seconds=5)
+        answer = await client.get("/api/credits")
+
+    assert datetime.now(UTC) >= soon
+    assert (answer.status_code, answer.json()["code"]) == (401, "expired_credentials")
+
+
+async def _is_refused(client: httpx.AsyncClient) -> bool:
+    return (await client.get("/api/credits")).status_code == 401
+
+
+async def test_last_use_is_shown(application: Application) -> None:
+    owner = await application.new_owner()
+    async with application.client(owner) as client:
+        await client.get("/api/credits")
+        await application.services.authenticator.close()
+        (key,) = (await client.get(PATH)).json()["apiKeys"]
+
+    used = datetime.fromisoformat(key["lastUsedAt"])
+    assert timedelta(0) <= datetime.now(UTC) - used < timedelta(minutes=1)
+
+
+async def test_no_more_than_the_limit(client: httpx.AsyncClient) -> None:
+    # The caller's own key counts.
+    answers = [await client.post(PATH, json=BODY) for _ in range(PER_OWNER)]
+
+    assert [answer.status_code for answer in answers] == [201] * (PER_OWNER - 1) + [409]
+    assert answers[-1].json()["code"] == "limit_reached"
+
+
+async def test_keys_of_another_owner_do_not_exist(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    created = (await client.post(PATH, json=BODY)).json()["apiKey"]
+    async with application.client(await application.new_owner()) as other:
+        assert len((await other.get(PATH)).json()["apiKeys"]) == 1
+        for identifier in (created["id"], str(uuid.uuid4()), "1"):
+            path = f"{PATH}/{identifier}"
+            for answer in (await other.put(path, json={"name": "x"}), await other.delete(path)):
+                assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert (await client.get(PATH)).json()["apiKeys"][0] == created

@@ -1,0 +1,287 @@
+"""Logging in and out, and what a session may do."""
+
+import asyncio
+import statistics
+import time
+import uuid
+from datetime import UTC, datetime
+from http.cookies import SimpleCookie
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from api.db.engine import Database
+from api.sessions.attempts import AttemptRules
+from tests.integration.api.application import PASSWORD, Application, Caller, running_application
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/session"
+SITE = "http://127.0.0.1:8000"
+CAMERA = {"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"}
+
+
+@pytest.fixture
+async def owner(application: Application) -> Caller:
+    return await application.new_owner()
+
+
+def _browser(application: Application, site: str = SITE) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(application.app), base_url=site)
+
+
+async def _log_in(browser: httpx.AsyncClient, owner: Caller) -> httpx.Response:
+    answer = await browser.post(PATH, json={"email": owner.email, "password": PASSWORD})
+    assert answer.status_code == 200
+    return answer
+
+
+async def test_logging_in_sets_the_cookie(application: Application, owner: Caller) -> None:
+    async with _browser(application) as browser:
+        answer = await _log_in(browser, owner)
+    cookie = SimpleCookie(answer.headers["set-cookie"])["session"]
+
+    assert len(cookie.value) == 43
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "lax", "/")
+    assert not cookie["secure"]
+    assert not cookie["domain"]
+    assert int(cookie["max-age"]) in (3599, 3600)
+    session = answer.json()["session"]
+    assert (session["email"], session["timezone"]) == (owner.email, "UTC")
+    assert datetime.fromisoformat(session["expiresAt"]) > datetime.now(UTC)
+    assert cookie.value not in answer.text
+
+
+async def test_the_cookie_is_secure_beyond_the_machine(
+    application: Application, owner: Caller
+) -> None:
+    async with _browser(application, "https://plates.example.com") as browser:
+        answer = await _log_in(browser, owner)
+        assert SimpleCookie(answer.headers["set-cookie"])["session"]["secure"]
+        assert (await browser.get("/api/credits")).status_code == 200
+
+
+async def test_a_session_reads_everything(application: Application, owner: Caller) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        for path in ("recognitions", "cameras", "alertas", "webhooks", "api-keys", "credits"):
+            assert (await browser.get(f"/api/{path}")).status_code == 200, path
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (SITE, 201),
+        (None, 403),
+        ("null", 403),
+        ("https://evil.example", 403),
+        ("http://127.0.0.1:8001", 403),
+        ("http://localhost:8000", 403),
+    ],
+)
+async def test_a_session_changes_things_from_its_own_site_only(
+    application: Application, owner: Caller, origin: str | None, status: int
+) -> None:
+    headers = {} if origin is None else {"Origin": origin}
+    body = {"name": "Gate", "url": "https://receiver.example.com", "events": ["camera.online"]}
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        answer = await browser.post("/api/webhooks", json=body, headers=headers)
+        listed = (await browser.get("/api/webhooks")).json()["webhooks"]
+
+    assert answer.status_code == status
+    assert len(listed) == (status == 201)
+    if status == 403:
+        assert answer.json()["code"] == "cross_site_request"
+
+
+async def test_a_key_needs_no_origin_and_comes_before_the_cookie(
+    application: Application, owner: Caller
+) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        good, bad = f"Bearer {owner.key}", "Bearer pk_x"
+        statuses = [
+            (await browser.delete("/api/webhooks/1", headers={"Authorization": value})).status_code
+            for value in (good, bad)
+        ]
+
+    assert statuses == [404, 401]
+
+
+async def test_logging_out_ends_the_session(application: Application, owner: Caller) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        token = browser.cookies["session"]
+        assert (await browser.delete(PATH)).status_code == 403
+        answer = await browser.delete(PATH, headers={"Origin": SITE})
+        assert (answer.status_code, answer.content) == (204, b"")
+        assert "session" not in browser.cookies
+        after = await browser.get("/api/credits", headers={"Cookie": f"session={token}"})
+        assert (after.status_code, after.json()["code"]) == (401, "invalid_credentials")
+        assert (await browser.delete(PATH, headers={"Origin": SITE})).status_code == 401
+
+
+async def test_a_key_has_no_session_to_end(application: Application, owner: Caller) -> None:
+    async with application.client(owner) as client:
+        assert (await client.delete(PATH)).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "x", "x" * 43, "x" * 44, '"', "ü" * 43])
+async def test_a_made_up_cookie_is_401(application: Application, token: str) -> None:
+    async with _browser(application) as browser:
+        answer = await browser.get(
+            "/api/recognitions", headers={b"Cookie": f"session={token}".encode()}
+        )
+
+    assert answer.status_code == 401
+
+
+async def test_an_expired_session_is_401_and_then_swept(
+    application: Application, owner: Caller
+) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        await application.database.run(
+            lambda session: session.execute(
+                text("UPDATE sessions SET expires_at = now() - interval '1 s'")
+            )
+        )
+        answer = await browser.get("/api/credits")
+        assert (answer.status_code, answer.json()["code"]) == (401, "expired_credentials")
+        assert await application.services.sessions.sweep() == 1
+
+
+async def test_only_a_hash_of_the_token_is_kept(application: Application, owner: Caller) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        token = browser.cookies["session"]
+    (row,) = await application.database.run(
+        lambda session: session.execute(text("SELECT sessions::text FROM sessions")).all()
+    )
+
+    assert token not in row[0]
+    assert token.encode().hex() not in row[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        ({}, {"email", "password"}),
+        ({"email": 1, "password": None}, {"email", "password"}),
+        ({"email": "a\x00@b.c", "password": "x" * 1025}, {"email", "password"}),
+        ({"email": "a@b.c", "password": "x", "remember": True}, {"remember"}),
+    ],
+)
+async def test_a_bad_body_is_400(
+    application: Application, body: dict[str, object], paths: set[str]
+) -> None:
+    async with _browser(application) as browser:
+        answer = await browser.post(PATH, json=body)
+
+    assert answer.status_code == 400
+    assert {fault["path"] for fault in answer.json()["fields"]} == paths
+
+
+async def test_other_kinds_of_log_in_are_refused(application: Application, owner: Caller) -> None:
+    body = {"email": owner.email, "password": PASSWORD}
+    async with _browser(application) as browser:
+        form = await browser.post(PATH, data=body)
+        foreign = await browser.post(PATH, json=body, headers={"Origin": "https://evil.example"})
+        own = await browser.post(PATH, json=body, headers={"Origin": SITE})
+
+    assert [answer.status_code for answer in (form, foreign, own)] == [415, 403, 200]
+
+
+async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
+    application: Application, owner: Caller
+) -> None:
+    seconds: dict[str, list[float]] = {owner.email: [], "nobody@platestream.example": []}
+    answers = set()
+    async with _browser(application) as browser:
+        for _ in range(12):
+            for email, times in seconds.items():
+                started = time.perf_counter()
+                answer = await browser.post(PATH, json={"email": email, "password": "wrong"})
+                times.append(time.perf_counter() - started)
+                answers.add((answer.status_code, answer.json()["code"], answer.json()["error"]))
+
+    assert len(answers) == 1
+    assert answers.pop()[:2] == (401, "invalid_credentials")
+    # The first of each is left out: one of them makes the hash that nobody's password has.
+    known, unknown = (statistics.median(times[1:]) for times in seconds.values())
+    assert 0.5 < known / unknown < 2, seconds
+
+
+async def test_attempts_are_limited(database: Database) -> None:
+    rules = AttemptRules(per_minute=3, per_address_per_minute=5, per_account_per_hour=0)
+    async with running_application(database, attempts=rules) as application:
+        owner, other = await application.new_owner(), await application.new_owner()
+        wrong = {"email": owner.email, "password": "wrong"}
+        async with _browser(application) as browser:
+            answers = [await browser.post(PATH, json=wrong) for _ in range(4)]
+            right = await browser.post(PATH, json=wrong | {"password": PASSWORD})
+            # Another account is another pair, and attempts that do not fail are not counted.
+            for _ in range(4):
+                await _log_in(browser, other)
+            others = [
+                await browser.post(PATH, json={"email": f"{name}@y.z", "password": "x"})
+                for name in "abc"
+            ]
+
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429]
+    refused = answers[-1]
+    assert refused.json()["code"] == "rate_limited"
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
+    assert refused.json()["retryAfter"] == int(refused.headers["retry-after"])
+    assert refused.headers["ratelimit-limit"] == "3"
+    assert right.status_code == 429
+    assert [answer.status_code for answer in others] == [401, 401, 429]
+
+
+async def test_attempts_at_once_are_no_way_around_the_limit(database: Database) -> None:
+    rules = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_per_hour=0)
+    async with running_application(database, attempts=rules) as application:
+        owner = await application.new_owner()
+        wrong = {"email": owner.email, "password": "wrong"}
+        async with _browser(application) as browser:
+            answers = await asyncio.gather(*(browser.post(PATH, json=wrong) for _ in range(10)))
+
+    assert sorted(answer.status_code for answer in answers) == [401] * 3 + [429] * 7
+
+
+async def test_guessing_from_many_places_is_limited_too(database: Database) -> None:
+    rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=2)
+    async with running_application(database, attempts=rules) as application:
+        owner = await application.new_owner()
+        wrong = {"email": owner.email, "password": "wrong"}
+        async with _browser(application) as browser:
+            statuses = [(await browser.post(PATH, json=wrong)).status_code for _ in range(3)]
+
+    assert statuses == [401, 401, 429]
+
+
+async def test_the_case_of_an_address_makes_no_second_chance(database: Database) -> None:
+    rules = AttemptRules(per_minute=2, per_address_per_minute=0, per_account_per_hour=0)
+    async with running_application(database, attempts=rules) as application:
+        owner = await application.new_owner()
+        async with _browser(application) as browser:
+            statuses = [
+                (await browser.post(PATH, json={"email": email, "password": "x"})).status_code
+                for email in (owner.email, owner.email.upper(), f" {owner.email} ")
+            ]
+
+    assert statuses == [401, 401, 429]
+
+
+async def test_a_session_is_limited_like_a_key(application: Application, owner: Caller) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        principal = await application.services.authenticator.authenticate_session(
+            browser.cookies["session"]
+        )
+
+    assert principal.is_session
+    assert principal.owner_id == owner.owner_id
+    assert isinstance(principal.credential_id, uuid.UUID)
