@@ -37,6 +37,7 @@ class Access:
     scope: Scope | Public | OwnSession
     body: BodyKind = BodyKind.NONE
     recognizes: bool = False
+    limited_by_address: bool = False
 
 
 ACCESS: Mapping[tuple[str, str], Access] = {
@@ -49,6 +50,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),
     ("GET", "/api/recognitions/{id}"): Access(Scope.RECOGNITIONS_READ),
     ("POST", "/api/recognize"): Access(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True),
+    ("POST", "/api/demo"): Access(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=True),
     ("GET", "/api/credits"): Access(Scope.CREDITS_READ),
     ("GET", "/api/cameras"): Access(Scope.CAMERAS_READ),
     ("POST", "/api/cameras"): Access(Scope.CAMERAS_WRITE, BodyKind.JSON),

@@ -12,6 +12,7 @@ from api.alerts import routes as alerts_routes
 from api.api_keys import routes as api_keys_routes
 from api.cameras import routes as cameras_routes
 from api.credits import routes as credits_routes
+from api.demo import routes as demo_routes
 from api.error_handlers import install_error_handlers
 from api.metrics import ApiMetrics
 from api.openapi import install_openapi
@@ -25,6 +26,7 @@ from api.webhooks import routes as webhooks_routes
 ROUTERS: tuple[APIRouter, ...] = (
     recognitions_routes.router,
     recognize_routes.router,
+    demo_routes.router,
     credits_routes.router,
     cameras_routes.router,
     alerts_routes.router,

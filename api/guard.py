@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message
 
 from api.access import Access, BodyKind, OwnSession, Public, access_to
-from api.client_address import client_address
+from api.client_address import client_address, counted_by
 from api.errors import ApiError, ErrorCode
 from api.origin import is_same_origin
 from api.principal import SESSION_COOKIE, Principal
@@ -84,6 +84,8 @@ async def _pass_gate(request: Request, access: Access) -> Mapping[str, str]:
     headers: Mapping[str, str] = {}
     if not isinstance(access.scope, Public):
         headers = await _admit(request, access)
+    elif access.limited_by_address:
+        headers = await services_of(request).limiter.admit_address(counted_by(address_of(request)))
     _check_content_type(request, access.body)
     return headers
 

@@ -17,10 +17,11 @@ ABUSE_FACTOR = 5
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests a minute for each caller; 0: no limit."""
+    """Requests a minute for each caller, of the demo for each address; 0: no limit."""
 
     per_minute: int
     recognize_per_minute: int
+    demo_per_minute: int
     block_seconds: int
 
 
@@ -40,6 +41,7 @@ class RateLimiter:
         self._block_seconds = rules.block_seconds
         self._general = _limit("general", rules.per_minute)
         self._recognize = _limit("recognize", rules.recognize_per_minute)
+        self._demo = _limit("demo", rules.demo_per_minute)
         self._storage = MemoryStorage()
         self._windows = MovingWindowRateLimiter(self._storage)
 
@@ -57,6 +59,15 @@ class RateLimiter:
             # The tighter of the two is the one to tell of.
             headers = await self._count(self._recognize, caller)
         return headers
+
+    async def admit_address(self, address: str) -> Mapping[str, str]:
+        """Count a request without a credential and return headers that tell what is left.
+
+        Raises:
+            ApiError: 429, with the same headers and ``Retry-After``.
+        """
+        await self._refuse_blocked(address)
+        return {} if self._demo is None else await self._count(self._demo, address)
 
     async def close(self) -> None:
         """Forget all counts."""

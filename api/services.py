@@ -37,6 +37,7 @@ class Services:
     images: ImageStore
     health: Health
     rules: ValidationRules
+    demo_enabled: bool
     trusted_proxies: tuple[IpNetwork, ...]
 
 

@@ -92,6 +92,12 @@ class ApiSettings(
         description="Image calls that one key may make in a minute; they count in the limit of "
         "all requests as well; 0: any number.",
     )
+    rate_limit_demo_per_minute: int = Field(
+        5, ge=0, description="Demo calls that one address may make in a minute; 0: any number."
+    )
+    demo_enabled: bool = Field(
+        True, description="Whether /api/demo reads images for anybody; off, it answers 404."
+    )
     rate_limit_block_seconds: int = Field(
         300,
         ge=1,

@@ -111,6 +111,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
             }
         ),
         rules=rules,
+        demo_enabled=settings.demo_enabled,
         trusted_proxies=settings.trusted_proxies,
     )
     feed.start()
@@ -162,6 +163,7 @@ def _limit_rules(settings: ApiSettings) -> LimitRules:
     return LimitRules(
         per_minute=settings.rate_limit_per_minute,
         recognize_per_minute=settings.rate_limit_recognize_per_minute,
+        demo_per_minute=settings.rate_limit_demo_per_minute,
         block_seconds=settings.rate_limit_block_seconds,
     )
 

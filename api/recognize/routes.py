@@ -13,6 +13,20 @@ from api.services import services_of
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
+IMAGE_ERRORS = (
+    ErrorCode.INCOMPLETE_BODY,
+    ErrorCode.EMPTY_IMAGE,
+    ErrorCode.UNSUPPORTED_IMAGE,
+    ErrorCode.IMAGE_TOO_LARGE,
+    ErrorCode.TRUNCATED_IMAGE,
+    ErrorCode.UNREADABLE_IMAGE,
+    ErrorCode.BODY_TOO_LARGE,
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+    ErrorCode.RECOGNIZER_BUSY,
+    ErrorCode.RECOGNIZER_TIMEOUT,
+)
+"""What a call with an image may answer with."""
+
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -29,19 +43,10 @@ IdempotencyKey = Annotated[
     summary="Read the plates of one image",
     responses=errors(
         ErrorCode.INVALID_REQUEST,
-        ErrorCode.INCOMPLETE_BODY,
-        ErrorCode.EMPTY_IMAGE,
-        ErrorCode.UNSUPPORTED_IMAGE,
-        ErrorCode.IMAGE_TOO_LARGE,
-        ErrorCode.TRUNCATED_IMAGE,
-        ErrorCode.UNREADABLE_IMAGE,
+        *IMAGE_ERRORS,
         ErrorCode.INSUFFICIENT_CREDITS,
         ErrorCode.IDEMPOTENCY_KEY_REUSED,
         ErrorCode.IDEMPOTENCY_KEY_IN_USE,
-        ErrorCode.BODY_TOO_LARGE,
-        ErrorCode.UNSUPPORTED_MEDIA_TYPE,
-        ErrorCode.RECOGNIZER_BUSY,
-        ErrorCode.RECOGNIZER_TIMEOUT,
     ),
 )
 async def recognize(

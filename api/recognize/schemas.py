@@ -1,5 +1,7 @@
 """JSON of the image call."""
 
+import time
+
 from pydantic import Field
 
 from api.schemas import ResponseModel
@@ -22,14 +24,34 @@ class PlateResult(ResponseModel):
     plate_type: str = Field(examples=["car"])
 
 
-class RecognizeAnswer(ResponseModel):
-    """What was found, and what is left of the credits."""
+class DemoAnswer(ResponseModel):
+    """What was found."""
 
     plates: list[PlateResult]
     processing_time_ms: float
     image_width: int
     image_height: int
+
+
+class RecognizeAnswer(DemoAnswer):
+    """What was found, and what is left of the credits."""
+
     credits_remaining: int
+
+
+def demo_answer(readings: ImageReadings, started: float) -> DemoAnswer:
+    """Return the answer to a call that began at ``started`` (seconds of ``perf_counter``)."""
+    return DemoAnswer(
+        plates=plate_results(readings),
+        processing_time_ms=processing_time_ms(started),
+        image_width=readings.width_px,
+        image_height=readings.height_px,
+    )
+
+
+def processing_time_ms(started: float) -> float:
+    """Return how long a call took that began at ``started`` (seconds of ``perf_counter``)."""
+    return round((time.perf_counter() - started) * 1000, 1)
 
 
 def plate_results(readings: ImageReadings) -> list[PlateResult]:

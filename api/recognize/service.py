@@ -19,7 +19,7 @@ from api.errors import ApiError, ErrorCode
 from api.recognize import repository
 from api.recognize.models import IdempotentCall, ImageReader
 from api.recognize.repository import Claim, EarlierCall
-from api.recognize.schemas import RecognizeAnswer, plate_results
+from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from contracts.errors import InvalidInputError, TransientError
 from recognition.pool import ImageReadings, RecognizerBusyError
 
@@ -62,7 +62,7 @@ class ImageRecognition:
         if isinstance(begun, RecognizeAnswer):
             return begun
         async with self._undone_on_error(begun):
-            readings = await self._read(image)
+            readings = await self.read(image)
             return await self._database.run(
                 lambda session: self._finish(session, begun, readings, started)
             )
@@ -109,7 +109,12 @@ class ImageRecognition:
             raise ApiError(ErrorCode.INSUFFICIENT_CREDITS)
         return _Paid(reservation, claimed)
 
-    async def _read(self, image: bytes) -> ImageReadings:
+    async def read(self, image: bytes) -> ImageReadings:
+        """Return the plates of an image, at no cost.
+
+        Raises:
+            ApiError: 400 for the image, 500 where it could not be read.
+        """
         try:
             return await self._reader.read_image(image)
         except InvalidInputError as error:
@@ -129,7 +134,7 @@ class ImageRecognition:
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
         answer = RecognizeAnswer(
             plates=plate_results(readings),
-            processing_time_ms=round((time.perf_counter() - started) * 1000, 1),
+            processing_time_ms=processing_time_ms(started),
             image_width=readings.width_px,
             image_height=readings.height_px,
             credits_remaining=balance,

@@ -51,7 +51,7 @@ from contracts.settings import S3Settings
 from contracts.stream_urls import StreamUrlRules
 from recognition.pool import ImageReadings
 
-NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, block_seconds=300)
+NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
 NOW_MS = 1_790_000_000_000
@@ -160,6 +160,8 @@ async def running_application(
     s3: S3Settings | None = None,
     limits: LimitRules = NO_LIMITS,
     allowed_networks: str = "",
+    trusted_proxies: str = "",
+    demo_enabled: bool = True,
     attempts: AttemptRules = NO_ATTEMPT_RULES,
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
@@ -195,7 +197,8 @@ async def running_application(
         images=images,
         health=Health({"postgres": database.ping}),
         rules=ValidationRules(outbound=outbound),
-        trusted_proxies=(),
+        demo_enabled=demo_enabled,
+        trusted_proxies=parse_networks(trusted_proxies),
     )
 
     @asynccontextmanager

@@ -94,7 +94,7 @@ async def test_a_json_body_that_is_too_large_is_413(application: Application) ->
 
 
 async def test_limits_at_the_gate(database: Database) -> None:
-    rules = LimitRules(per_minute=3, recognize_per_minute=1, block_seconds=60)
+    rules = LimitRules(per_minute=3, recognize_per_minute=1, demo_per_minute=0, block_seconds=60)
     async with running_application(database, limits=rules) as application:
         caller = await application.new_owner()
         async with application.client(caller) as client:

@@ -7,7 +7,7 @@ import pytest
 from api.errors import ApiError, ErrorCode
 from api.limits import LimitRules, RateLimiter
 
-RULES = LimitRules(per_minute=10, recognize_per_minute=3, block_seconds=300)
+RULES = LimitRules(per_minute=10, recognize_per_minute=3, demo_per_minute=2, block_seconds=300)
 
 
 class Clock:
@@ -116,6 +116,8 @@ async def test_five_times_the_limit_blocks_for_five_minutes(clock: Clock) -> Non
 
 @pytest.mark.usefixtures("clock")
 async def test_a_limit_of_zero_is_none() -> None:
-    limiter = RateLimiter(LimitRules(per_minute=0, recognize_per_minute=0, block_seconds=1))
+    limiter = RateLimiter(
+        LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=1)
+    )
     assert all(await _passed(limiter, 1000, recognizes=True))
     await limiter.close()

@@ -1,0 +1,1 @@
+"""The demo: what the image call finds, for anybody."""
