@@ -10,6 +10,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
 from api.errors import ApiError, ErrorCode
+from api.limit_storage import close_memory
 
 ABUSE_FACTOR = 5
 """More than this many times a limit, within a minute, blocks the caller for a while."""
@@ -70,8 +71,8 @@ class RateLimiter:
         return {} if self._demo is None else await self._count(self._demo, address)
 
     async def close(self) -> None:
-        """Forget all counts."""
-        await self._storage.reset()
+        """Stop counting."""
+        await close_memory(self._storage)
 
     async def _refuse_blocked(self, caller: str) -> None:
         key = _block_key(caller)

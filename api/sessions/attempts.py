@@ -12,6 +12,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
 from api.errors import ApiError, ErrorCode
+from api.limit_storage import close_memory
 
 _SENTENCE = "Too many attempts to log in; wait, then try again."
 
@@ -83,8 +84,8 @@ class LoginAttempts:
             self._in_flight = +self._in_flight
 
     async def close(self) -> None:
-        """Forget all counts."""
-        await self._storage.reset()
+        """Stop counting."""
+        await close_memory(self._storage)
 
     async def _check(self, window: _Window) -> None:
         found = await self._windows.get_window_stats(window.limit, *window.names)
