@@ -50,6 +50,9 @@ class ApiSettings(
         le=3600,
         description="A camera whose ingest worker was silent for longer is shown as offline.",
     )
+    camera_subscription_credits: int = Field(
+        0, ge=0, description="Credits that each camera costs for 30 days; 0: nothing."
+    )
     cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
     alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
     plates_per_alert: int = Field(1000, ge=1, description="Plates that one alert may name.")

@@ -116,7 +116,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     )
     feed.start()
     engine.start()
-    sweeps = (cameras.sweep, image_recognition.sweep, sessions.sweep)
+    sweeps = (cameras.sweep, cameras.renew, image_recognition.sweep, sessions.sweep)
     sweeper = asyncio.create_task(_sweep_for_ever(sweeps))
     try:
         yield services
@@ -140,6 +140,7 @@ def _camera_rules(settings: ApiSettings) -> CameraRules:
         take_seconds=settings.camera_take_seconds,
         stale_ms=settings.camera_status_stale_seconds * 1000,
         per_owner=settings.cameras_per_owner,
+        subscription_credits=settings.camera_subscription_credits,
     )
 
 

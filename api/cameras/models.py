@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from api.cameras.subscriptions import Subscription
 from contracts.records import CameraState, Zone
 
 
@@ -36,6 +37,7 @@ class CameraRow:
     revision: int
     values: CameraValues
     created_at: datetime
+    subscription: Subscription = Subscription()
 
 
 @dataclass(frozen=True)

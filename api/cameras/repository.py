@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import lock_owner
 from api.cameras.config import camera_config
 from api.cameras.models import CameraRow, CameraValues
+from api.cameras.subscriptions import Subscription
 from api.config_log.outbox import enqueue
 from api.db.tables import Camera
 from contracts.records import Zone
@@ -97,9 +98,15 @@ def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> Ca
     return _written(session, camera)
 
 
-def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> bool:
-    """Delete one of the owner's cameras and tell the ingest workers; False where there is none."""
-    return _delete(session, *_visible(owner_id, camera_id)) > 0
+def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscription | None:
+    """Delete one of the owner's cameras and tell the ingest workers; None where there is none.
+
+    Return what was paid for it.
+    """
+    row = lock_camera(session, owner_id, camera_id)
+    if row is None or not _delete(session, Camera.id == camera_id):
+        return None
+    return row.subscription
 
 
 def delete_unconfirmed_camera(session: Session, camera_id: UUID) -> None:
@@ -152,4 +159,5 @@ def _row(camera: Camera) -> CameraRow:
         revision=camera.revision,
         values=CameraValues(**{**columns, "zones": zones}),
         created_at=camera.created_at,
+        subscription=Subscription(camera.subscription_credits, camera.paid_until),
     )

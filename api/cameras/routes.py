@@ -51,6 +51,7 @@ async def list_cameras(request: Request, caller: Caller) -> CameraList:
     responses=errors(
         *BODY_ERRORS,
         ErrorCode.DUPLICATE_IDENTIFIER,
+        ErrorCode.INSUFFICIENT_CREDITS,
         ErrorCode.LIMIT_REACHED,
         ErrorCode.AGENT_UNAVAILABLE,
     ),
@@ -64,7 +65,12 @@ async def create_camera(request: Request, caller: Caller, body: CameraCreate) ->
 @router.put(
     "/api/cameras/{id}",
     summary="Change a camera",
-    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND, ErrorCode.DUPLICATE_IDENTIFIER),
+    responses=errors(
+        *BODY_ERRORS,
+        ErrorCode.INSUFFICIENT_CREDITS,
+        ErrorCode.NOT_FOUND,
+        ErrorCode.DUPLICATE_IDENTIFIER,
+    ),
 )
 async def update_camera(
     request: Request, caller: Caller, id: ResourceId, body: CameraUpdate

@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
-from api.cameras import repository
+from api.cameras import renewals, repository
 from api.cameras.conditions import condition_of
 from api.cameras.edits import edited_values, new_values
 from api.cameras.models import CameraRow, CameraValues, CameraView
@@ -17,6 +17,8 @@ from api.cameras.repository import DuplicateIdentifierError, TooManyCamerasError
 from api.cameras.schemas import CameraCreate, CameraUpdate
 from api.cameras.status_board import StatusBoard
 from api.cameras.streams import StreamVault
+from api.credits import repository as credits_repository
+from api.credits.models import Reservation
 from api.db.engine import Database
 from api.errors import ApiError, ErrorCode, FieldFault
 
@@ -32,6 +34,15 @@ class CameraRules:
     take_seconds: float
     stale_ms: float
     per_owner: int
+    subscription_credits: int
+
+
+@dataclass(frozen=True)
+class _NewCamera:
+    """A camera that waits for a worker, and what is held back for it."""
+
+    row: CameraRow
+    reservation: Reservation | None
 
 
 class Cameras:
@@ -73,16 +84,15 @@ class Cameras:
         """Register a camera, and return only once an ingest worker has taken it.
 
         Raises:
-            ApiError: 400 for the stream address, 409 for the identifier or the limit, 502 where no
-                worker takes it in time; nothing is kept then.
+            ApiError: 400 for the stream address, 402 where the credits do not cover it, 409 for the
+                identifier or the limit, 502 where no worker takes it in time; nothing is kept then.
         """
         values = new_values(body, self._vault)
-        row = await self._database.run(lambda session: self._insert(session, owner_id, values))
-        if await self._is_taken(row):
+        new = await self._database.run(lambda session: self._insert(session, owner_id, values))
+        row = new.row
+        if await self._is_taken(new):
             return self._view(row)
-        await self._database.run(
-            lambda session: repository.delete_unconfirmed_camera(session, row.id)
-        )
+        await self._database.run(lambda session: _undo(session, new))
         log.warning("camera_not_taken", camera_id=str(row.id))
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
 
@@ -90,7 +100,8 @@ class Cameras:
         """Change the fields that were sent.
 
         Raises:
-            ApiError: 400 for the stream address, 404, 409 for the identifier.
+            ApiError: 400 for the stream address, 402 where it is switched on and the credits do not
+                cover it, 404, 409 for the identifier.
         """
         return self._view(
             await self._database.run(
@@ -104,12 +115,7 @@ class Cameras:
         Raises:
             ApiError: 404.
         """
-        deleted = await self._database.run(
-            lambda session: repository.delete_camera(session, owner_id, camera_id)
-        )
-        if not deleted:
-            raise ApiError(ErrorCode.NOT_FOUND)
-        return 0
+        return await self._database.run(lambda session: _delete(session, owner_id, camera_id))
 
     async def sweep(self) -> int:
         """Delete the hidden cameras of calls that died while they waited for a worker."""
@@ -118,15 +124,31 @@ class Cameras:
             lambda session: repository.delete_stale_unconfirmed(session, before)
         )
 
-    def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> CameraRow:
-        with _conflicts_as_answers():
-            return repository.insert_camera(session, owner_id, values, limit=self._rules.per_owner)
+    async def renew(self) -> int:
+        """Pay for cameras whose period has ended; return how many there were."""
+        price = self._rules.subscription_credits
+        if not price:
+            return 0
+        return await self._database.run(lambda session: renewals.renew_due(session, price))
 
-    async def _is_taken(self, row: CameraRow) -> bool:
+    def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> _NewCamera:
+        price = self._rules.subscription_credits
+        with _conflicts_as_answers():
+            row = repository.insert_camera(session, owner_id, values, limit=self._rules.per_owner)
+        if not price:
+            return _NewCamera(row, None)
+        lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
+        reservation = renewals.reserve_first(session, owner_id, price, lease)
+        if reservation is None:
+            # Undoes the insertion too.
+            raise _too_few_credits(price)
+        return _NewCamera(row, reservation)
+
+    async def _is_taken(self, new: _NewCamera) -> bool:
         seconds = self._rules.take_seconds
-        if not await self._board.wait_until_taken(row.id, row.revision, seconds):
+        if not await self._board.wait_until_taken(new.row.id, new.row.revision, seconds):
             return False
-        return await self._database.run(lambda session: repository.confirm_camera(session, row.id))
+        return await self._database.run(lambda session: _confirm(session, new))
 
     def _change(
         self, session: Session, owner_id: UUID, camera_id: UUID, body: CameraUpdate
@@ -135,13 +157,54 @@ class Cameras:
         values = edited_values(row.values, body, self._vault)
         if values == row.values:
             return row
+        self._pay_to_switch_on(session, row, values)
         with _conflicts_as_answers():
             return repository.change_camera(session, camera_id, values)
+
+    def _pay_to_switch_on(self, session: Session, row: CameraRow, values: CameraValues) -> None:
+        """Pay for a camera that is switched on after its period has ended."""
+        price = self._rules.subscription_credits
+        if not price or not values.enabled or row.values.enabled:
+            return
+        is_paid = row.subscription.is_paid(datetime.now(UTC))
+        if not is_paid and not renewals.pay(session, row.id, price):
+            raise _too_few_credits(price)
 
     def _view(self, row: CameraRow) -> CameraView:
         status = self._board.latest(row.id)
         now_ms, stale_ms = self._now_ms(), self._rules.stale_ms
         return CameraView(row, condition_of(row, status, now_ms=now_ms, stale_ms=stale_ms))
+
+
+def _confirm(session: Session, new: _NewCamera) -> bool:
+    """Show the camera and take what it costs; False where it has been swept away meanwhile."""
+    if not repository.confirm_camera(session, new.row.id):
+        return False
+    is_paid = new.reservation is None or renewals.settle_first(session, new.row.id, new.reservation)
+    if not is_paid:
+        # Hides the camera again; what was held back for it has been swept away.
+        raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
+    return True
+
+
+def _undo(session: Session, new: _NewCamera) -> None:
+    repository.delete_unconfirmed_camera(session, new.row.id)
+    if new.reservation is not None:
+        credits_repository.release(session, new.reservation)
+
+
+def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
+    subscription = repository.delete_camera(session, owner_id, camera_id)
+    if subscription is None:
+        raise ApiError(ErrorCode.NOT_FOUND)
+    return renewals.give_back_unused(session, owner_id, subscription)
+
+
+def _too_few_credits(price: int) -> ApiError:
+    return ApiError(
+        ErrorCode.INSUFFICIENT_CREDITS,
+        f"Insufficient credits: a camera costs {price} credits for 30 days.",
+    )
 
 
 def _found(row: CameraRow | None) -> CameraRow:

@@ -113,6 +113,8 @@ class Camera(Base):
     zones: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
     timezone: Mapped[str | None]
     confirmed: Mapped[bool] = mapped_column(server_default=text("false"))
+    subscription_credits: Mapped[int] = mapped_column(server_default=text("0"))
+    paid_until: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

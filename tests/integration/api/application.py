@@ -162,6 +162,7 @@ async def running_application(
     allowed_networks: str = "",
     trusted_proxies: str = "",
     demo_enabled: bool = True,
+    subscription_credits: int = 0,
     attempts: AttemptRules = NO_ATTEMPT_RULES,
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
@@ -170,7 +171,12 @@ async def running_application(
     images = ImageStore(s3 or s3_settings_of_nothing())
     authenticator = Authenticator(database)
     limiter = RateLimiter(limits)
-    rules = CameraRules(take_seconds=take_seconds, stale_ms=30_000, per_owner=PER_OWNER)
+    rules = CameraRules(
+        take_seconds=take_seconds,
+        stale_ms=30_000,
+        per_owner=PER_OWNER,
+        subscription_credits=subscription_credits,
+    )
     box = SecretBox(keys)
     vault = StreamVault(StreamUrlRules(), box)
     sessions = Sessions(

@@ -1,0 +1,165 @@
+"""Cameras that cost credits: paid when taken, paid again, given back in part."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from api.db.engine import Database
+from contracts.records import CameraConfig, CameraState, CameraStatus, decode
+from contracts.topics import CONFIG_CAMERAS
+from tests.integration.api.application import NOW_MS, Application, running_application
+from tests.integration.api.outbox import outbox_of
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/cameras"
+BODY = {"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"}
+PRICE = 30
+
+
+@pytest.fixture
+async def paid(database: Database) -> AsyncIterator[Application]:
+    """An application in which a camera costs credits."""
+    async with running_application(database, subscription_credits=PRICE) as application:
+        yield application
+
+
+async def test_a_camera_is_paid_when_it_is_taken_and_given_back_in_part(
+    paid: Application,
+) -> None:
+    async with _client(paid, credits=100) as client, _worker(paid):
+        camera = (await client.post(PATH, json=BODY)).json()["camera"]
+        assert await _credits(client) == 70
+        await _shift(paid, "- interval '10 days'")
+        deleted = await client.delete(f"{PATH}/{camera['id']}")
+        ledger = (await client.get("/api/credits")).json()["ledger"]
+
+    # A moment of the twenty days left has gone by: 19 whole credits of 30 in 30 days.
+    assert (deleted.status_code, deleted.json()) == (200, {"creditsRefunded": 19})
+    rows = [(row["kind"], row["delta"], row["balance"]) for row in ledger]
+    assert rows == [("refund", 19, 89), ("debit", -30, 70), ("grant", 100, 100)]
+
+
+async def test_too_few_credits_is_402_and_nothing_is_kept(paid: Application) -> None:
+    async with _client(paid, credits=PRICE - 1) as client, _worker(paid):
+        answer = await client.post(PATH, json=BODY)
+        assert (answer.status_code, answer.json()["code"]) == (402, "insufficient_credits")
+        assert (await client.get(PATH)).json() == {"cameras": []}
+        assert await _credits(client) == PRICE - 1
+    assert await outbox_of(paid.database, CONFIG_CAMERAS) == []
+
+
+async def test_no_worker_costs_nothing(paid: Application) -> None:
+    async with _client(paid, credits=PRICE) as client:
+        assert (await client.post(PATH, json=BODY)).status_code == 502
+        assert await _credits(client) == PRICE
+        async with _worker(paid):
+            # Nothing is held back either.
+            assert (await client.post(PATH, json=BODY)).status_code == 201
+        assert await _credits(client) == 0
+
+
+async def test_cameras_at_once_never_overspend(paid: Application) -> None:
+    bodies = [BODY | {"rtspUrl": f"rtsp://10.0.0.{number}/"} for number in range(1, 5)]
+    async with _client(paid, credits=2 * PRICE) as client, _worker(paid):
+        answers = await asyncio.gather(*(client.post(PATH, json=body) for body in bodies))
+        assert await _credits(client) == 0
+
+    assert sorted(answer.status_code for answer in answers) == [201, 201, 402, 402]
+
+
+async def test_a_period_that_ends_is_paid_again_once(paid: Application) -> None:
+    async with _client(paid, credits=2 * PRICE) as client, _worker(paid):
+        await client.post(PATH, json=BODY)
+        assert await paid.services.cameras.renew() == 0
+        await _shift(paid, "- interval '31 days'")
+        renewals = await asyncio.gather(*(paid.services.cameras.renew() for _ in range(4)))
+        assert await _credits(client) == 0
+        (camera,) = (await client.get(PATH)).json()["cameras"]
+
+    assert sum(renewals) == 1
+    assert camera["enabled"]
+
+
+async def test_what_cannot_be_paid_is_switched_off_until_it_can(paid: Application) -> None:
+    async with _client(paid, credits=PRICE) as client, _worker(paid):
+        camera = (await client.post(PATH, json=BODY)).json()["camera"]
+        path = f"{PATH}/{camera['id']}"
+        await _shift(paid, "- interval '31 days'")
+        assert await paid.services.cameras.renew() == 1
+        (listed,) = (await client.get(PATH)).json()["cameras"]
+        assert not listed["enabled"]
+        _, last = (await outbox_of(paid.database, CONFIG_CAMERAS))[-1]
+        assert last is not None
+        assert not decode(CameraConfig, last).enabled
+        assert await paid.services.cameras.renew() == 0
+
+        refused = await client.put(path, json={"enabled": True})
+        assert refused.status_code == 402
+        assert (await client.put(path, json={"name": "Other"})).status_code == 200
+        await _grant(paid, PRICE)
+        assert (await client.put(path, json={"enabled": True})).status_code == 200
+        # Paid for: off and on again costs nothing.
+        assert (await client.put(path, json={"enabled": False})).status_code == 200
+        assert (await client.put(path, json={"enabled": True})).status_code == 200
+        assert await _credits(client) == 0
+
+
+@asynccontextmanager
+async def _client(application: Application, *, credits: int) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(await application.new_owner(credits=credits)) as client:
+        yield client
+
+
+async def _credits(client: httpx.AsyncClient) -> int:
+    return int((await client.get("/api/credits")).json()["credits"])
+
+
+async def _shift(application: Application, by: str) -> None:
+    """Move the end of what is paid, as if time had gone by."""
+    await application.database.run(
+        lambda session: session.execute(text(f"UPDATE cameras SET paid_until = paid_until {by}"))
+    )
+
+
+async def _grant(application: Application, credits: int) -> None:
+    await application.database.run(
+        lambda session: session.execute(
+            text("UPDATE credit_accounts SET balance = balance + :credits"), {"credits": credits}
+        )
+    )
+
+
+@asynccontextmanager
+async def _worker(application: Application) -> AsyncIterator[None]:
+    """A worker that takes every camera as soon as it is in the database."""
+
+    async def take_all() -> None:
+        query = text("SELECT id FROM cameras WHERE NOT confirmed")
+        while True:
+            found = await application.database.run(lambda session: list(session.scalars(query)))
+            application.board.post((camera_id, _taken(camera_id)) for camera_id in found)
+            await asyncio.sleep(0.01)
+
+    task = asyncio.create_task(take_all())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _taken(camera_id: UUID) -> CameraStatus:
+    return CameraStatus(
+        camera_id=camera_id,
+        owner_id=camera_id,
+        state=CameraState.CONNECTING,
+        revision=1,
+        worker="test",
+        at_ms=NOW_MS,
+    )
