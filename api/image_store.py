@@ -1,6 +1,7 @@
-"""S3 as the API sees it: links to images, and the latest snapshot of a camera."""
+"""S3 as the API sees it: links to images, snapshots of cameras, pictures of image calls."""
 
 import asyncio
+import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class StoredImage:
 
 
 class ImageStore:
-    """Reads the bucket of images. Blocking calls run in threads of its own."""
+    """The bucket of images. Blocking calls run in threads of its own."""
 
     def __init__(self, settings: S3Settings) -> None:
         """Take the settings; nothing is connected yet."""
@@ -55,7 +56,7 @@ class ImageStore:
             self._bucket,
             key,
             expires=LINK_VALIDITY,
-            response_headers={"response-content-type": "image/jpeg"},
+            response_headers={"response-content-type": _content_type(key)},
         )
 
     async def image(self, key: str) -> StoredImage | None:
@@ -65,6 +66,14 @@ class ImageStore:
             TransientError: S3 does not answer.
         """
         return await self._in_thread(lambda: self._get(key))
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        """Store an image; the same key again overwrites it.
+
+        Raises:
+            TransientError: S3 does not take it.
+        """
+        await self._in_thread(lambda: self._put(key, data, content_type))
 
     async def ping(self) -> None:
         """Return when the bucket has answered.
@@ -86,6 +95,11 @@ class ImageStore:
             return await loop.run_in_executor(self._threads, work)
         except (MinioException, urllib3.exceptions.HTTPError, OSError) as error:
             raise TransientError("the image store does not answer") from error
+
+    def _put(self, key: str, data: bytes, content_type: str) -> None:
+        self._internal.put_object(
+            self._bucket, key, io.BytesIO(data), len(data), content_type=content_type
+        )
 
     def _get(self, key: str) -> StoredImage | None:
         try:
@@ -117,6 +131,10 @@ def _client(settings: S3Settings, address: str, connections: urllib3.PoolManager
         region=settings.s3_region,
         http_client=connections,
     )
+
+
+def _content_type(key: str) -> str:
+    return "image/png" if key.endswith(".png") else "image/jpeg"
 
 
 def _size(text: str | None) -> int | None:

@@ -83,7 +83,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     )
     limiter = RateLimiter(_limit_rules(settings))
     cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
-    image_recognition = ImageRecognition(database, engine, lease=_lease(settings))
+    image_recognition = ImageRecognition(database, engine, images, lease=_lease(settings))
     retention = timedelta(days=settings.image_retention_days) or None
     services = Services(
         authenticator=authenticator,

@@ -15,6 +15,11 @@ def photo_key(owner_id: UUID, recognition: UUID) -> str:
     return f"recognitions/{owner_id}/{_day(recognition)}/{recognition}/photo.jpg"
 
 
+def uploaded_photo_key(owner_id: UUID, recognition: UUID, extension: str) -> str:
+    """Return the key of the picture of an image call (``jpg`` or ``png``), kept as it came."""
+    return f"recognitions/{owner_id}/{_day(recognition)}/{recognition}/photo.{extension}"
+
+
 def crop_key(owner_id: UUID, recognition: UUID) -> str:
     """Return the key of a recognition's plate crop (JPEG)."""
     return f"recognitions/{owner_id}/{_day(recognition)}/{recognition}/crop.jpg"

@@ -76,7 +76,8 @@ RECOGNITIONS = Topic(
     name="recognitions",
     producer="streams/recognition",
     record=Recognition,
-    key="camera id",
+    # Those of image calls that are to be stored come from the api, through its outbox.
+    key="camera id; of an image call, the owner's id",
 )
 CONFIG_CAMERAS = Topic(
     name="config-cameras",

@@ -10,12 +10,12 @@ from kafka.errors import KafkaError
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.kafka import producer_options, require_reachable, topic_name
 from contracts.settings import KafkaSettings
-from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS, Topic
+from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
 
 _ACK_SECONDS = 20.0
 _METADATA_MS = 10_000
-CONFIG_TOPICS: dict[str, Topic] = {
-    topic.name: topic for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS)
+_TOPICS: dict[str, Topic] = {
+    topic.name: topic for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS)
 }
 
 
@@ -84,7 +84,7 @@ class KafkaPublisher:
         self._producer.close(timeout=1)
 
     def _topic(self, row: OutboxRow) -> str:
-        topic = CONFIG_TOPICS.get(row.topic)
+        topic = _TOPICS.get(row.topic)
         if topic is None:
             raise MisconfiguredError(f"outbox row {row.id} names the unknown topic {row.topic}")
         return topic_name(self._settings, topic)

@@ -1,5 +1,6 @@
 """The answer of the image call, before it is JSON."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +12,29 @@ class ImageReader(Protocol):
 
     async def read_image(self, data: bytes) -> ImageReadings:
         """Return the plates of a JPEG or PNG file."""
+
+
+class PhotoStore(Protocol):
+    """Where pictures are kept (:class:`api.image_store.ImageStore` does)."""
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        """Store an image; the same key again overwrites it."""
+
+
+@dataclass(frozen=True)
+class ImageCall:
+    """What a caller sends: an image, whether to keep what is found, and an Idempotency-Key."""
+
+    image: bytes
+    store: bool = False
+    key: str | None = None
+
+    def idempotent(self) -> "IdempotentCall | None":
+        """Return what makes the call one that must not be done twice; None without a key."""
+        if self.key is None:
+            return None
+        asked = b"store " if self.store else b""
+        return IdempotentCall(self.key, hashlib.sha256(asked + self.image).digest())
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 
 from api.answers import errors
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.recognize.body import read_image_body
+from api.recognize.models import ImageCall
 from api.recognize.schemas import RecognizeAnswer
 from api.services import services_of
 
@@ -27,6 +28,13 @@ IMAGE_ERRORS = (
 )
 """What a call with an image may answer with."""
 
+StoreParameter = Annotated[
+    bool,
+    Query(
+        description="Keep what is found as recognitions, with the picture; their cameraId is the "
+        "nil UUID and their cameraName API."
+    ),
+]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -50,9 +58,11 @@ IdempotencyKey = Annotated[
     ),
 )
 async def recognize(
-    request: Request, caller: Caller, idempotency_key: IdempotencyKey = None
+    request: Request,
+    caller: Caller,
+    store: StoreParameter = False,
+    idempotency_key: IdempotencyKey = None,
 ) -> RecognizeAnswer:
     """Read a JPEG or PNG of at most 10 MB. A 200 costs one credit, any other answer none."""
-    image = await read_image_body(request)
-    service = services_of(request).image_recognition
-    return await service.recognize(caller.owner_id, image, idempotency_key)
+    call = ImageCall(await read_image_body(request), store, idempotency_key)
+    return await services_of(request).image_recognition.recognize(caller.owner_id, call)

@@ -1,7 +1,6 @@
 """The image call: paid exactly when it answers 200."""
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,15 +11,18 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
+from api.config_log.outbox import enqueue
 from api.credits import repository as credits_repository
 from api.credits.models import Reservation
 from api.db.engine import Database
 from api.errors import ApiError, ErrorCode
 from api.recognize import repository
-from api.recognize.models import IdempotentCall, ImageReader
+from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
+from api.recognize.storing import StoredCall, stored_call
 from contracts.errors import InvalidInputError, TransientError
+from contracts.topics import RECOGNITIONS
 from recognition.pool import ImageReadings, RecognizerBusyError
 
 log = structlog.get_logger()
@@ -41,30 +43,33 @@ class _Paid:
 class ImageRecognition:
     """Reads images for owners with credits."""
 
-    def __init__(self, database: Database, reader: ImageReader, *, lease: timedelta) -> None:
+    def __init__(
+        self, database: Database, reader: ImageReader, photos: PhotoStore, *, lease: timedelta
+    ) -> None:
         """``lease`` is longer than any call takes: what is held longer belongs to a dead one."""
         self._database = database
+        self._photos = photos
         self._reader = reader
         self._lease = lease
 
-    async def recognize(self, owner_id: UUID, image: bytes, key: str | None) -> RecognizeAnswer:
+    async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
         """Return the plates of an image and take one credit, or raise and take none.
 
-        With the ``key`` of an earlier call with the same image, that call's answer is returned and
-        nothing is taken.
+        With the key of an earlier call that asked the same, that call's answer is returned and
+        nothing is taken or kept.
 
         Raises:
             ApiError: 400 for the image, 402, 409 for the key, 500 where it could not be read.
         """
         started = time.perf_counter()
-        call = None if key is None else IdempotentCall(key, hashlib.sha256(image).digest())
-        begun = await self._begin(owner_id, call)
+        begun = await self._begin(owner_id, call.idempotent())
         if isinstance(begun, RecognizeAnswer):
             return begun
         async with self._undone_on_error(begun):
-            readings = await self.read(image)
+            readings = await self.read(call.image)
+            kept = await self._keep(begun, call, readings)
             return await self._database.run(
-                lambda session: self._finish(session, begun, readings, started)
+                lambda session: self._finish(session, begun, readings, kept, started)
             )
 
     async def sweep(self) -> int:
@@ -124,10 +129,29 @@ class ImageRecognition:
         except TransientError as error:
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT) from error
 
+    async def _keep(
+        self, paid: _Paid, call: ImageCall, readings: ImageReadings
+    ) -> StoredCall | None:
+        """Store the picture where the caller asks for it and a plate was found."""
+        if not call.store:
+            return None
+        held = paid.reservation
+        now_ms = time.time_ns() // 1_000_000
+        kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms)
+        if kept is not None:
+            # Before the record that names it, so that no key ever leads nowhere.
+            await self._photos.put(kept.photo_key, call.image, kept.content_type)
+        return kept
+
     def _finish(
-        self, session: Session, paid: _Paid, readings: ImageReadings, started: float
+        self,
+        session: Session,
+        paid: _Paid,
+        readings: ImageReadings,
+        kept: StoredCall | None,
+        started: float,
     ) -> RecognizeAnswer:
-        """Take the credit and keep the answer, in one transaction."""
+        """Take the credit, keep the answer and let the recognitions go, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
             # So slow that the sweeper took it for dead.
@@ -139,6 +163,8 @@ class ImageRecognition:
             image_height=readings.height_px,
             credits_remaining=balance,
         )
+        for recognition in () if kept is None else kept.recognitions:
+            enqueue(session, RECOGNITIONS, str(recognition.owner_id), recognition)
         if paid.claim is not None:
             data = answer.model_dump_json().encode()
             repository.store_answer(session, paid.claim, data, datetime.now(UTC))

@@ -36,7 +36,7 @@ from api.limits import LimitRules, RateLimiter
 from api.outbound import OutboundGate
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
-from api.recognize.models import ImageReader
+from api.recognize.models import ImageReader, PhotoStore
 from api.recognize.service import ImageRecognition
 from api.scopes import ALL_SCOPES, Scope
 from api.services import Services
@@ -46,6 +46,7 @@ from api.validation import ValidationRules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
 from contracts.outbound import IpAddress, OutboundRules, parse_networks
+from contracts.records import PlateReading
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
 from contracts.stream_urls import StreamUrlRules
@@ -76,12 +77,13 @@ class StandInReader:
     def __init__(self) -> None:
         self.error: Exception | None = None
         self.calls = 0
+        self.readings: tuple[PlateReading, ...] = ()
 
     async def read_image(self, data: bytes) -> ImageReadings:
         self.calls += 1
         if self.error is not None:
             raise self.error
-        return ImageReadings(readings=(), width_px=640, height_px=480, duration_ms=1.0)
+        return ImageReadings(readings=self.readings, width_px=640, height_px=480, duration_ms=1.0)
 
 
 class StandInResolver:
@@ -156,6 +158,7 @@ async def running_application(
     *,
     store: RecognitionStore | None = None,
     reader: ImageReader | None = None,
+    photos: PhotoStore | None = None,
     take_seconds: float = 0.5,
     s3: S3Settings | None = None,
     limits: LimitRules = NO_LIMITS,
@@ -192,7 +195,7 @@ async def running_application(
             store or StandInStore(), images, CursorSealer(keys), image_retention=None
         ),
         image_recognition=ImageRecognition(
-            database, reader or stand_in, lease=timedelta(seconds=10)
+            database, reader or stand_in, photos or images, lease=timedelta(seconds=10)
         ),
         credits=Credits(database),
         cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),

@@ -8,13 +8,15 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from sqlalchemy import text
 
+from api.config_log.outbox import enqueue
 from api.config_log.republish import republish_all
 from contracts.kafka import consumer_options, topic_name
-from contracts.records import AlertConfig, WebhookConfig, decode
+from contracts.records import AlertConfig, WebhookConfig, decode, encode
 from contracts.settings import DatabaseSettings, KafkaSettings
-from contracts.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS
+from contracts.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
 from tests.integration.api.application import Application
 from tests.integration.api.relays import running_relay
+from tests.records import recognition
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +32,7 @@ async def test_changes_reach_their_topics_within_a_second(
     application: Application, api_database: DatabaseSettings, kafka_topics: KafkaSettings
 ) -> None:
     caller = await application.new_owner()
-    followed = _Followed(kafka_topics)
+    followed = _Followed(kafka_topics, CONFIG_ALERTS, CONFIG_WEBHOOKS)
     with running_relay(api_database, kafka_topics):
         async with application.client(caller) as client:
             alert = (await client.post("/api/alertas", json=ALERT)).json()["alert"]
@@ -59,6 +61,21 @@ async def test_changes_reach_their_topics_within_a_second(
     assert seconds < 1
 
 
+async def test_recognitions_of_image_calls_reach_their_topic(
+    application: Application, api_database: DatabaseSettings, kafka_topics: KafkaSettings
+) -> None:
+    record = recognition(7)
+    followed = _Followed(kafka_topics, RECOGNITIONS)
+    with running_relay(api_database, kafka_topics):
+        await application.database.run(
+            lambda session: enqueue(session, RECOGNITIONS, str(record.owner_id), record)
+        )
+        await asyncio.to_thread(followed.read, 1)
+    followed.close()
+
+    assert followed.values == {str(record.owner_id): [encode(record)]}
+
+
 async def test_everything_can_be_published_again(application: Application) -> None:
     async with application.client(await application.new_owner()) as client:
         await client.post("/api/alertas", json=ALERT)
@@ -75,13 +92,13 @@ async def test_everything_can_be_published_again(application: Application) -> No
 
 
 class _Followed:
-    """Both topics from their start, by key."""
+    """Topics from their start, by key."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, *topics: Topic) -> None:
         self._consumer = KafkaConsumer(**consumer_options(settings, "test"))
         partitions = [
             TopicPartition(topic_name(settings, topic), number)
-            for topic in (CONFIG_ALERTS, CONFIG_WEBHOOKS)
+            for topic in topics
             for number in range(settings.kafka_partitions)
         ]
         self._consumer.assign(partitions)

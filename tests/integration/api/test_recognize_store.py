@@ -1,0 +1,164 @@
+"""Image calls that are to be kept: the picture in S3, the recognitions on their topic."""
+
+import time
+from uuid import UUID
+
+import httpx
+import pytest
+
+from api.db.engine import Database
+from contracts.errors import TransientError
+from contracts.ids import NIL_UUID, uuid_unix_ms
+from contracts.records import (
+    Box,
+    CharacterOption,
+    PlateReading,
+    Recognition,
+    RecognitionSource,
+    decode,
+)
+from contracts.settings import S3Settings
+from contracts.topics import RECOGNITIONS
+from tests.integration.api import images
+from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.outbox import outbox_of
+from tests.services.s3 import s3_client
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/recognize"
+OCTETS = {"Content-Type": "application/octet-stream"}
+
+
+def _reading(text: str) -> PlateReading:
+    options = tuple((CharacterOption(character=letter, probability=0.9),) for letter in text)
+    return PlateReading(
+        text=text,
+        confidence=0.9,
+        detection_confidence=0.8,
+        box=Box(x=1, y=2, width=30, height=10),
+        positions=options,
+        region="GB",
+    )
+
+
+async def test_what_is_found_is_kept_with_its_picture(
+    database: Database, s3_settings: S3Settings
+) -> None:
+    picture = images.png()
+    async with running_application(database, s3=s3_settings) as application:
+        application.reader.readings = (_reading("AB12CDE"), _reading("XY34"), _reading(""))
+        owner = await application.new_owner(credits=3)
+        before_ms = time.time_ns() // 1_000_000
+        answer = await _recognize(application, owner, picture, "?store=true")
+        link = application.services.images.link
+        found = await _recognitions(application)
+    after_ms = time.time_ns() // 1_000_000
+
+    assert answer.status_code == 200
+    assert [recognition.plate for recognition in found] == ["AB12CDE", "XY34"]
+    first, second = found
+    assert len({first.id, second.id}) == 2
+    for recognition in found:
+        assert recognition.owner_id == owner.owner_id
+        assert (recognition.camera_id, recognition.camera_name) == (NIL_UUID, "API")
+        assert recognition.source is RecognitionSource.API
+        assert before_ms <= recognition.captured_ms <= after_ms
+        assert uuid_unix_ms(recognition.id) == recognition.captured_ms
+        assert recognition.photo_key == first.photo_key
+    assert first.character_confidences == (0.9,) * 7
+    assert first.photo_key is not None
+    stored = s3_client(s3_settings).get_object(s3_settings.s3_bucket, first.photo_key)
+    try:
+        assert stored.read() == picture
+    finally:
+        stored.close()
+        stored.release_conn()
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(link(first.photo_key))).headers["content-type"] == "image/png"
+
+
+@pytest.mark.parametrize("query", ["", "?store=false"])
+async def test_nothing_is_kept_unasked(application: Application, query: str) -> None:
+    application.reader.readings = (_reading("AB12CDE"),)
+    owner = await application.new_owner(credits=1)
+    answer = await _recognize(application, owner, images.jpeg(), query)
+
+    assert answer.status_code == 200
+    assert await _recognitions(application) == []
+
+
+async def test_without_a_plate_nothing_is_kept(application: Application) -> None:
+    owner = await application.new_owner(credits=1)
+    answer = await _recognize(application, owner, images.jpeg(), "?store=true")
+
+    assert answer.status_code == 200
+    assert await _recognitions(application) == []
+
+
+async def test_a_picture_that_cannot_be_kept_costs_nothing(database: Database) -> None:
+    async with running_application(database, photos=_Away()) as application:
+        application.reader.readings = (_reading("AB12CDE"),)
+        owner = await application.new_owner(credits=1)
+        answer = await _recognize(application, owner, images.jpeg(), "?store=true")
+        async with application.client(owner) as client:
+            credits = (await client.get("/api/credits")).json()["credits"]
+        kept = await _recognitions(application)
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
+    assert (credits, kept) == (1, [])
+
+
+async def test_the_same_idempotency_key_keeps_once(database: Database) -> None:
+    photos = _Counted()
+    async with running_application(database, photos=photos) as application:
+        application.reader.readings = (_reading("AB12CDE"),)
+        owner = await application.new_owner(credits=3)
+        answers = [
+            await _recognize(application, owner, images.jpeg(), query, key="k")
+            for query in ("?store=true", "?store=true", "")
+        ]
+        kept = await _recognitions(application)
+
+    assert [answer.status_code for answer in answers] == [200, 200, 409]
+    assert len(kept) == len(photos.keys) == 1
+
+
+async def test_a_bad_flag_is_400(application: Application) -> None:
+    owner = await application.new_owner(credits=1)
+    answer = await _recognize(application, owner, images.jpeg(), "?store=maybe")
+
+    assert answer.status_code == 400
+    assert [fault["path"] for fault in answer.json()["fields"]] == ["store"]
+
+
+class _Away:
+    """A store that does not answer."""
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        raise TransientError("the image store does not answer")
+
+
+class _Counted:
+    """A store that only notes what it was given."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        self.keys.append(key)
+
+
+async def _recognize(
+    application: Application, owner: Caller, image: bytes, query: str, *, key: str | None = None
+) -> httpx.Response:
+    headers = OCTETS if key is None else OCTETS | {"Idempotency-Key": key}
+    async with application.client(owner) as client:
+        return await client.post(PATH + query, content=image, headers=headers)
+
+
+async def _recognitions(application: Application) -> list[Recognition]:
+    rows = await outbox_of(application.database, RECOGNITIONS)
+    found = [decode(Recognition, value) for _, value in rows if value is not None]
+    assert [UUID(key) for key, _ in rows] == [recognition.owner_id for recognition in found]
+    return found
