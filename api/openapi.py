@@ -26,6 +26,7 @@ _REQUEST_ID = {
     "description": "Names the call in logs; the caller's own if it sent a sane one.",
     "schema": {"type": "string"},
 }
+_UPDATE = "Update"
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
 
 
@@ -59,6 +60,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     components = description["components"]
     for name in _FROM_FASTAPI:
         components["schemas"].pop(name, None)
+    for name, schema in components["schemas"].items():
+        if name.endswith(_UPDATE):
+            _forget_defaults(schema)
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {
@@ -87,6 +91,12 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
             "description": f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
             "content": {access.body.value: {"schema": {"type": "string", "format": "binary"}}},
         }
+
+
+def _forget_defaults(schema: dict[str, Any]) -> None:
+    """Take the defaults out of a body that changes only what is sent."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
 
 def _security(access: Access) -> list[dict[str, list[str]]]:

@@ -89,16 +89,16 @@ Days = Annotated[
     Field(max_length=100, description="Empty: all days."),
     AfterValidator(_without_repeats),
 ]
-Fraction = Annotated[float, BeforeValidator(json_number), Field(ge=0, le=1, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(json_number)]
 Minutes = Annotated[
     float,
-    BeforeValidator(json_number),
     Field(ge=0, le=_MINUTES_OF_A_YEAR, allow_inf_nan=False),
+    BeforeValidator(json_number),
 ]
 Tolerance = Annotated[
     int,
-    BeforeValidator(json_number),
     Field(ge=0, le=2, description="Look-alike and edit errors that are allowed."),
+    BeforeValidator(json_number),
 ]
 NotificationBody = Annotated[
     Annotated[EmailNotificationBody, Tag(f"{VARIANT}email")]

@@ -35,8 +35,8 @@ def _stream_address(text: str) -> str:
 class PointBody(RequestModel):
     """A point in fractions of the frame, from the top left."""
 
-    x: Annotated[float, BeforeValidator(json_number), Field(ge=0, le=1)]
-    y: Annotated[float, BeforeValidator(json_number), Field(ge=0, le=1)]
+    x: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)]
+    y: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)]
 
 
 class ZoneBody(RequestModel):
@@ -66,13 +66,13 @@ StreamAddress = Annotated[
 Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
 SampleFps = Annotated[
     float,
-    BeforeValidator(json_number),
     Field(ge=0.1, le=60, description="Frames a second that are looked at."),
+    BeforeValidator(json_number),
 ]
 MinPlateWidth = Annotated[
     int,
-    BeforeValidator(json_number),
     Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
+    BeforeValidator(json_number),
 ]
 Zones = Annotated[list[ZoneBody], Field(max_length=_MAX_ZONES)]
 
