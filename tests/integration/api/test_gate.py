@@ -14,12 +14,14 @@ from api.accounts import keys
 from api.accounts.authentication import Authenticator
 from api.accounts.cache import CACHE_SECONDS
 from api.accounts.service import create_key
+from api.cameras.repository import confirm_camera, insert_camera
 from api.db.engine import Database
 from api.errors import ApiError
 from api.guard import MAX_JSON_BODY_BYTES
 from api.limits import LimitRules
 from api.scopes import Scope
 from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.cameras import values as camera_values
 
 pytestmark = pytest.mark.integration
 
@@ -61,6 +63,26 @@ async def test_a_key_opens_what_its_scope_names_and_nothing_else(
                 assert (answer.status_code == 403) == (access.scope is not scope), (method, path)
                 if answer.status_code == 403:
                     assert answer.json()["code"] == "missing_scope"
+
+
+async def test_ids_of_another_owner_are_404_on_every_route(application: Application) -> None:
+    owner, other = await application.new_owner(), await application.new_owner()
+    foreign = await _one_of_each(application, owner)
+    walked = 0
+    async with application.client(other) as client:
+        for (method, path), access in GATED:
+            if "{id}" not in path:
+                continue
+            for identifier in (*foreign, str(uuid.uuid4()), "not-a-uuid"):
+                answer = await client.request(
+                    method,
+                    path.replace("{id}", identifier),
+                    json={} if access.body is BodyKind.JSON else None,
+                )
+                assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+                walked += 1
+
+    assert walked == 10 * 6
 
 
 async def test_credentials_come_before_everything_else(application: Application) -> None:
@@ -173,6 +195,23 @@ async def test_a_checksum_error_asks_no_database(application: Application) -> No
 
     assert answer.status_code == 401
     assert time.monotonic() - started < 1
+
+
+async def _one_of_each(application: Application, owner: Caller) -> list[str]:
+    """Return the ids of a camera, an alert, a webhook and a key of the owner."""
+
+    def work(session: Session) -> str:
+        row = insert_camera(session, owner.owner_id, camera_values(), limit=9)
+        assert confirm_camera(session, row.id)
+        return str(row.id)
+
+    webhook = {"name": "x", "url": "https://a.example.com", "events": ["camera.online"]}
+    async with application.client(owner) as client:
+        alert = (await client.post("/api/alertas", json={"name": "x"})).json()["alert"]
+        hook = (await client.post("/api/webhooks", json=webhook)).json()["webhook"]
+        (key,) = (await client.get("/api/api-keys")).json()["apiKeys"]
+    camera_id = await application.database.run(work)
+    return [camera_id, alert["id"], hook["id"], key["id"]]
 
 
 async def _new_key(
