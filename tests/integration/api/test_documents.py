@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from api.errors import ERROR_RULES
+from tests.integration.api import images
 from tests.integration.api.application import PASSWORD, Application
 from tests.integration.api.waiting import until
 
@@ -20,10 +22,14 @@ _SECONDS = 60
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-async def test_the_examples_of_a_page_work(application: Application, page: Path) -> None:
+async def test_the_examples_of_a_page_work(
+    application: Application, page: Path, tmp_path: Path
+) -> None:
     examples = _examples(page)
     assert examples
-    owner = await application.new_owner()
+    owner = await application.new_owner(credits=5)
+    photo = tmp_path / "photo.jpg"
+    photo.write_bytes(images.jpeg())
     async with _served(application) as address:
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -31,6 +37,7 @@ async def test_the_examples_of_a_page_work(application: Application, page: Path)
             "PLATESTREAM_KEY": owner.key,
             "PLATESTREAM_EMAIL": owner.email,
             "PLATESTREAM_PASSWORD": PASSWORD,
+            "PLATESTREAM_PHOTO": str(photo),
         }
         script = "set -euo pipefail\n" + "".join(examples)
         shell = await asyncio.create_subprocess_exec(
@@ -45,6 +52,15 @@ async def test_the_examples_of_a_page_work(application: Application, page: Path)
             output, _ = await shell.communicate()
 
     assert shell.returncode == 0, output.decode()
+
+
+def test_the_page_of_errors_has_them_all() -> None:
+    page = next(page for page in PAGES if page.name == "errors.md").read_text(encoding="utf-8")
+
+    listed = re.findall(r"^\| (\d{3}) \| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
+
+    expected = {(str(int(r.status)), code.value, r.sentence) for code, r in ERROR_RULES.items()}
+    assert set(listed) == expected
 
 
 def _examples(page: Path) -> list[str]:
