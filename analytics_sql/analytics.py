@@ -1,0 +1,86 @@
+"""How much was recognised, when, where and of whom: counts over one owner's span of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.connection import clickhouse_errors
+from analytics_sql.statements import query_text
+
+QUARTER_MS = 900_000
+"""A quarter of an hour: the finest step in which time zones differ from UTC."""
+
+
+@dataclass(frozen=True)
+class OwnerSpan:
+    """An owner's recognitions from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms)."""
+
+    user_id: UUID
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True)
+class QuarterCount:
+    """Recognitions of a quarter of an hour that begins at ``start_ms`` (Unix ms)."""
+
+    start_ms: int
+    recognitions: int
+
+
+@dataclass(frozen=True)
+class CameraCount:
+    """Recognitions of a camera, with the name that the newest of them bears."""
+
+    camera_id: UUID
+    camera_name: str
+    recognitions: int
+
+
+@dataclass(frozen=True)
+class PlateCount:
+    """Recognitions of a plate (normalised), and when the newest was captured (Unix ms)."""
+
+    plate: str
+    recognitions: int
+    last_ms: int
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a span holds. Each part was asked for by itself: late rows may be in one only.
+
+    ``quarters`` in no order and without empty ones; ``cameras`` and ``plates`` the busiest first.
+    """
+
+    quarters: tuple[QuarterCount, ...]
+    cameras: tuple[CameraCount, ...]
+    plates: tuple[PlateCount, ...]
+
+
+async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) -> Traffic:
+    """Return the counts of a span, and at most so many ``plates``. A repeated row counts once.
+
+    Raises:
+        TransientError: ClickHouse is away or busy.
+    """
+    where = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
+    quarters = await _rows(client, "analytics_quarters", where)
+    cameras = await _rows(client, "analytics_cameras", where)
+    frequent = await _rows(client, "analytics_plates", where | {"limit": plates})
+    return Traffic(
+        tuple(QuarterCount(quarter * QUARTER_MS, count) for quarter, count in quarters),
+        tuple(CameraCount(*values) for values in cameras),
+        tuple(PlateCount(*values) for values in frequent),
+    )
+
+
+async def _rows(
+    client: AsyncClient, query: str, parameters: dict[str, object]
+) -> Sequence[Sequence[Any]]:
+    with clickhouse_errors():
+        result = await client.query(query_text(query), parameters=parameters)
+    return result.result_rows
