@@ -52,6 +52,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/api/recognize"): Access(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True),
     ("POST", "/api/demo"): Access(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=True),
     ("GET", "/api/credits"): Access(Scope.CREDITS_READ),
+    ("GET", "/api/analytics"): Access(Scope.ANALYTICS_READ),
     ("GET", "/api/cameras"): Access(Scope.CAMERAS_READ),
     ("POST", "/api/cameras"): Access(Scope.CAMERAS_WRITE, BodyKind.JSON),
     ("PUT", "/api/cameras/{id}"): Access(Scope.CAMERAS_WRITE, BodyKind.JSON),

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 
 from api import operations
 from api.alerts import routes as alerts_routes
+from api.analytics import routes as analytics_routes
 from api.api_keys import routes as api_keys_routes
 from api.cameras import routes as cameras_routes
 from api.credits import routes as credits_routes
@@ -33,6 +34,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     webhooks_routes.router,
     api_keys_routes.router,
     sessions_routes.router,
+    analytics_routes.router,
     operations.router,
 )
 

@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from api.accounts.authentication import Authenticator
 from api.alerts.service import Alerts
+from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
 from api.cameras.service import Cameras
 from api.credits.service import Credits
@@ -34,6 +35,7 @@ class Services:
     api_keys: ApiKeys
     sessions: Sessions
     webhooks: Webhooks
+    analytics: Analytics
     images: ImageStore
     health: Health
     rules: ValidationRules

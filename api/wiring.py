@@ -11,6 +11,7 @@ import structlog
 from api.accounts.authentication import Authenticator
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts
+from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
 from api.cameras.service import CameraRules, Cameras
 from api.cameras.status_board import StatusBoard
@@ -100,6 +101,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         webhooks=Webhooks(
             database, WebhookRepository(box), gate, per_owner=settings.webhooks_per_owner
         ),
+        analytics=Analytics(database, store, _now_ms),
         images=images,
         health=Health(
             {

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.analytics import OwnerSpan, Traffic, count_traffic
 from analytics_sql.connection import clickhouse_errors, connect
 from analytics_sql.recognitions import (
     RecognitionCursor,
@@ -50,6 +51,15 @@ class ClickHouseStore:
         """
         async with self._connected() as client:
             return await get_recognition(client, owner_id, recognition_id)
+
+    async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
+        """Return the counts of a span, and at most so many ``plates``.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await count_traffic(client, span, plates=plates)
 
     async def ping(self) -> None:
         """Return when the table of recognitions can be read.

@@ -13,6 +13,7 @@ from cryptography.fernet import Fernet
 from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
+from analytics_sql.analytics import OwnerSpan, Traffic
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
@@ -23,6 +24,7 @@ from api.accounts.authentication import Authenticator
 from api.accounts.service import create_key, create_owner
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts
+from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
 from api.app import create_app
 from api.cameras.service import CameraRules, Cameras
@@ -69,6 +71,9 @@ class StandInStore:
 
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         return None
+
+    async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
+        return Traffic((), (), ())
 
 
 class StandInReader:
@@ -157,6 +162,7 @@ async def running_application(
     database: Database,
     *,
     store: RecognitionStore | None = None,
+    traffic: TrafficStore | None = None,
     reader: ImageReader | None = None,
     photos: PhotoStore | None = None,
     take_seconds: float = 0.5,
@@ -203,6 +209,7 @@ async def running_application(
         api_keys=ApiKeys(database, authenticator, per_owner=PER_OWNER),
         sessions=sessions,
         webhooks=Webhooks(database, WebhookRepository(box), gate, per_owner=PER_OWNER),
+        analytics=Analytics(database, traffic or StandInStore(), lambda: NOW_MS),
         images=images,
         health=Health({"postgres": database.ping}),
         rules=ValidationRules(outbound=outbound),

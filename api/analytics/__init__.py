@@ -1,0 +1,1 @@
+"""Analytics: the last thirty days at a glance."""

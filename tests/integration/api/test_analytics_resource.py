@@ -1,0 +1,355 @@
+"""Analytics through the API, from a real ClickHouse and a real PostgreSQL."""
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from analytics_sql.connection import connect
+from analytics_sql.migrate import migrate
+from analytics_sql.recognitions import RecognitionRow, insert_recognitions
+from api.accounts.service import create_key
+from api.analytics.charts import SPAN_MS
+from api.analytics.service import Analytics
+from api.db.engine import Database
+from api.db.tables import ApiKey, Camera, Owner
+from api.recognitions.repository import ClickHouseStore
+from api.scopes import ALL_SCOPES, Scope
+from contracts.ids import format_timestamp, recognition_id
+from contracts.object_keys import crop_key, photo_key
+from contracts.records import Box, RecognitionSource
+from tests.integration.api.application import NOW_MS, Application, Caller, running_application
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+DAY_MS = 86_400_000
+NIL = UUID(int=0)
+PATH = "/api/analytics"
+
+
+@pytest.fixture
+async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+    """A client of a fresh, migrated database."""
+    schema = clickhouse_address.client()
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = await connect(clickhouse_address.settings())
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def store(
+    clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
+) -> AsyncIterator[ClickHouseStore]:
+    opened = ClickHouseStore(clickhouse_address.settings())
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def application(database: Database, store: ClickHouseStore) -> AsyncIterator[Application]:
+    async with running_application(database, traffic=store) as app:
+        yield app
+
+
+@pytest.fixture
+async def caller(application: Application) -> Caller:
+    return await application.new_owner()
+
+
+@pytest.fixture
+async def client(application: Application, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(caller) as opened:
+        yield opened
+
+
+def _row(owner_id: UUID, captured_ms: int, plate: str = "AB12CD", **changes: Any) -> RecognitionRow:
+    camera_id = changes.pop("camera_id", UUID(int=7))
+    identifier = recognition_id(captured_ms, camera_id, plate)
+    fields: dict[str, Any] = {
+        "id": identifier,
+        "user_id": owner_id,
+        "camera_id": camera_id,
+        "camera_name": "Gate",
+        "plate": plate,
+        "confidence": 0.97,
+        "character_confidences": (),
+        "captured_ms": captured_ms,
+        "first_seen_ms": captured_ms,
+        "last_seen_ms": captured_ms,
+        "readings_count": 4,
+        "box": Box(x=10.5, y=20.0, width=120.0, height=40.0),
+        "photo_key": photo_key(owner_id, identifier),
+        "crop_key": crop_key(owner_id, identifier),
+    }
+    return RecognitionRow(**fields | changes)
+
+
+async def _get(client: httpx.AsyncClient) -> dict[str, Any]:
+    answer = await client.get(PATH)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+async def _set_zone(database: Database, owner_id: UUID, zone: str) -> None:
+    def work(session: Session) -> None:
+        session.execute(update(Owner).where(Owner.id == owner_id).values(timezone=zone))
+
+    await database.run(work)
+
+
+async def test_an_account_without_anything(client: httpx.AsyncClient) -> None:
+    days = [date(2026, 8, 22) + timedelta(days=number) for number in range(31)]
+
+    assert await _get(client) == {
+        "stats": {"total30d": 0, "activeCameras": 0, "activeApiKeys": 1, "successRate": 0},
+        "dailyChart": [{"date": str(day), "count": 0} for day in days],
+        "hourlyChart": [{"hour": hour, "count": 0} for hour in range(24)],
+        "topPlates": [],
+        "cameraChart": [],
+        "recent": [],
+    }
+
+
+async def test_exactly_the_fields_of_the_interface(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    at_ms = NOW_MS - DAY_MS
+    one = _row(caller.owner_id, at_ms)
+    called = _row(
+        caller.owner_id,
+        at_ms - 1,
+        camera_id=NIL,
+        camera_name="API",
+        source=RecognitionSource.API,
+        photo_key=None,
+        crop_key=None,
+        box=None,
+    )
+    await insert_recognitions(clickhouse, [one, called])
+    body = await _get(client)
+
+    # 2026-09-20T14:13:20Z.
+    assert body["stats"] == {
+        "total30d": 2,
+        "activeCameras": 0,
+        "activeApiKeys": 1,
+        "successRate": 100,
+    }
+    assert [day for day in body["dailyChart"] if day["count"]] == [
+        {"date": "2026-09-20", "count": 2}
+    ]
+    assert [hour for hour in body["hourlyChart"] if hour["count"]] == [{"hour": 14, "count": 2}]
+    assert body["topPlates"] == [
+        {"plate": "AB12CD", "count": 2, "lastSeenAt": format_timestamp(at_ms)}
+    ]
+    assert body["cameraChart"] == [
+        {"cameraId": str(NIL), "cameraName": "API", "count": 1},
+        {"cameraId": str(UUID(int=7)), "cameraName": "Gate", "count": 1},
+    ]
+    common = {"userId": str(caller.owner_id), "plate": "AB12CD", "confidence": 0.97}
+    assert body["recent"] == [
+        {
+            **common,
+            "id": str(one.id),
+            "cameraId": str(UUID(int=7)),
+            "cameraName": "Gate",
+            "timestamp": format_timestamp(at_ms),
+            "photoUrl": photo_key(caller.owner_id, one.id),
+            "cropUrl": crop_key(caller.owner_id, one.id),
+            "plateCoordinates": {"x": 10.5, "y": 20, "width": 120, "height": 40},
+        },
+        {
+            **common,
+            "id": str(called.id),
+            "cameraId": str(NIL),
+            "cameraName": "API",
+            "timestamp": format_timestamp(at_ms - 1),
+        },
+    ]
+
+
+async def test_thirty_times_24_hours_and_ten_of_each(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    first_ms = NOW_MS - SPAN_MS
+    edges = [_row(caller.owner_id, at, "EDGE") for at in (first_ms - 1, first_ms, NOW_MS)]
+    many = [
+        _row(caller.owner_id, NOW_MS - DAY_MS - n, f"P{plate}", camera_id=UUID(int=100 + plate))
+        for plate in range(12)
+        for n in range(plate + 2)
+    ]
+    await insert_recognitions(clickhouse, [*edges, *many])
+    body = await _get(client)
+
+    assert body["stats"]["total30d"] == len(many) + 1
+    assert [plate["plate"] for plate in body["topPlates"]] == [f"P{n}" for n in range(11, 1, -1)]
+    assert len(body["cameraChart"]) == 13
+    for chart in ("dailyChart", "hourlyChart", "cameraChart"):
+        assert sum(entry["count"] for entry in body[chart]) == len(many) + 1
+    assert len(body["recent"]) == 10
+    times = [row["timestamp"] for row in body["recent"]]
+    assert times == sorted(times, reverse=True)
+    assert times[0] == format_timestamp(NOW_MS - DAY_MS)
+
+
+async def test_a_repeated_insert_changes_nothing(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    rows = [_row(caller.owner_id, NOW_MS - DAY_MS + n * 1000, f"P{n % 7}") for n in range(50)]
+    await clickhouse.command("SYSTEM STOP MERGES recognitions")
+    await insert_recognitions(clickhouse, rows)
+    once = await _get(client)
+    for _ in range(3):
+        await insert_recognitions(clickhouse, rows)
+
+    assert await _get(client) == once
+    assert once["stats"]["total30d"] == 50
+
+
+async def test_other_owners_count_nothing(
+    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    stranger = await application.new_owner()
+    await insert_recognitions(
+        clickhouse,
+        [_row(stranger.owner_id, NOW_MS - 5, "THEIRS"), _row(caller.owner_id, NOW_MS - 9, "OURS")],
+    )
+    await _add_camera(application.database, stranger.owner_id, "Theirs")
+    body = await _get(client)
+
+    assert body["stats"] == {
+        "total30d": 1,
+        "activeCameras": 0,
+        "activeApiKeys": 1,
+        "successRate": 100,
+    }
+    assert [plate["plate"] for plate in body["topPlates"]] == ["OURS"]
+    assert "THEIRS" not in str(body)
+
+
+async def _add_camera(database: Database, owner_id: UUID, name: str, **values: Any) -> UUID:
+    def work(session: Session) -> UUID:
+        camera = Camera(
+            owner_id=owner_id,
+            identifier=uuid.uuid4().hex,
+            identifier_derived=False,
+            name=name,
+            stream_url_encrypted="",
+            stream_url_shown="",
+            **{"confirmed": True, **values},
+        )
+        session.add(camera)
+        session.flush()
+        return camera.id
+
+    return await database.run(work)
+
+
+async def test_cameras_and_keys_that_work(
+    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    database, owner_id = application.database, caller.owner_id
+    renamed = await _add_camera(database, owner_id, "New name")
+    await _add_camera(database, owner_id, "Switched off", enabled=False)
+    await _add_camera(database, owner_id, "Not taken yet", confirmed=False)
+    now = datetime.fromtimestamp(NOW_MS / 1000, UTC)
+    second = timedelta(seconds=1)
+
+    def add_keys(session: Session) -> None:
+        for values in (
+            {"enabled": False},
+            {"expires_at": now - second},
+            {"expires_at": now},
+            {"expires_at": now + second},
+        ):
+            key = create_key(session, owner_id, name="another", scopes=ALL_SCOPES)
+            session.execute(update(ApiKey).where(ApiKey.id == key.record.id).values(**values))
+
+    await database.run(add_keys)
+    await insert_recognitions(
+        clickhouse, [_row(owner_id, NOW_MS - 5, camera_id=renamed, camera_name="Old name")]
+    )
+    body = await _get(client)
+
+    assert (body["stats"]["activeCameras"], body["stats"]["activeApiKeys"]) == (1, 2)
+    assert body["cameraChart"] == [{"cameraId": str(renamed), "cameraName": "New name", "count": 1}]
+    # A recognition says what its camera was called then.
+    assert body["recent"][0]["cameraName"] == "Old name"
+
+
+@pytest.mark.parametrize(
+    ("zone", "now"),
+    [
+        ("UTC", "2026-11-21T12:00Z"),
+        ("Europe/Lisbon", "2026-11-10T08:20Z"),
+        ("Europe/Lisbon", "2026-04-10T08:20Z"),
+        ("America/New_York", "2026-11-20T03:59Z"),
+        ("America/Santiago", "2026-09-21T01:00Z"),
+        ("Asia/Kathmandu", "2026-11-21T18:14:59Z"),
+        ("Australia/Lord_Howe", "2026-10-20T13:00Z"),
+    ],
+)
+async def test_days_and_hours_of_the_owners_zone(
+    application: Application,
+    clickhouse: AsyncClient,
+    store: ClickHouseStore,
+    caller: Caller,
+    zone: str,
+    now: str,
+) -> None:
+    """The clocks change within most of these spans."""
+    now_ms = round(datetime.fromisoformat(now).timestamp() * 1000)
+    chance = random.Random(zone + now)
+    moments = sorted({now_ms - chance.randint(1, SPAN_MS) for _ in range(3000)})
+    rows = [_row(caller.owner_id, at, f"P{at % 9}") for at in moments]
+    for batch in (rows, chance.sample(rows, 500)):
+        await insert_recognitions(clickhouse, batch)
+    await _set_zone(application.database, caller.owner_id, zone)
+    analytics = Analytics(application.database, store, lambda: now_ms)
+    overview = await analytics.overview(caller.owner_id)
+
+    wall = ZoneInfo(zone)
+    local = [datetime.fromtimestamp(at / 1000, wall) for at in moments]
+    by_day = Counter(moment.date() for moment in local)
+    by_hour = Counter(moment.hour for moment in local)
+    assert overview.total == len(rows)
+    assert {day.day: day.recognitions for day in overview.days if day.recognitions} == by_day
+    assert len(overview.days) in (30, 31)
+    assert [hour.recognitions for hour in overview.hours] == [by_hour[n] for n in range(24)]
+
+
+async def test_the_scope_it_needs(application: Application) -> None:
+    reader = await application.new_owner(scopes=frozenset({Scope.ANALYTICS_READ}))
+    other = await application.new_owner(scopes=ALL_SCOPES - {Scope.ANALYTICS_READ})
+    async with application.client(reader) as client:
+        assert (await client.get(PATH)).status_code == 200
+    async with application.client(other) as client:
+        answer = await client.get(PATH)
+        assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
+    async with application.client() as client:
+        assert (await client.get(PATH)).status_code == 401
+
+
+async def test_an_outage_is_a_500_that_ends(database: Database) -> None:
+    nowhere = ClickHouseStore(ClickHouseAddress("127.0.0.1", 1, "nobody", "none").settings())
+    async with (
+        running_application(database, traffic=nowhere) as application,
+        application.client(await application.new_owner()) as client,
+    ):
+        answer = await client.get(PATH)
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
