@@ -51,9 +51,10 @@ class PlateCount:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a span holds. Each part was asked for by itself: late rows may be in one only.
+    """What a span holds, the busiest first; no empty ``quarters``.
 
-    ``quarters`` in no order and without empty ones; ``cameras`` and ``plates`` the busiest first.
+    ``quarters`` and ``cameras`` have the same sum. ``plates`` were asked for a moment later: a row
+    that came late may be in them alone.
     """
 
     quarters: tuple[QuarterCount, ...]
@@ -68,12 +69,19 @@ async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) ->
         TransientError: ClickHouse is away or busy.
     """
     where = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
-    quarters = await _rows(client, "analytics_quarters", where)
-    cameras = await _rows(client, "analytics_cameras", where)
+    counts = await _rows(client, "analytics_counts", where)
     frequent = await _rows(client, "analytics_plates", where | {"limit": plates})
     return Traffic(
-        tuple(QuarterCount(quarter * QUARTER_MS, count) for quarter, count in quarters),
-        tuple(CameraCount(*values) for values in cameras),
+        tuple(
+            QuarterCount(quarter * QUARTER_MS, count)
+            for quarter, camera_id, _, count in counts
+            if camera_id is None
+        ),
+        tuple(
+            CameraCount(camera_id, name, count)
+            for _, camera_id, name, count in counts
+            if camera_id is not None
+        ),
         tuple(PlateCount(*values) for values in frequent),
     )
 

@@ -36,6 +36,7 @@ def main() -> None:
     _run("pass_latency")
     _run("sink_throughput")
     _run("list_query")
+    _run("analytics_query")
     _run("list_call")
     _run("whole_way", "--demo")
 
