@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from api.schemas import (
     CleanText,
@@ -12,6 +12,7 @@ from api.schemas import (
     RequestModel,
     ResponseModel,
     Timestamp,
+    few_names,
 )
 from api.signing_secrets import MAX_SECRET_CHARACTERS, MIN_SECRET_CHARACTERS
 from api.webhooks.models import WebhookRow
@@ -71,6 +72,7 @@ Headers = Annotated[
         examples=[{"X-Tenant": "north"}],
     ),
     AfterValidator(_named_once),
+    BeforeValidator(few_names),
 ]
 
 
