@@ -22,6 +22,7 @@ _EVERYWHERE = (
 BODY_ERRORS = (
     ErrorCode.INVALID_REQUEST,
     ErrorCode.INVALID_JSON,
+    ErrorCode.INCOMPLETE_BODY,
     ErrorCode.BODY_TOO_LARGE,
     ErrorCode.UNSUPPORTED_MEDIA_TYPE,
 )

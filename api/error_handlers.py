@@ -20,6 +20,8 @@ _BY_STATUS = {
     400: ErrorCode.INVALID_JSON,
     404: ErrorCode.NOT_FOUND,
     405: ErrorCode.METHOD_NOT_ALLOWED,
+    # Answered with 400 like every fault of a body.
+    408: ErrorCode.INCOMPLETE_BODY,
     413: ErrorCode.BODY_TOO_LARGE,
     415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
 }

@@ -9,19 +9,17 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
-from starlette.types import Message
 
 from api.access import Access, BodyKind, OwnSession, Public, access_to
 from api.client_address import client_address, counted_by
 from api.errors import ApiError, ErrorCode
+from api.json_body import MAX_JSON_BODY_BYTES, MAX_PUBLIC_JSON_BODY_BYTES, with_limited_body
 from api.origin import is_same_origin
 from api.principal import SESSION_COOKIE, Principal
 from api.services import Services, services_of
 from api.validation import validating_by
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-MAX_JSON_BODY_BYTES = 1_048_576
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -38,7 +36,7 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             headers = await _pass_gate(request, access)
             with validating_by(services_of(request).rules):
-                response = await inner(_with_limited_body(request, access.body))
+                response = await inner(_with_limited_body(request, access))
             response.headers.update(headers)
             return response
 
@@ -127,19 +125,9 @@ def _check_content_type(request: Request, body: BodyKind) -> None:
         )
 
 
-def _with_limited_body(request: Request, body: BodyKind) -> Request:
-    """Return the request, of whose JSON no more than the limit is read."""
-    if body is not BodyKind.JSON:
+def _with_limited_body(request: Request, access: Access) -> Request:
+    if access.body is not BodyKind.JSON:
         return request
-    read = 0
-
-    async def receive() -> Message:
-        nonlocal read
-        message = await request.receive()
-        read += len(message.get("body", b""))
-        if read > MAX_JSON_BODY_BYTES:
-            # The one kind of error that FastAPI lets through while it reads a body.
-            raise HTTPException(413, headers={"Connection": "close"})
-        return message
-
-    return Request(request.scope, receive)
+    is_public = isinstance(access.scope, Public)
+    most = MAX_PUBLIC_JSON_BODY_BYTES if is_public else MAX_JSON_BODY_BYTES
+    return with_limited_body(request, most)

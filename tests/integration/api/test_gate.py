@@ -1,7 +1,9 @@
 """Credentials, scopes and limits at the gate, with keys from a real database."""
 
+import asyncio
 import time
 import uuid
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -17,7 +19,7 @@ from api.accounts.service import create_key
 from api.cameras.repository import confirm_camera, insert_camera
 from api.db.engine import Database
 from api.errors import ApiError
-from api.guard import MAX_JSON_BODY_BYTES
+from api.json_body import MAX_JSON_BODY_BYTES
 from api.limits import LimitRules
 from api.scopes import Scope
 from tests.integration.api.application import Application, Caller, running_application
@@ -113,6 +115,24 @@ async def test_a_json_body_that_is_too_large_is_413(application: Application) ->
         )
 
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("path", ["/api/alertas", "/api/session"])
+async def test_a_json_body_that_trickles_in_is_given_up(
+    application: Application, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr("api.json_body.BODY_SECONDS", 0.1)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(5)
+
+    async with application.client(await application.new_owner()) as client:
+        answer = await client.post(
+            path, content=trickle(), headers={"Content-Type": "application/json"}
+        )
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "incomplete_body")
 
 
 async def test_limits_at_the_gate(database: Database) -> None:

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from api.db.engine import Database
+from api.json_body import MAX_PUBLIC_JSON_BODY_BYTES
 from api.sessions.attempts import AttemptRules
 from tests.integration.api.application import PASSWORD, Application, Caller, running_application
 
@@ -285,3 +286,12 @@ async def test_a_session_is_limited_like_a_key(application: Application, owner: 
     assert principal.is_session
     assert principal.owner_id == owner.owner_id
     assert isinstance(principal.credential_id, uuid.UUID)
+
+
+async def test_who_has_no_credential_sends_no_large_body(application: Application) -> None:
+    body = b'{"email": "' + b"a" * MAX_PUBLIC_JSON_BODY_BYTES + b'", "password": "x"}'
+    async with application.client() as client:
+        answer = await client.post(
+            "/api/session", content=body, headers={"Content-Type": "application/json"}
+        )
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
