@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from limits import RateLimitItem, RateLimitItemPerMinute
@@ -52,14 +52,8 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        await self._refuse_blocked(caller)
-        headers: Mapping[str, str] = {}
-        if self._general is not None:
-            headers = await self._count(self._general, caller)
-        if recognizes and self._recognize is not None:
-            # The tighter of the two is the one to tell of.
-            headers = await self._count(self._recognize, caller)
-        return headers
+        limits = (self._general, self._recognize if recognizes else None)
+        return await self._admit(caller, [limit for limit in limits if limit is not None])
 
     async def admit_address(self, address: str) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
@@ -67,12 +61,22 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        await self._refuse_blocked(address)
-        return {} if self._demo is None else await self._count(self._demo, address)
+        return await self._admit(address, [] if self._demo is None else [self._demo])
 
     async def close(self) -> None:
         """Stop counting."""
         await close_memory(self._storage)
+
+    async def _admit(self, caller: str, limits: Sequence[_Limit]) -> Mapping[str, str]:
+        await self._refuse_blocked(caller)
+        # All of them before any refusal: what one limit refuses is abuse of the other as well.
+        for limit in limits:
+            await self._note_abuse(limit, caller)
+        headers: Mapping[str, str] = {}
+        for limit in limits:
+            # The last one is the tightest and the one to tell of.
+            headers = await self._count(limit, caller)
+        return headers
 
     async def _refuse_blocked(self, caller: str) -> None:
         key = _block_key(caller)
@@ -84,10 +88,12 @@ class RateLimiter:
                 retry_after_seconds=left,
             )
 
-    async def _count(self, limit: _Limit, caller: str) -> Mapping[str, str]:
+    async def _note_abuse(self, limit: _Limit, caller: str) -> None:
         if not await self._windows.hit(limit.abuse, caller):
             await self._storage.incr(_block_key(caller), self._block_seconds)
             await self._refuse_blocked(caller)
+
+    async def _count(self, limit: _Limit, caller: str) -> Mapping[str, str]:
         passed = await self._windows.hit(limit.usual, caller)
         window = await self._windows.get_window_stats(limit.usual, caller)
         reset = max(1, math.ceil(window.reset_time - time.time()))

@@ -115,6 +115,17 @@ async def test_five_times_the_limit_blocks_for_five_minutes(clock: Clock) -> Non
 
 
 @pytest.mark.usefixtures("clock")
+async def test_five_times_the_limit_of_image_calls_blocks_too() -> None:
+    # 15 image calls, of which the limit of all calls refuses the last five.
+    limiter = RateLimiter(RULES)
+    await _passed(limiter, 15, recognizes=True)
+    assert (await _refusal(limiter)).code is ErrorCode.RATE_LIMITED
+    await _passed(limiter, 1, recognizes=True)
+    assert (await _refusal(limiter)).code is ErrorCode.TEMPORARILY_BLOCKED
+    await limiter.close()
+
+
+@pytest.mark.usefixtures("clock")
 async def test_a_limit_of_zero_is_none() -> None:
     limiter = RateLimiter(
         LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=1)
