@@ -1,4 +1,4 @@
-"""The gate of every route: credential, scope, limits, kind of body, in this order.
+"""The gate of every route: credential, limits, scope, kind of body, in this order.
 
 It stands before FastAPI reads anything of the request, so a caller without rights learns nothing
 and costs nothing.
@@ -92,6 +92,15 @@ async def _admit(request: Request, access: Access) -> Mapping[str, str]:
     services: Services = services_of(request)
     principal = await _authenticate(request, services)
     request.state.principal = principal
+    # Before the scope: a call that is refused counts like any other, and so does a flood of them.
+    headers = await services.limiter.admit(
+        str(principal.credential_id), recognizes=access.recognizes
+    )
+    _check_scope(principal, access)
+    return headers
+
+
+def _check_scope(principal: Principal, access: Access) -> None:
     if isinstance(access.scope, OwnSession):
         if not principal.is_session:
             raise ApiError(ErrorCode.MISSING_SCOPE, "This is for sessions, not for API keys.")
@@ -99,7 +108,6 @@ async def _admit(request: Request, access: Access) -> Mapping[str, str]:
         raise ApiError(
             ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {access.scope.value}."
         )
-    return await services.limiter.admit(str(principal.credential_id), recognizes=access.recognizes)
 
 
 async def _authenticate(request: Request, services: Services) -> Principal:

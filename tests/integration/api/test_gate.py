@@ -153,6 +153,16 @@ async def test_limits_at_the_gate(database: Database) -> None:
     assert 1 <= refused.json()["retryAfter"] <= 60
 
 
+async def test_calls_beyond_the_scopes_of_a_key_count_too(database: Database) -> None:
+    rules = LimitRules(per_minute=3, recognize_per_minute=1, demo_per_minute=0, block_seconds=60)
+    async with running_application(database, limits=rules) as application:
+        caller = await application.new_owner(scopes=frozenset({Scope.CREDITS_READ}))
+        async with application.client(caller) as client:
+            answers = [await client.get("/api/cameras") for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403, 429]
+
+
 async def test_expired_and_disabled_keys(application: Application) -> None:
     owner = await application.new_owner()
     past, future = (datetime.now(UTC) + timedelta(seconds=s) for s in (-1, 3600))
