@@ -50,6 +50,8 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
         pool_timeout=_POOL_WAIT_SECONDS,
         # A server that was restarted costs no caller an error: a dead connection is replaced.
         pool_pre_ping=True,
+        # A fault that reaches the log must not bring hashes, addresses and plates along.
+        hide_parameters=True,
         connect_args={
             "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
             "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC",
