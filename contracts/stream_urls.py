@@ -165,7 +165,11 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the IP address that ``host`` spells out, also in the old forms 127.1 or 0x7f000001."""
+    """Return the IP address that ``host`` spells out, also in the old forms 127.1 or 0x7f000001.
+
+    A dot at its end, as names may have, makes no name of it.
+    """
+    host = host.removesuffix(".")
     try:
         return ip_address(host.partition("%")[0])
     except ValueError:

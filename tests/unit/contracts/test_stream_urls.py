@@ -64,6 +64,8 @@ def test_addresses_of_cameras_are_taken(
         ("javascript:alert(1)", "stream_url_scheme"),
         ("rtsp://127.0.0.1/", "stream_url_address"),
         ("rtsp://127.1/", "stream_url_address"),
+        ("rtsp://127.0.0.1./", "stream_url_address"),
+        ("http://169.254.169.254./", "stream_url_address"),
         ("rtsp://2130706433/", "stream_url_address"),
         ("rtsp://0x7f.0.0.1/", "stream_url_address"),
         ("rtsp://0/", "stream_url_address"),
