@@ -1,5 +1,6 @@
 """Which address a request comes from, and by what it is counted."""
 
+import re
 from collections.abc import Sequence
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
@@ -7,6 +8,7 @@ from contracts.outbound import IpAddress, IpNetwork
 
 _UNKNOWN = "unknown"
 _IPV6_PREFIX_BITS = 64
+_WITH_PORT = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<ipv4>[0-9.]+))(?::[0-9]{1,5})?\Z")
 
 
 def client_address(
@@ -22,7 +24,7 @@ def client_address(
         return peer or _UNKNOWN
     hops = [hop.strip() for header in forwarded_for for hop in header.split(",")]
     while hops and any(address in network for network in trusted):
-        before = _address(hops.pop())
+        before = _address(_without_port(hops.pop()))
         if before is None:
             break
         address = before
@@ -38,6 +40,12 @@ def counted_by(address: str) -> str:
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((int(parsed), _IPV6_PREFIX_BITS), strict=False))
     return address
+
+
+def _without_port(hop: str) -> str:
+    """Return the address of a hop: some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711."""
+    match = _WITH_PORT.match(hop)
+    return hop if match is None else match["ipv6"] or match["ipv4"]
 
 
 def _address(text: str) -> IpAddress | None:
