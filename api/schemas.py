@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from zoneinfo import available_timezones
 
 from pydantic import (
@@ -36,13 +36,25 @@ def few_names(value: Any) -> Any:
 
 
 class RequestModel(BaseModel):
-    """A JSON body: unknown fields are refused by name."""
+    """A JSON body: unknown fields are refused by name.
+
+    Those that reads show and nobody sets (``shown_only``, as in JSON) are left aside, so that what
+    was read can be changed and sent back whole.
+    """
+
+    shown_only: ClassVar[frozenset[str]] = frozenset()
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", frozen=True, validate_by_name=False
     )
 
-    _few_names = model_validator(mode="before")(few_names)
+    @model_validator(mode="before")
+    @classmethod
+    def _settable_names(cls, value: Any) -> Any:
+        value = few_names(value)
+        if isinstance(value, dict) and not cls.shown_only.isdisjoint(value):
+            return {name: one for name, one in value.items() if name not in cls.shown_only}
+        return value
 
 
 class ResponseModel(BaseModel):

@@ -31,6 +31,8 @@ from contracts.records import (
 class AlertUpdate(RequestModel):
     """The fields of an alert to change; those left out stay, also within ``schedule``."""
 
+    shown_only = frozenset({"id", "triggerCount", "lastTriggeredAt", "createdAt"})
+
     name: Name = ""
     description: Description = ""
     enabled: JsonBoolean = True

@@ -34,8 +34,13 @@ ExpiresAt = Annotated[
 ]
 
 
+_SHOWN_ONLY = frozenset({"id", "prefix", "createdAt", "lastUsedAt"})
+
+
 class ApiKeyCreate(RequestModel):
     """A key to make."""
+
+    shown_only = _SHOWN_ONLY
 
     name: Name
     scopes: Scopes
@@ -45,6 +50,8 @@ class ApiKeyCreate(RequestModel):
 
 class ApiKeyUpdate(RequestModel):
     """The fields of a key to change; those left out stay."""
+
+    shown_only = _SHOWN_ONLY
 
     name: Name = ""
     scopes: Scopes = Field(default_factory=list)

@@ -77,8 +77,23 @@ MinPlateWidth = Annotated[
 Zones = Annotated[list[ZoneBody], Field(max_length=_MAX_ZONES)]
 
 
+_SHOWN_ONLY = frozenset(
+    {
+        "id",
+        "status",
+        "lastSeenAt",
+        "lastError",
+        "frameWidth",
+        "frameHeight",
+        "createdAt",
+    }
+)
+
+
 class CameraCreate(RequestModel):
     """A camera to register."""
+
+    shown_only = _SHOWN_ONLY
 
     name: Name
     rtsp_url: StreamAddress
@@ -93,6 +108,8 @@ class CameraCreate(RequestModel):
 
 class CameraUpdate(RequestModel):
     """The fields of a camera to change; those left out stay."""
+
+    shown_only = _SHOWN_ONLY
 
     name: Name = ""
     rtsp_url: StreamAddress = ""

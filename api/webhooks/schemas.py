@@ -76,8 +76,22 @@ Headers = Annotated[
 ]
 
 
+_SHOWN_ONLY = frozenset(
+    {
+        "id",
+        "failureCount",
+        "lastDeliveryAt",
+        "lastDeliveryStatus",
+        "disabledReason",
+        "createdAt",
+    }
+)
+
+
 class WebhookCreate(RequestModel):
     """A webhook to register."""
+
+    shown_only = _SHOWN_ONLY
 
     name: Name
     url: OutboundAddress
@@ -89,6 +103,8 @@ class WebhookCreate(RequestModel):
 
 class WebhookUpdate(RequestModel):
     """The fields of a webhook to change; those left out stay."""
+
+    shown_only = _SHOWN_ONLY
 
     name: Name = ""
     url: OutboundAddress = ""
