@@ -1,0 +1,160 @@
+"""Which plates a text stands for: one answer for search and for alerts.
+
+``analytics_sql`` asks ClickHouse the same questions; a property test holds both to one answer.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from contracts.errors import InvalidInputError
+from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
+
+LOOK_ALIKES = "OQDILZSGB"
+"""Characters that readers and people take for one of :data:`STAND_INS`, place by place."""
+
+STAND_INS = "000112568"
+"""What stands for each of :data:`LOOK_ALIKES` where look-alikes count as the same."""
+
+ANY_TEXT = "*"
+"""In a pattern: any characters, or none."""
+
+ANY_CHARACTER = "?"
+"""In a pattern: exactly one character."""
+
+MAX_TOLERANCE = 2
+"""Most edits that an alert's ``matchTolerance`` can ask for."""
+
+_FOLDING = str.maketrans(LOOK_ALIKES, STAND_INS)
+_STARS = re.compile(r"\*+")
+
+
+class MatchMode(StrEnum):
+    """How a text is compared with a plate, both normalised."""
+
+    EXACT = "exact"
+    PREFIX = "prefix"
+    SUBSTRING = "substring"
+    WILDCARD = "wildcard"
+    FUZZY = "fuzzy"
+
+
+@dataclass(frozen=True)
+class PlateMatcher:
+    """Tells plates that ``text`` stands for from others; :func:`plate_matcher` makes it.
+
+    ``tolerance`` is the number of edits that a fuzzy match forgives; look-alikes are no edits.
+    """
+
+    mode: MatchMode
+    text: str
+    tolerance: int = 0
+
+    def matches(self, plate: str) -> bool:
+        """Tell whether ``plate``, normalised, is meant.
+
+        Takes time in proportion to the product of both lengths at most, whatever they hold.
+        """
+        match self.mode:
+            case MatchMode.EXACT:
+                return plate == self.text
+            case MatchMode.PREFIX:
+                return plate.startswith(self.text)
+            case MatchMode.SUBSTRING:
+                return self.text in plate
+            case MatchMode.WILDCARD:
+                return within_edits(self.text, plate, 0)
+            case MatchMode.FUZZY:
+                return within_edits(
+                    fold_look_alikes(self.text), fold_look_alikes(plate), self.tolerance
+                )
+
+
+def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatcher:
+    """Return the matcher for what a person wrote.
+
+    In a fuzzy match ``*`` and ``?`` keep their meaning.
+
+    Raises:
+        InvalidInputError: nothing is left after normalising, or more than a plate can hold.
+    """
+    wanted = normalise_pattern(text)
+    length = len(wanted.replace(ANY_TEXT, "")) if _has_wildcards(mode) else len(wanted)
+    if not wanted:
+        raise InvalidInputError("must hold a letter or a digit", code="empty_plate")
+    if length > MAX_PLATE_LENGTH:
+        raise InvalidInputError(
+            f"is longer than any plate ({MAX_PLATE_LENGTH} characters)", code="plate_too_long"
+        )
+    return PlateMatcher(mode, wanted, tolerance)
+
+
+def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
+    """Return the matcher for an entry of an alert's ``plates``.
+
+    A tolerance of 0 takes the text as it is, look-alikes included; 1 and 2 forgive look-alikes and
+    as many edits. ``*`` and ``?`` are wildcards with any tolerance.
+
+    Raises:
+        InvalidInputError: the entry or the tolerance can not be right.
+    """
+    if not 0 <= tolerance <= MAX_TOLERANCE:
+        raise InvalidInputError(f"must be 0 to {MAX_TOLERANCE}", code="tolerance_out_of_range")
+    if tolerance:
+        return plate_matcher(text, MatchMode.FUZZY, tolerance)
+    return plate_matcher(text, MatchMode.WILDCARD if has_wildcard(text) else MatchMode.EXACT)
+
+
+def has_wildcard(text: str) -> bool:
+    """Tell whether a text, as written or normalised, holds a wildcard."""
+    normalised = normalise_plate(text)
+    return ANY_TEXT in normalised or ANY_CHARACTER in normalised
+
+
+def fold_look_alikes(plate: str) -> str:
+    """Return a normalised plate with one character for all that look alike; the length stays."""
+    return plate.translate(_FOLDING)
+
+
+def normalise_pattern(text: str) -> str:
+    """Return a text in the form that is matched: normalised, a run of ``*`` as one."""
+    return _STARS.sub(ANY_TEXT, normalise_plate(text))
+
+
+def within_edits(pattern: str, text: str, most: int) -> bool:
+    """Tell whether at most ``most`` edits make ``text`` one that ``pattern`` stands for.
+
+    An edit inserts, drops or replaces one character (code point). ``*`` stands for any characters
+    at no cost, ``?`` for any one.
+
+    **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
+    reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
+    """
+    if ANY_TEXT not in pattern and abs(len(pattern) - len(text)) > most:
+        return False
+    row = list(range(len(text) + 1))
+    for character in pattern:
+        row = _star_row(row) if character == ANY_TEXT else _next_row(row, character, text)
+        # No later row falls below the least of this one.
+        if min(row) > most:
+            return False
+    return row[-1] <= most
+
+
+def _star_row(above: list[int]) -> list[int]:
+    row = above[:1]
+    for cost in above[1:]:
+        row.append(min(cost, row[-1]))
+    return row
+
+
+def _next_row(above: list[int], character: str, text: str) -> list[int]:
+    row = [above[0] + 1]
+    for place, found in enumerate(text):
+        replaced = above[place] + (character not in (found, ANY_CHARACTER))
+        row.append(min(replaced, above[place + 1] + 1, row[-1] + 1))
+    return row
+
+
+def _has_wildcards(mode: MatchMode) -> bool:
+    return mode in (MatchMode.WILDCARD, MatchMode.FUZZY)
