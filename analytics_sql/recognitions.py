@@ -7,6 +7,7 @@ from uuid import UUID
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import clickhouse_errors
+from analytics_sql.plate_conditions import like_pattern, plate_parameters
 from analytics_sql.rows import (
     COLUMN_TYPES,
     LAST_STORABLE_MS,
@@ -19,7 +20,7 @@ from analytics_sql.rows import (
 )
 from analytics_sql.statements import query_text
 from contracts.ids import uuid_unix_ms
-from contracts.plates import normalise_plate
+from contracts.matching import MatchMode
 
 __all__ = [
     "ListedRecognition",
@@ -44,8 +45,9 @@ _BY_CAMERA = {"optimize_read_in_order": 0}
 class RecognitionFilter:
     """Which recognitions of an owner are wanted; None: no such condition.
 
-    ``plate`` is matched as a substring after normalising; ``from_ms`` is inclusive, ``to_ms``
-    exclusive (Unix ms, UTC); ``min_confidence`` is inclusive, 0..1.
+    ``plate`` is matched as ``match`` says after normalising; a fuzzy one holds no wildcards.
+    ``from_ms`` is inclusive, ``to_ms`` exclusive (Unix ms, UTC); ``min_confidence`` is inclusive,
+    0..1.
     """
 
     user_id: UUID
@@ -54,6 +56,7 @@ class RecognitionFilter:
     from_ms: int | None = None
     to_ms: int | None = None
     min_confidence: float = 0.0
+    match: MatchMode = MatchMode.SUBSTRING
 
 
 @dataclass(frozen=True)
@@ -154,21 +157,10 @@ def _parameters(
         "after_ms": None if after is None else after.captured_ms,
         "after_id": None if after is None else after.id,
         "camera_id": wanted.camera_id,
-        "plate_pattern": like_pattern(wanted.plate),
+        **plate_parameters(wanted.plate, wanted.match),
         "min_confidence": wanted.min_confidence,
         "limit": limit,
     }
-
-
-def like_pattern(plate: str | None) -> str:
-    """Return the LIKE pattern for plates that contain ``plate`` once both are normalised.
-
-    Empty where every plate does. ``%``, ``_`` and ``\\`` stand for themselves.
-    """
-    text = normalise_plate(plate or "")
-    for special in ("\\", "%", "_"):
-        text = text.replace(special, f"\\{special}")
-    return f"%{text}%" if text else ""
 
 
 async def _listed(

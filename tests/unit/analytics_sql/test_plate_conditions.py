@@ -1,0 +1,49 @@
+"""What the list query is asked for each way of matching."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_sql.plate_conditions import like_pattern, parts_for_edits, plate_parameters
+from contracts.matching import MatchMode
+
+
+@pytest.mark.parametrize(
+    ("match", "pattern"),
+    [
+        (MatchMode.EXACT, "A\\_1*?"),
+        (MatchMode.PREFIX, "A\\_1*?%"),
+        (MatchMode.SUBSTRING, "%A\\_1*?%"),
+        (MatchMode.WILDCARD, "A\\_1%_"),
+    ],
+)
+def test_pattern_of_each_mode(match: MatchMode, pattern: str) -> None:
+    assert like_pattern("a_1**?", match).replace("**", "*") == pattern
+
+
+@pytest.mark.parametrize("match", MatchMode)
+@pytest.mark.parametrize("plate", [None, "", " - "])
+def test_blank_is_no_condition(match: MatchMode, plate: str | None) -> None:
+    parameters = plate_parameters(plate, match)
+
+    assert parameters["plate_pattern"] == parameters["folded_plate"] == ""
+
+
+def test_fuzzy_asks_for_the_folded_text() -> None:
+    parameters = plate_parameters("ob-12 s", MatchMode.FUZZY)
+
+    assert parameters["plate_pattern"] == ""
+    assert parameters["folded_plate"] == "08125"
+    assert parameters["folded_parts"] == ["08", "125"]
+
+
+@given(st.text(max_size=20), st.integers(0, 3))
+def test_parts_are_the_whole_text_and_one_more_than_edits(text: str, edits: int) -> None:
+    parts = parts_for_edits(text, edits)
+
+    if len(text) <= edits:
+        assert parts == []
+    else:
+        assert "".join(parts) == text
+        assert len(parts) == edits + 1
+        assert all(parts)
