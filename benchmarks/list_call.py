@@ -84,6 +84,7 @@ def query_of(wanted: RecognitionFilter, limit: int) -> dict[str, Any]:
     """Return the parameters that ask for ``wanted``."""
     values = {
         "plate": wanted.plate,
+        "match": wanted.match.value,
         "cameraId": None if wanted.camera_id is None else str(wanted.camera_id),
         "from": _moment(wanted.from_ms),
         "to": _moment(wanted.to_ms),

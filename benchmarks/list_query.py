@@ -29,6 +29,7 @@ from analytics_sql.recognitions import (
     list_recognitions,
 )
 from contracts.ids import recognition_id
+from contracts.matching import MatchMode
 from contracts.object_keys import crop_key, photo_key
 from contracts.records import Box
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, start_clickhouse
@@ -97,6 +98,10 @@ def cases(end_ms: int, known: list[RecognitionRow]) -> list[Case]:
     def needle(size: int) -> Callable[[random.Random], RecognitionFilter]:
         return lambda chance: _big(plate=_plate(chance)[:size])
 
+    def wildcard(chance: random.Random) -> RecognitionFilter:
+        plate = _plate(chance)
+        return _big(plate=f"{plate[:2]}?{plate[3]}*", match=MatchMode.WILDCARD)
+
     def a_day(chance: random.Random) -> RecognitionFilter:
         day = moment(chance)
         return _big(from_ms=day, to_ms=day + _DAY_MS)
@@ -121,6 +126,11 @@ def cases(end_ms: int, known: list[RecognitionRow]) -> list[Case]:
         Case("plate, all of one", lambda chance: _big(plate=chance.choice(known).plate)),
         Case("plate that nobody has", lambda chance: _big(plate=f"{_plate(chance)}QQ")),
         Case("plate, 2 characters, deep", needle(2), cursor),
+        Case("plate, wildcard XX?X*", wildcard),
+        Case(
+            "plate, fuzzy",
+            lambda chance: _big(plate=chance.choice(known).plate, match=MatchMode.FUZZY),
+        ),
         Case("camera", lambda chance: _big(camera_id=chance.choice(_CAMERAS))),
         Case("camera, deep", lambda chance: _big(camera_id=chance.choice(_CAMERAS)), cursor),
         Case("camera with 20 rows", lambda _: _big(camera_id=_RARE_CAMERA)),
@@ -148,8 +158,9 @@ def _big(
     from_ms: int | None = None,
     to_ms: int | None = None,
     min_confidence: float = 0.0,
+    match: MatchMode = MatchMode.SUBSTRING,
 ) -> RecognitionFilter:
-    return RecognitionFilter(BIG_OWNER, plate, camera_id, from_ms, to_ms, min_confidence)
+    return RecognitionFilter(BIG_OWNER, plate, camera_id, from_ms, to_ms, min_confidence, match)
 
 
 def _resident_mib(service: ClickHouseService) -> float:

@@ -204,6 +204,50 @@ async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
         await arriving
 
 
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [
+        ({"plate": "b12"}, ["XAB12CD", "AB12CDE", "AB12CD"]),
+        ({"plate": "ab-12 cd", "match": "exact"}, ["AB12CD"]),
+        ({"plate": "ab", "match": "prefix"}, ["AB12CDE", "AB12CD"]),
+        ({"plate": "?B*D", "match": "wildcard"}, ["AB12CD"]),
+        ({"plate": "AB12CD", "match": "fuzzy"}, ["A81ZCO", "XAB12CD", "AB12CDE", "AB12CD"]),
+        ({"plate": "AB12CD", "match": "fuzzy", "minConfidence": "0.92"}, ["A81ZCO", "XAB12CD"]),
+        ({"minConfidence": "0.92"}, ["ZZ99", "A81ZCO", "XAB12CD"]),
+    ],
+    ids=str,
+)
+async def test_ways_of_matching(
+    clickhouse: AsyncClient,
+    client: httpx.AsyncClient,
+    caller: Caller,
+    parameters: dict[str, str],
+    found: list[str],
+) -> None:
+    plates = ["AB12CD", "AB12CDE", "XAB12CD", "A81ZCO", "ZZ99"]
+    await _insert(
+        clickhouse,
+        *(
+            _recognition(caller.owner_id, START_MS + at, plate=plate, confidence=(90 + at) / 100)
+            for at, plate in enumerate(plates)
+        ),
+    )
+
+    assert [row["plate"] for row in (await _list(client, **parameters))["recognitions"]] == found
+    assert len(await _walk(client, **parameters, limit=1)) == len(found)
+
+
+async def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
+    client: httpx.AsyncClient,
+) -> None:
+    parameters = {"plate": "*", "match": "wildcard", "minConfidence": "1.5", "limit": "0"}
+    answer = await client.get("/api/recognitions", params=parameters)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+    paths = {fault["path"] for fault in answer.json()["fields"]}
+    assert paths == {"plate", "minConfidence", "limit"}
+
+
 async def test_a_cursor_is_good_for_its_own_list_only(
     clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller, application: Application
 ) -> None:
@@ -222,6 +266,8 @@ async def test_a_cursor_is_good_for_its_own_list_only(
         {"plate": "AB12", "cameraId": str(CAMERAS[0])},
         {"plate": "AB12", "from": format_timestamp(START_MS - 1)},
         {"plate": "AB12", "to": format_timestamp(START_MS + 100)},
+        {"plate": "AB12", "match": "prefix"},
+        {"plate": "AB12", "minConfidence": "0.1"},
     ]
     for parameters in others:
         answer = await client.get("/api/recognitions", params=parameters | {"lastKey": key})

@@ -90,3 +90,18 @@ def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
     assert ({"413", "415"} <= statuses) == (access.body is not BodyKind.NONE)
     for response in operation["responses"].values():
         assert "X-Request-Id" in response["headers"]
+
+
+def test_the_description_of_the_list_names_modes_and_bounds() -> None:
+    description = describe(create_app(no_services))
+    listed = description["paths"]["/api/recognitions"]["get"]["parameters"]
+    schemas = {parameter["name"]: parameter["schema"] for parameter in listed}
+
+    assert set(schemas) == {
+        *("match", "plate", "cameraId", "from", "to", "minConfidence", "limit", "lastKey")
+    }
+    assert not any(parameter["required"] for parameter in listed)
+    modes = description["components"]["schemas"]["MatchMode"]["enum"]
+    assert modes == ["exact", "prefix", "substring", "wildcard", "fuzzy"]
+    assert schemas["match"]["default"] == "substring"
+    assert (schemas["minConfidence"]["minimum"], schemas["minConfidence"]["maximum"]) == (0, 1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 from api.recognitions.cursor import CursorSealer
+from contracts.matching import MatchMode
 
 OWNER = UUID(int=7)
 WANTED = RecognitionFilter(user_id=OWNER, plate="AB12", from_ms=5)
@@ -39,6 +40,7 @@ def test_each_filter_is_bound() -> None:
         replace(WANTED, from_ms=6),
         replace(WANTED, to_ms=5),
         replace(WANTED, min_confidence=0.5),
+        *(replace(WANTED, match=mode) for mode in MatchMode if mode is not WANTED.match),
     ]
 
     assert all(SEALER.open(other, sealed) is None for other in others)
