@@ -277,7 +277,6 @@ async def test_every_change_leaves_for_the_topic(
         ),
         ({"notifications": [NOTIFICATIONS[0] | {"url": "x"}]}, "notifications.0.url"),
         ({"notifications": [NOTIFICATIONS[0]] * 21}, "notifications"),
-        ({"triggerCount": 3}, "triggerCount"),
         ({"colour": "red"}, "colour"),
     ],
     ids=str,
