@@ -6,8 +6,8 @@ import numpy.typing as npt
 
 from recognition.model_card import DetectorCard, DetectorDecoder, load_card
 from recognition.runtime import Model, Tensor, load_model
-from recognition.settings import RecognizerSettings
-from recognition.tensors import Placement, letterbox, to_tensor
+from recognition.settings import CPU_PROVIDER, RecognizerSettings
+from recognition.tensors import Placement, letterbox, to_tensor, trimmed
 from recognition.types import BgrImage, Detection
 
 _Boxes = npt.NDArray[np.float64]
@@ -23,6 +23,8 @@ class Detector:
         wanted = settings.recognition_detection_threshold
         self._threshold = card.output.score_threshold if wanted is None else wanted
         self._height, self._width = _input_size(card, settings.recognition_input_size)
+        # Runtimes of GPUs prepare themselves anew for each size, for seconds to minutes.
+        self._trims = card.input.dynamic_size and settings.recognition_providers == CPU_PROVIDER
         self._max_plates = settings.recognition_max_plates
 
     @classmethod
@@ -40,12 +42,22 @@ class Detector:
     def find(self, image: BgrImage) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image."""
         grey = self._card.input.pad_value or 0
-        canvas, where = letterbox(image, self._width, self._height, grey)
+        canvas, where = letterbox(image, *self._canvas_size(image), grey)
         outputs = self._model.run(to_tensor([canvas], self._card.input))
         boxes, scores, kinds = self._decode(outputs[self._card.output.name])
         boxes = _undo_letterbox(boxes, where, image)
         kept = self._keep(boxes, scores)
         return [_detection(boxes[i], scores[i], self._kind(kinds[i])) for i in kept]
+
+    def _canvas_size(self, image: BgrImage) -> tuple[int, int]:
+        """Width and height; without the grey that a wide or tall image would leave, if it can be.
+
+        A 1080p frame takes 26 ms in place of 45 (measured, one thread).
+        """
+        if not self._trims:
+            return self._width, self._height
+        height, width = image.shape[:2]
+        return trimmed(width, height, self._width, self._height, self._card.input.stride)
 
     def _decode(self, output: Tensor) -> tuple[_Boxes, _Boxes, npt.NDArray[np.int64]]:
         if self._card.output.decoder is DetectorDecoder.END2END_ROWS:

@@ -10,6 +10,8 @@ from contracts.settings import Fragment
 
 MODELS = Path(__file__).parent / "models"
 
+CPU_PROVIDER = "CPUExecutionProvider"
+
 
 class RuntimeName(StrEnum):
     """What runs the ONNX files."""
@@ -47,7 +49,7 @@ class RecognizerSettings(Fragment):
         "faster and moves boxes by about a pixel; f32 is exact. The reader is always exact.",
     )
     recognition_providers: str = Field(
-        "CPUExecutionProvider",
+        CPU_PROVIDER,
         description="Comma-separated onnxruntime providers in order of preference, or the "
         "OpenVINO device (CPU, GPU); CPUExecutionProvider means CPU there.",
     )

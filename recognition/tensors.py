@@ -27,6 +27,16 @@ def place(width: int, height: int, into_width: int, into_height: int) -> Placeme
     return Placement(scale, left, top)
 
 
+def trimmed(
+    width: int, height: int, into_width: int, into_height: int, stride: int
+) -> tuple[int, int]:
+    """Return width and height, multiples of ``stride``, that suffice for the image in a box."""
+    scale = place(width, height, into_width, into_height).scale
+    sides = (-(-round(side * scale) // stride) * stride for side in (width, height))
+    needed_width, needed_height = (max(stride, side) for side in sides)
+    return min(into_width, needed_width), min(into_height, needed_height)
+
+
 def letterbox(
     image: BgrImage, into_width: int, into_height: int, grey: int
 ) -> tuple[BgrImage, Placement]:

@@ -83,7 +83,7 @@ def test_feeds_rgb_0_to_1_with_the_image_in_the_middle_of_grey() -> None:
     model = says(centre_rows((0, 0, 0, 0, 0.0)))
     image = np.zeros((320, 640, 3), np.uint8)
     image[..., 0] = 255
-    detector(model).find(image)
+    Detector(detector_card(dynamic_size=False), model, recognizer_settings()).find(image)
     (fed,) = model.inputs
     assert fed.shape == (1, 3, 320, 320)
     assert fed.dtype == np.float32
@@ -98,5 +98,38 @@ def test_another_input_size_only_where_the_model_takes_any(
 ) -> None:
     model = says(centre_rows((0, 0, 0, 0, 0.0)))
     settings = recognizer_settings(input_size=side)
-    Detector(detector_card(dynamic_size=dynamic), model, settings).find(IMAGE)
+    square = np.zeros((320, 320, 3), np.uint8)
+    Detector(detector_card(dynamic_size=dynamic), model, settings).find(square)
     assert model.inputs[0].shape == (1, 3, expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "fed"),
+    [
+        (320, 640, (160, 320)),
+        (640, 320, (320, 160)),
+        (1080, 1920, (192, 320)),
+        (2, 9000, (32, 320)),
+    ],
+)
+def test_grey_beside_the_image_is_left_out_where_the_model_takes_any_size(
+    height: int, width: int, fed: tuple[int, int]
+) -> None:
+    model = says(centre_rows((0, 0, 0, 0, 0.0)))
+    card = detector_card(dynamic_size=True)
+    Detector(card, model, recognizer_settings()).find(np.zeros((height, width, 3), np.uint8))
+    assert model.inputs[0].shape[2:] == fed
+
+
+def test_boxes_are_right_without_the_grey() -> None:
+    card = detector_card(dynamic_size=True)
+    model = says(centre_rows((100, 70, 40, 10, 0.9)))
+    (found,) = Detector(card, model, recognizer_settings()).find(IMAGE)
+    assert (found.left, found.top) == pytest.approx((160, 130))
+
+
+def test_a_gpu_is_always_fed_one_size() -> None:
+    model = says(centre_rows((0, 0, 0, 0, 0.0)))
+    settings = recognizer_settings(providers="CUDAExecutionProvider,CPUExecutionProvider")
+    Detector(detector_card(dynamic_size=True), model, settings).find(IMAGE)
+    assert model.inputs[0].shape == (1, 3, 320, 320)
