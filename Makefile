@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status logs test check bench fault lock bootstrap clean
+.PHONY: help run up down status logs test check bench fault lock bootstrap clean train-detector train-reader evaluate
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -12,7 +12,7 @@ INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; e
 STACK := @$(INSTALLED); exec $(PYTHON) -m deploy.local
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 23
 	@echo
 	@echo "  make run CAMERA=rtsp://user:password@address/path   plays your camera (or a video file)"
 	@echo "  Settings (PLATESTREAM_...) given in the environment reach every process: docs/settings.md"
@@ -55,6 +55,32 @@ fault: ## Only the tests that kill processes; ROUNDS=2: all of them, twice, unde
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m benchmarks
+
+# Training has an environment of its own (recognition/training/README.md): make ... TRAIN=.venv-train/bin/python
+TRAIN ?= .venv-train/bin/python
+PHOTOS ?= photos
+WORK ?= .local/training
+MODELS := recognition/models
+TRAINER = @test -x $(TRAIN) || { echo "no training environment: recognition/training/README.md"; exit 1; }; set -e; \
+	t="$(TRAIN) -m recognition.training"
+PAIR := --detector $(MODELS)/plate-detector.onnx --reader $(MODELS)/plate-reader.onnx
+
+train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=: recognition/training/README.md
+	$(TRAINER); mkdir -p $(WORK); \
+	$$t.labels --photos $(PHOTOS) --teacher $(TEACHER) --out $(WORK)/labels.jsonl; \
+	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) --work $(WORK); \
+	$$t.detector export --weights $(WORK)/detector/weights/last.pt --out $(MODELS)/plate-detector.onnx; \
+	$$t.cards $(MODELS)/plate-detector.onnx; \
+	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR)
+
+train-reader: ## Train the plate reader; PHOTOS=, START=
+	$(TRAINER); mkdir -p $(WORK); \
+	$$t.reader --photos $(PHOTOS) --start $(START) --card $(MODELS)/plate-reader.json \
+		--work $(WORK)/reader --epochs 8 --out $(MODELS)/plate-reader.onnx; \
+	$$t.cards $(MODELS)/plate-reader.onnx
+
+evaluate: ## Fit the confidence and measure both models on photos; PHOTOS=
+	$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR)
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py

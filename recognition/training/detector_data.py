@@ -1,5 +1,6 @@
 """Turns photos and completed labels into the folder that the detector trains from."""
 
+import zlib
 from pathlib import Path
 
 import cv2
@@ -8,12 +9,31 @@ import numpy as np
 from recognition.training.labels import Labels
 from recognition.training.onnx_models import grow
 from recognition.training.photos import Box, Image, Photo, read_image
+from recognition.training.staging import add_writing, exchange_plates
 
 PLATE_FREE_SHARE = 0.3
 """Of the photos, the share from which a part without any plate is cut as one more photo."""
 
+WRITING_SHARE = 0.5
+"""Of those parts, the share on which signs, phone numbers and time stamps are put."""
+
+EXCHANGED_SHARE = 0.2
+"""Of the photos, the share that comes once more with rendered plates in place of its own."""
+
+KEPT_BACK_PERCENT = 6
+"""Of the training photos (by plate text), those kept back to choose the score threshold.
+
+A part of those that the reader's training keeps back, so that both serve the whole pair.
+"""
+
 PLATE_FREE_MIN_PX = 160
 JPEG_QUALITY = 92
+
+
+def kept_back(photo: Photo) -> bool:
+    """Whether no training sees the photo, because it shows a plate that is kept back."""
+    texts = {p.text for p in photo.plates if p.text} or {photo.name}
+    return any(zlib.crc32(text.encode()) % 100 < KEPT_BACK_PERCENT for text in texts)
 
 
 def write_dataset(
@@ -21,7 +41,8 @@ def write_dataset(
 ) -> None:
     """Write ``out/images/split`` and ``out/labels/split``, one file a photo.
 
-    Training photos have their doubtful plates blurred away and are followed by plate-free cuts.
+    Training photos have their doubtful plates blurred away and are followed by plate-free cuts
+    and by copies with rendered plates; the photos kept back are left out.
     """
     rng = np.random.default_rng(seed)
     for part in ("images", "labels"):
@@ -29,11 +50,15 @@ def write_dataset(
     for index, photo in enumerate(photos):
         image, label = read_image(photo.path), labels[photo.name]
         if split == "train":
+            if kept_back(photo):
+                continue
             image = mask(image, label.masked)
             free = plate_free_part(photo, label, rng)
             if free and rng.random() < PLATE_FREE_SHARE:
-                x1, y1, x2, y2 = free
-                _write(out, split, f"{index:05d}_free", image[y1:y2, x1:x2], ())
+                _write(out, split, f"{index:05d}_free", _plate_free(image, free, rng), ())
+            if rng.random() < EXCHANGED_SHARE:
+                staged = exchange_plates(image, label.plates, rng)
+                _write(out, split, f"{index:05d}_exchanged", staged.image, staged.plates)
         _write(out, split, f"{index:05d}", image, label.plates)
 
 
@@ -73,6 +98,14 @@ def plate_free_part(
         if not any(_meet(part, box) for box in label.plates + label.masked):
             return part
     return None
+
+
+def _plate_free(image: Image, part: tuple[int, int, int, int], rng: np.random.Generator) -> Image:
+    x1, y1, x2, y2 = part
+    cut = image[y1:y2, x1:x2]
+    if rng.random() < WRITING_SHARE:
+        cut = add_writing(cut, (), rng, int(rng.integers(1, 4)))
+    return cut
 
 
 def _meet(a: Box, b: Box) -> bool:

@@ -43,7 +43,11 @@ class Pair:
 
     def read(self, image: Image) -> list[Said]:
         """The plates of one photo."""
-        finds = self.detector(image, self.threshold, self.detector_card["output"]["iou_threshold"])
+        return [said for _, said in self.read_from(image, self.threshold)]
+
+    def read_from(self, image: Image, threshold: float) -> list[tuple[float, Said]]:
+        """The plates of one photo from a detector score on, each with that score."""
+        finds = self.detector(image, threshold, self.detector_card["output"]["iou_threshold"])
         if not finds:
             return []
         height, width = image.shape[:2]
@@ -52,7 +56,7 @@ class Pair:
         boxes = [grow(f.box, *margins, width, height) for f in finds]
         texts = self.reader([cut(image, box) for box in boxes])
         return [
-            Said(t.text, apply(self.reader_card, t.raw_confidence), f.box)
+            (f.score, Said(t.text, apply(self.reader_card, t.raw_confidence), f.box))
             for t, f in zip(texts, finds, strict=True)
         ]
 
@@ -65,7 +69,9 @@ def load_pair(args: argparse.Namespace) -> Pair:
     size = (args.size, args.size) if args.size else (416, 416)
     if not args.size:
         size = (detector_card["input"]["height"], detector_card["input"]["width"])
-    detector = Detector(runner(args.detector, 1), size, detector_card["output"]["decoder"])
+    given = detector_card["input"]
+    stride = given["stride"] if given["dynamic_size"] else 0
+    detector = Detector(runner(args.detector, 1), size, detector_card["output"]["decoder"], stride)
     threshold = args.threshold or detector_card["output"]["score_threshold"]
     reader = Reader(runner(args.reader, 1), reader_card)
     return Pair(detector, reader, detector_card, reader_card, threshold)
@@ -107,16 +113,21 @@ def _line(name: str, said: list[Said], ms: float) -> str:
     return json.dumps({"image": name, "plates": plates, "ms": ms}) + "\n"
 
 
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name photos and a pair of models."""
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--detector", type=Path, required=True, help="ONNX with a card beside it")
     parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
-    parser.add_argument("--split", default="val", choices=("train", "val"))
     parser.add_argument("--size", type=int, help="letterbox side in place of the card's")
     parser.add_argument("--threshold", type=float, help="in place of the card's")
     parser.add_argument("--runtime", default="onnxruntime", choices=("onnxruntime", "openvino"))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_pair_arguments(parser)
+    parser.add_argument("--split", default="val", choices=("train", "val"))
     parser.add_argument(
         "--predictions", type=Path, help="also write what was read, one photo a line"
     )

@@ -73,13 +73,16 @@ def openvino_runner(path: Path, threads: int = 1, precision: str = "f32") -> Run
 class Detector:
     """Finds plates in one photo at a time."""
 
-    def __init__(self, run: Runner, size: tuple[int, int], decoder: str) -> None:
-        """``size`` is height, width of the letterbox; ``decoder`` as in the card."""
-        self._run, self._size, self._decoder = run, size, decoder
+    def __init__(self, run: Runner, size: tuple[int, int], decoder: str, stride: int = 0) -> None:
+        """``size`` is height, width of the letterbox; ``decoder`` as in the card.
+
+        With a ``stride``, the file takes any multiple of it: grey beside the photo is left out.
+        """
+        self._run, self._size, self._decoder, self._stride = run, size, decoder, stride
 
     def __call__(self, image: Image, score: float, overlap: float = 0.5) -> list[Found]:
         """Plates of at least ``score``, best first, overlapping by ``overlap`` at most."""
-        tensor, ratio, left, top = letterbox(image, self._size)
+        tensor, ratio, left, top = letterbox(image, self._fitting(image))
         output = self._run(tensor)[0]
         boxes, scores = _decode(output, self._decoder)
         boxes = (boxes - [left, top, left, top]) / ratio
@@ -87,6 +90,15 @@ class Detector:
         boxes = np.clip(boxes, 0, [width, height, width, height])
         keep = scores >= score
         return suppress(boxes[keep], scores[keep], overlap)
+
+    def _fitting(self, image: Image) -> tuple[int, int]:
+        if not self._stride:
+            return self._size
+        ratio = min(s / i for s, i in zip(self._size, image.shape[:2], strict=True))
+        height, width = (
+            max(1, -(-round(i * ratio) // self._stride)) * self._stride for i in image.shape[:2]
+        )
+        return min(height, self._size[0]), min(width, self._size[1])
 
 
 class Reader:

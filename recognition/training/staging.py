@@ -1,0 +1,174 @@
+"""Stages what the photos lack: plates of other countries, and writing that is no plate."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image as PillowImage
+from PIL import ImageDraw, ImageFont
+
+from recognition.training.photos import Box, Image
+from synthetic import lettering
+from synthetic.lettering import Face
+from synthetic.plates import Plate, random_plate
+
+FONTS = Path(lettering.__file__).parent / "fonts"
+
+SMALLEST_PX = 24
+"""Narrower plates are left as they are: nothing of a layout shows on them."""
+
+GREATEST_ASPECT = 6.5
+CORNER_SHIFT = 0.03
+WRITING_HEIGHT = (0.02, 0.14)
+_FACES = (Face.DIN, Face.ROAD, Face.ROAD_WIDE, Face.ROAD_NARROW)
+_WORDS = (
+    "OPEN CLOSED PARKING EXIT TAXI STOP SALE HOTEL COFFEE POLICE BUS SCHOOL ONLY SPEED LIMIT LANE "
+    "www.autohaus.com info@garage.org Rent a car Drive safely CAM 01 GATE 2 MARKET TURBO Diesel"
+)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A changed photo and the boxes of all its plates."""
+
+    image: Image
+    plates: tuple[Box, ...]
+
+
+def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Generator) -> Staged:
+    """The photo with a rendered plate, in the photo's light, in place of each wide enough one."""
+    image, boxes = image.copy(), []
+    for box in plates:
+        wide = box[2] - box[0] >= SMALLEST_PX and box[2] - box[0] < GREATEST_ASPECT * _height(box)
+        boxes.append(_exchange(image, box, rng) if wide else box)
+    return Staged(image, tuple(boxes))
+
+
+def add_writing(
+    image: Image, keep_clear: tuple[Box, ...], rng: np.random.Generator, count: int
+) -> Image:
+    """The photo with up to ``count`` signs, phone numbers and time stamps beside its plates."""
+    image = image.copy()
+    for _ in range(count):
+        sign = _sign(image.shape[0] * rng.uniform(*WRITING_HEIGHT), rng)
+        top, left = (int(rng.integers(0, max(1, image.shape[i] - sign.shape[i]))) for i in (0, 1))
+        part = image[top : top + sign.shape[0], left : left + sign.shape[1]]
+        place = (left, top, left + part.shape[1], top + part.shape[0])
+        if not any(_meet(place, box) for box in keep_clear):
+            sign = sign[: part.shape[0], : part.shape[1]]
+            ink = sign[..., 3:] / 255.0
+            part[:] = (part * (1 - ink) + sign[..., :3] * ink).astype(np.uint8)
+    return image
+
+
+def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:
+    corners = _corners(box, plate := random_plate(rng), rng)
+    x1, y1 = np.floor(corners.min(axis=0)).astype(int) - 2
+    x2, y2 = np.ceil(corners.max(axis=0)).astype(int) + 3
+    x1, y1, x2, y2 = max(0, x1), max(0, y1), min(image.shape[1], x2), min(image.shape[0], y2)
+    part = image[y1:y2, x1:x2]
+    front, alpha = _seen(plate, corners - [x1, y1], (x2 - x1, y2 - y1))
+    front = _lit(_coloured(front, rng), part, rng)
+    _wipe(image, box)
+    if rng.random() < 0.5:
+        front = cv2.GaussianBlur(front, (0, 0), float(rng.uniform(0.3, 0.012 * (x2 - x1) + 0.5)))
+    part[:] = (part * (1 - alpha) + front * alpha).astype(np.uint8)
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    return (
+        float(max(left, 0)),
+        float(max(top, 0)),
+        float(min(right, image.shape[1])),
+        float(min(bottom, image.shape[0])),
+    )
+
+
+def _wipe(image: Image, box: Box) -> None:
+    """Blur the old plate away: the new one may not cover all of it."""
+    x1, y1, x2, y2 = (max(0, round(v)) for v in box)
+    part = image[y1:y2, x1:x2]
+    part[:] = cv2.blur(part, (max(3, x2 - x1), max(3, (y2 - y1) // 2)))
+
+
+def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
+    """Where the plate's corners lie: on the old plate's middle, covering it if it can."""
+    aspect = plate.image.shape[1] / plate.image.shape[0]
+    width, height = box[2] - box[0], _height(box)
+    width = max(width, min(height * aspect, 1.3 * width)) * rng.uniform(1.0, 1.06)
+    half = np.array([width, width / aspect]) / 2
+    centre = np.array([(box[0] + box[2]) / 2, (box[1] + box[3]) / 2])
+    shift = rng.normal(0, CORNER_SHIFT, (4, 2)) * [width, width / aspect]
+    slope = np.array([[0, -1], [0, 1], [0, 1], [0, -1]]) * rng.normal(0, 0.02) * width
+    signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    return (centre + half * signs + shift + slope).astype(np.float32)
+
+
+def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Image, np.ndarray]:
+    # Halved until it is near its final size: a plain warp of a far larger picture would alias.
+    front, alpha = plate.image[..., ::-1], plate.alpha
+    while front.shape[1] > 2.5 * size[0]:
+        half = (front.shape[1] // 2, front.shape[0] // 2)
+        front = cv2.resize(front, half, interpolation=cv2.INTER_AREA)
+        alpha = cv2.resize(alpha, half, interpolation=cv2.INTER_AREA)
+    height, width = front.shape[:2]
+    source = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    matrix = cv2.getPerspectiveTransform(source, corners.astype(np.float32))
+    front = cv2.warpPerspective(front, matrix, size, borderMode=cv2.BORDER_REPLICATE)
+    return front, cv2.warpPerspective(alpha, matrix, size)[..., None]
+
+
+def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
+    values = front.astype(np.float32)
+    if rng.random() < 0.4:  # half of the layouts are yellow, the world's plates are not
+        values = np.repeat(values.max(axis=2, keepdims=True), 3, axis=2)
+    if rng.random() < 0.2:
+        values = 255 - values
+    if rng.random() < 0.15:
+        values = values * rng.uniform(0.35, 1.0, 3)
+    return values
+
+
+def _lit(front: np.ndarray, part: Image, rng: np.random.Generator) -> np.ndarray:
+    """As bright and as tinted as the place that the plate is put on."""
+    colour = part.reshape(-1, 3)[part.sum(axis=2).ravel() >= np.percentile(part.sum(axis=2), 60)]
+    light = np.clip(colour.mean(axis=0) / 190.0, 0.12, 1.1) * rng.uniform(0.8, 1.2)
+    return np.clip(front * light, 0, 255).astype(np.float32)
+
+
+def _sign(height: float, rng: np.random.Generator) -> np.ndarray:
+    """Writing as H×W×4 RGBA; with a ground of any colour or, like a time stamp, without."""
+    letters = max(7, round(height))
+    face = _FACES[int(rng.integers(len(_FACES)))].value
+    font = ImageFont.truetype(str(FONTS / face), letters)
+    rows = [_line(rng) for _ in range(int(rng.integers(1, 4)))]
+    width = max(int(font.getlength(row)) for row in rows) + letters
+    tall = round(letters * (1.25 * len(rows) + rng.uniform(0.3, 1.2)))
+    ink, ground = _two_colours(rng)
+    ground_alpha = 255 if rng.random() < 0.6 else 0
+    picture = PillowImage.new("RGBA", (width, tall), (*map(int, ground), ground_alpha))
+    for i, row in enumerate(rows):
+        place = (letters * 0.5, letters * (0.2 + 1.25 * i))
+        ImageDraw.Draw(picture).text(place, row, font=font, fill=(*map(int, ink), 255))
+    return np.asarray(picture)
+
+
+def _two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    if rng.random() < 0.4:
+        return rng.integers(0, 256, 3), rng.integers(0, 256, 3)
+    dark, light = rng.integers(0, 70, 3), rng.integers(170, 256, 3)
+    return (dark, light) if rng.random() < 0.5 else (light, dark)
+
+
+def _line(rng: np.random.Generator) -> str:
+    if rng.random() < 0.35:  # a phone number
+        groups = [str(rng.integers(0, 10 ** int(rng.integers(2, 5)))) for _ in range(4)]
+        return "-: /"[int(rng.integers(4))].join(groups)
+    return " ".join(str(w) for w in rng.choice(_WORDS.split(), int(rng.integers(1, 4))))
+
+
+def _height(box: Box) -> float:
+    return max(1.0, box[3] - box[1])
+
+
+def _meet(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -1,0 +1,42 @@
+import numpy as np
+
+from recognition.training.photos import iou
+from recognition.training.staging import add_writing, exchange_plates
+
+PLATE = (200.0, 200.0, 320.0, 230.0)
+SMALL = (10.0, 10.0, 30.0, 16.0)
+
+
+def photo() -> np.ndarray:
+    return np.full((480, 640, 3), 120, np.uint8)
+
+
+def test_a_plate_is_exchanged_where_it_was() -> None:
+    for seed in range(8):
+        staged = exchange_plates(photo(), (PLATE,), np.random.default_rng(seed))
+        (box,) = staged.plates
+        assert iou(box, PLATE) > 0.2
+        x1, y1, x2, y2 = (round(v) for v in box)
+        changed = (staged.image != 120).any(axis=2)
+        assert changed[y1:y2, x1:x2].mean() > 0.6
+        changed[max(0, y1 - 4) : y2 + 4, max(0, x1 - 4) : x2 + 4] = False
+        assert not changed.any()
+
+
+def test_plates_too_small_to_show_a_layout_stay() -> None:
+    staged = exchange_plates(photo(), (SMALL,), np.random.default_rng(0))
+    assert staged.plates == (SMALL,)
+    assert (staged.image == 120).all()
+
+
+def test_the_given_photo_is_not_changed() -> None:
+    given = photo()
+    exchange_plates(given, (PLATE,), np.random.default_rng(0))
+    add_writing(given, (), np.random.default_rng(0), 3)
+    assert (given == 120).all()
+
+
+def test_writing_keeps_clear_of_plates() -> None:
+    everywhere = (0.0, 0.0, 640.0, 480.0)
+    assert (add_writing(photo(), (everywhere,), np.random.default_rng(1), 3) == 120).all()
+    assert (add_writing(photo(), (), np.random.default_rng(1), 3) != 120).any()
