@@ -335,6 +335,22 @@ class AlertConfig(Record, frozen=True, kw_only=True):
     created_ms: int
 
 
+class AlertTrigger(Record, frozen=True, kw_only=True):
+    """On the alerts topic: a rule fired for a recognition (key = alert id).
+
+    ``id`` is derived from both, so a replay says the same again. ``alert`` is the rule as it was
+    when it was evaluated. ``is_late`` where the recognition came so long after its capture that the
+    vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
+    """
+
+    id: UUID
+    owner_id: UUID
+    alert: AlertConfig
+    recognition: Recognition
+    decided_ms: int
+    is_late: bool = False
+
+
 class DeadLetter(Record, frozen=True, kw_only=True):
     """On the dead-letter topic: a message that a stage can never handle, whole, with the reason."""
 

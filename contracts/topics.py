@@ -9,6 +9,7 @@ from typing import Final
 
 from contracts.records import (
     AlertConfig,
+    AlertTrigger,
     CameraConfig,
     CameraStatus,
     DeadLetter,
@@ -111,6 +112,12 @@ CAMERA_STATUS = Topic(
     cleanup=CleanupPolicy.COMPACT,
     segment_bytes=16 * _MIB,
 )
+ALERTS = Topic(
+    name="alerts",
+    producer="streams/alerts",
+    record=AlertTrigger,
+    key="alert id",
+)
 READING_DEAD_LETTERS = Topic(
     name="recognition-dead-letters",
     producer="streams/recognition",
@@ -134,6 +141,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     CONFIG_ALERTS,
     CONFIG_WEBHOOKS,
     CAMERA_STATUS,
+    ALERTS,
     READING_DEAD_LETTERS,
     SINK_DEAD_LETTERS,
 )

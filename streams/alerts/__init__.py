@@ -1,0 +1,1 @@
+"""The alerts stage: recognitions against rules, with cooldown."""

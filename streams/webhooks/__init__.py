@@ -1,0 +1,1 @@
+"""The webhooks stage: events to the receivers that asked for them."""
