@@ -1,4 +1,7 @@
-"""How ``recognitions_page.sql`` is asked for plates: contracts.matching, said to ClickHouse."""
+"""How lists are asked for plates: contracts.matching, said to ClickHouse."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from contracts.matching import (
     ANY_CHARACTER,
@@ -18,18 +21,32 @@ Over seven characters one edit finds a few neighbours of a plate, two find some 
 """
 
 
-def plate_parameters(plate: str | None, match: MatchMode) -> dict[str, object]:
-    """Return the parameters that ask for ``plate``; None or blank: no such condition."""
-    fuzzy = match is MatchMode.FUZZY
-    folded = fold_look_alikes(normalise_plate(plate or "")) if fuzzy else ""
-    return {
-        "plate_pattern": "" if fuzzy else like_pattern(plate, match),
+@dataclass(frozen=True)
+class PlateQuestion:
+    """Which query asks for the plates that are wanted, with its parameters for them."""
+
+    query: str
+    parameters: Mapping[str, object]
+    is_rarely_met: bool
+    """Whether few rows fulfil it, so that a scan is quicker than reading in order."""
+
+
+def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
+    """Return how to ask for ``plate``; None or blank: for every one."""
+    if match is not MatchMode.FUZZY or not normalise_plate(plate or ""):
+        pattern = like_pattern(plate, match)
+        return PlateQuestion(
+            "recognitions_page", {"plate_pattern": pattern}, match is MatchMode.WILDCARD
+        )
+    folded = fold_look_alikes(normalise_plate(plate or ""))
+    parameters = {
         "folded_plate": folded,
         "folded_parts": parts_for_edits(folded, SEARCH_TOLERANCE),
         "max_edits": SEARCH_TOLERANCE,
         "look_alikes": LOOK_ALIKES,
         "stand_ins": STAND_INS,
     }
+    return PlateQuestion("recognitions_resembling", parameters, True)
 
 
 def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:

@@ -7,7 +7,7 @@ from uuid import UUID
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import clickhouse_errors
-from analytics_sql.plate_conditions import like_pattern, plate_parameters
+from analytics_sql.plate_conditions import like_pattern, plate_question
 from analytics_sql.rows import (
     COLUMN_TYPES,
     LAST_STORABLE_MS,
@@ -37,8 +37,9 @@ __all__ = [
 
 # Copies of rows are rare: merges drop them within minutes of a replay.
 _EXPECTED_COPIES = 4
-# Reading in the order of time would keep the projection by camera from being used.
-_BY_CAMERA = {"optimize_read_in_order": 0}
+# Reading in the order of time would keep the projection by camera from being used, and takes rows
+# one by one where few are wanted.
+_SCAN = {"optimize_read_in_order": 0}
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,6 @@ def _parameters(
         "after_ms": None if after is None else after.captured_ms,
         "after_id": None if after is None else after.id,
         "camera_id": wanted.camera_id,
-        **plate_parameters(wanted.plate, wanted.match),
         "min_confidence": wanted.min_confidence,
         "limit": limit,
     }
@@ -166,9 +166,12 @@ def _parameters(
 async def _listed(
     client: AsyncClient, wanted: RecognitionFilter, parameters: dict[str, object]
 ) -> list[ListedRecognition]:
-    settings = None if wanted.camera_id is None else _BY_CAMERA
+    asked = plate_question(wanted.plate, wanted.match)
+    scan = asked.is_rarely_met or wanted.camera_id is not None
     with clickhouse_errors():
         result = await client.query(
-            query_text("recognitions_page"), parameters=parameters, settings=settings
+            query_text(asked.query),
+            parameters=parameters | dict(asked.parameters),
+            settings=_SCAN if scan else None,
         )
     return [listed_recognition(values) for values in result.result_rows]

@@ -1,28 +1,38 @@
 """Keys of the objects in S3. Deterministic: a replay overwrites an object with itself."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from uuid import UUID
 
 from contracts.ids import uuid_unix_ms
 
+_DAY_MS = 86_400_000
 
-def _day(identifier: UUID) -> str:
-    return datetime.fromtimestamp(uuid_unix_ms(identifier) / 1000, tz=UTC).strftime("%Y/%m/%d")
+
+@lru_cache(maxsize=1024)
+def _day_path(day: int) -> str:
+    """``day`` counts from 1970. Lists ask for the same few days again and again."""
+    return datetime.fromtimestamp(day * _DAY_MS / 1000, tz=UTC).strftime("%Y/%m/%d")
+
+
+def _folder(owner_id: UUID, recognition: UUID) -> str:
+    day = _day_path(uuid_unix_ms(recognition) // _DAY_MS)
+    return f"recognitions/{owner_id}/{day}/{recognition}"
 
 
 def photo_key(owner_id: UUID, recognition: UUID) -> str:
     """Return the key of a recognition's full frame (JPEG)."""
-    return f"recognitions/{owner_id}/{_day(recognition)}/{recognition}/photo.jpg"
+    return uploaded_photo_key(owner_id, recognition, "jpg")
 
 
 def uploaded_photo_key(owner_id: UUID, recognition: UUID, extension: str) -> str:
     """Return the key of the picture of an image call (``jpg`` or ``png``), kept as it came."""
-    return f"recognitions/{owner_id}/{_day(recognition)}/{recognition}/photo.{extension}"
+    return f"{_folder(owner_id, recognition)}/photo.{extension}"
 
 
 def crop_key(owner_id: UUID, recognition: UUID) -> str:
     """Return the key of a recognition's plate crop (JPEG)."""
-    return f"recognitions/{owner_id}/{_day(recognition)}/{recognition}/crop.jpg"
+    return f"{_folder(owner_id, recognition)}/crop.jpg"
 
 
 def snapshot_key(owner_id: UUID, camera_id: UUID) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_sql.plate_conditions import like_pattern, parts_for_edits, plate_parameters
+from analytics_sql.plate_conditions import like_pattern, parts_for_edits, plate_question
 from contracts.matching import MatchMode
 
 
@@ -24,17 +24,18 @@ def test_pattern_of_each_mode(match: MatchMode, pattern: str) -> None:
 @pytest.mark.parametrize("match", MatchMode)
 @pytest.mark.parametrize("plate", [None, "", " - "])
 def test_blank_is_no_condition(match: MatchMode, plate: str | None) -> None:
-    parameters = plate_parameters(plate, match)
+    asked = plate_question(plate, match)
 
-    assert parameters["plate_pattern"] == parameters["folded_plate"] == ""
+    assert (asked.query, asked.parameters) == ("recognitions_page", {"plate_pattern": ""})
 
 
 def test_fuzzy_asks_for_the_folded_text() -> None:
-    parameters = plate_parameters("ob-12 s", MatchMode.FUZZY)
+    asked = plate_question("ob-12 s", MatchMode.FUZZY)
 
-    assert parameters["plate_pattern"] == ""
-    assert parameters["folded_plate"] == "08125"
-    assert parameters["folded_parts"] == ["08", "125"]
+    assert asked.query == "recognitions_resembling"
+    assert "plate_pattern" not in asked.parameters
+    assert asked.parameters["folded_plate"] == "08125"
+    assert asked.parameters["folded_parts"] == ["08", "125"]
 
 
 @given(st.text(max_size=20), st.integers(0, 3))

@@ -42,3 +42,13 @@ def test_values_are_server_side_parameters(path: Path) -> None:
 
     assert "%(" not in sql
     assert not re.search(r"\{\w*\}", sql)
+
+
+def test_list_queries_differ_in_the_plate_alone() -> None:
+    page = _parts(FOLDER / "recognitions_page.sql")[1]
+    resembling = _parts(FOLDER / "recognitions_resembling.sql")[1]
+
+    before, _, after = page.partition("  AND ({plate_pattern:String} = ''")
+    rest = after[after.index("  AND confidence") :].partition("SETTINGS")[0]
+    assert resembling.startswith(before)
+    assert resembling.endswith(rest.rstrip())
