@@ -23,6 +23,9 @@ _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 _BETWEEN_STATEMENTS = re.compile(r";\s*(?:\n|$)")
 _DOWN_SUFFIX = ".down.sql"
 
+# The statement that makes each table keep what is personal for so many days.
+_RETENTIONS = {"recognitions": "set_retention", "alert_triggers": "set_trigger_retention"}
+
 
 @dataclass(frozen=True)
 class Migration:
@@ -159,6 +162,8 @@ def _apply(client: Client, migration: Migration) -> None:
 
 
 def _keep_for(client: Client, days: int) -> None:
-    if not client.command(query_text("retention_is_set"), parameters={"days": days}):
-        client.command(query_text("set_retention"), parameters={"days": days})
-        _log.info("retention_set", days=days)
+    for table, statement in _RETENTIONS.items():
+        is_set = query_text("retention_is_set")
+        if not client.command(is_set, parameters={"table": table, "days": days}):
+            client.command(query_text(statement), parameters={"days": days})
+            _log.info("retention_set", table=table, days=days)

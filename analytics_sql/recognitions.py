@@ -7,6 +7,7 @@ from uuid import UUID
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import clickhouse_errors
+from analytics_sql.inserts import insert_values
 from analytics_sql.plate_conditions import like_pattern, plate_question
 from analytics_sql.rows import (
     COLUMN_TYPES,
@@ -82,19 +83,7 @@ async def insert_recognitions(client: AsyncClient, rows: Sequence[RecognitionRow
     Raises:
         TransientError: ClickHouse is away or busy: the same rows may be written again.
     """
-    if not rows:
-        return
-    columns = list(zip(*(column_values(row) for row in rows), strict=True))
-    with clickhouse_errors():
-        await client.insert(
-            "recognitions",
-            columns,
-            column_names=list(COLUMN_TYPES),
-            column_type_names=list(COLUMN_TYPES.values()),
-            column_oriented=True,
-            # Rows of very many months are no reason to be refused.
-            settings={"max_partitions_per_insert_block": 0},
-        )
+    await insert_values(client, "recognitions", COLUMN_TYPES, [column_values(row) for row in rows])
 
 
 async def get_recognition(

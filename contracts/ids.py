@@ -45,6 +45,11 @@ def recognition_id(captured_ms: int, camera_id: UUID, track: str) -> UUID:
     return derived_uuid(captured_ms, "recognition", str(camera_id), track)
 
 
+def trigger_id(captured_ms: int, alert_id: UUID, recognition_id: UUID) -> UUID:
+    """Return the id of an alert's firing for a recognition of capture time ``captured_ms``."""
+    return derived_uuid(captured_ms, "trigger", str(alert_id), str(recognition_id))
+
+
 def format_timestamp(unix_ms: int) -> str:
     """Return Unix milliseconds as ISO 8601 in UTC with milliseconds and ``Z``."""
     moment = datetime.fromtimestamp(unix_ms / 1000, tz=UTC)

@@ -1,10 +1,20 @@
 """Made-up records for tests."""
 
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from contracts.ids import recognition_id
-from contracts.records import Box, Recognition, encode
+from contracts.records import (
+    AlertConfig,
+    AlertSchedule,
+    Box,
+    CameraScope,
+    CooldownScope,
+    PlateMatchMode,
+    Recognition,
+    encode,
+)
 
 OWNER = UUID("0197a000-0000-7000-8000-000000000001")
 CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))
@@ -40,3 +50,30 @@ def recognitions(numbers: Iterable[int]) -> list[Recognition]:
 def messages(records: Iterable[Recognition]) -> list[tuple[bytes, bytes]]:
     """Return key and value of each record as they travel."""
     return [(record.camera_id.bytes, encode(record)) for record in records]
+
+
+def alert(number: int, **changed: Any) -> AlertConfig:
+    """Return a made-up alert that fires for any plate; ``changed`` are fields of the record."""
+    fields: dict[str, Any] = {
+        "alert_id": UUID(int=(0xA1E7 << 96) + number),
+        "owner_id": OWNER,
+        "name": f"alert {number}",
+        "description": "",
+        "enabled": True,
+        "plate_match_mode": PlateMatchMode.ANY,
+        "plates": (),
+        "camera_scope": CameraScope.ALL,
+        "camera_ids": (),
+        "schedule_enabled": False,
+        "schedule": AlertSchedule(),
+        "timezone": "UTC",
+        "min_confidence": 0.5,
+        "cooldown_minutes": 5,
+        "cooldown_scope": CooldownScope.ALERT,
+        "match_tolerance": 0,
+        "notifications_encrypted": "",
+        "notification_secret_encrypted": "",
+        "revision": 1,
+        "created_ms": 1_790_000_000_000,
+    }
+    return AlertConfig(**(fields | changed))

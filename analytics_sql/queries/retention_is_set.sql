@@ -1,12 +1,12 @@
--- Question: are recognitions kept for this many days?
+-- Question: are a table's rows (or its personal data) kept for this many days?
 --
--- Parameters: days.
+-- Parameters: table (its name), days.
 -- Result: 1 or 0.
 -- Sort key: none; system tables.
 SELECT count()
 FROM system.tables
 WHERE database = currentDatabase()
-  AND name = 'recognitions'
+  AND name = {table:String}
   AND match(
       create_table_query,
       concat('toIntervalDay\\((_CAST\\()?', toString({days:UInt32}), '[^0-9]')

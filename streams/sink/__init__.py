@@ -1,1 +1,1 @@
-"""The sink: recognitions from Kafka to ClickHouse, in batches."""
+"""The sink: recognitions and what follows from them, from Kafka to ClickHouse in batches."""

@@ -119,6 +119,24 @@ def test_months_past_retention_are_dropped(runner: Client) -> None:
     assert ages.result_rows == [(29,), (10,)]
 
 
+def test_plates_of_old_triggers_are_emptied_and_the_rows_stay(runner: Client) -> None:
+    migrate(runner, retention_days=30)
+    for day in (10, 100):
+        runner.command(
+            "INSERT INTO alert_triggers (user_id, alert_id, id, ts, plate) SELECT"
+            " generateUUIDv4(), generateUUIDv4(), generateUUIDv4(),"
+            f" now64(3) - toIntervalDay({day}), 'AB123'"
+        )
+
+    runner.command("OPTIMIZE TABLE alert_triggers FINAL")
+
+    rows = runner.query("SELECT plate FROM alert_triggers ORDER BY ts")
+    assert rows.result_rows == [("",), ("AB123",)]
+    first = _tables(runner)["alert_triggers"]
+    migrate(runner, retention_days=30)
+    assert _tables(runner)["alert_triggers"] == first
+
+
 def test_a_retention_of_a_century_keeps_what_is_new(runner: Client) -> None:
     migrate(runner, retention_days=36_500)
     runner.command(
@@ -151,9 +169,10 @@ def test_command_line(clickhouse_address: ClickHouseAddress) -> None:
             check=False,
         )
 
+    names = [f"{migration.version:04} {migration.name}\n" for migration in migrations()]
     dry = run("--dry-run")
-    assert (dry.returncode, dry.stdout) == (0, "missing 0001 recognitions\n")
-    assert run().stdout == "applied 0001 recognitions\n"
+    assert (dry.returncode, dry.stdout) == (0, "".join(f"missing {name}" for name in names))
+    assert run().stdout == "".join(f"applied {name}" for name in names)
     assert run().stdout == "the schema is up to date\n"
     refused = run(PLATESTREAM_CLICKHOUSE_PASSWORD="guess")
     assert refused.returncode == 78

@@ -9,9 +9,17 @@ from uuid import UUID
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from contracts.records import DeadLetter, Recognition, decode, encode
+from contracts.ids import trigger_id
+from contracts.records import (
+    AlertConfig,
+    AlertTrigger,
+    DeadLetter,
+    Recognition,
+    decode,
+    encode,
+)
 from contracts.settings import KafkaSettings
-from contracts.topics import RECOGNITIONS, SINK_DEAD_LETTERS
+from contracts.topics import ALERTS, RECOGNITIONS, SINK_DEAD_LETTERS
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import (
     Feeder,
@@ -21,7 +29,7 @@ from tests.integration.streams.stages import (
     stage,
     wait_until,
 )
-from tests.records import messages, recognition, recognitions
+from tests.records import alert, messages, recognition, recognitions
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
 from tests.services.process import ChildProcess
 
@@ -122,6 +130,49 @@ def test_every_field_arrives_and_a_replay_is_the_same_row(
         5,
         "recognitions/7/photo.jpg",
         100.0,
+    )
+
+
+def test_triggers_are_stored_once_beside_recognitions(
+    start_sink: StartSink,
+    feeder: Feeder,
+    database: Client,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+) -> None:
+    start_sink(clickhouse_address)
+    rule = alert(1)
+    triggers = [_trigger(rule, recognition(number)) for number in range(200)]
+    told = Feeder(kafka_topics, ALERTS)
+    for _ in range(2):
+        told.send(*map(encode, triggers), key=str(rule.alert_id).encode())
+    told.close()
+    ids = _send(feeder, recognitions(range(10)))
+    wait_until("recognitions", _has_all(database, ids))
+    wait_until("all is committed", lambda: lag(kafka_topics, "sink", ALERTS) == 0)
+    rows = database.query(
+        "SELECT id, alert_id, recognition_id, plate, toUnixTimestamp64Milli(ts)"
+        " FROM alert_triggers FINAL ORDER BY ts"
+    ).result_rows
+    assert rows == [
+        (
+            trigger.id,
+            rule.alert_id,
+            trigger.recognition.id,
+            trigger.recognition.plate,
+            trigger.recognition.captured_ms,
+        )
+        for trigger in triggers
+    ]
+
+
+def _trigger(rule: AlertConfig, seen: Recognition) -> AlertTrigger:
+    return AlertTrigger(
+        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        owner_id=rule.owner_id,
+        alert=rule,
+        recognition=seen,
+        decided_ms=seen.captured_ms,
     )
 
 

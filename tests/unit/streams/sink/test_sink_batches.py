@@ -1,6 +1,8 @@
 """What the sink does with a batch when ClickHouse is away, not set up, or refuses a row."""
 
+import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +16,8 @@ from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
 from streams.sink import store as store_module
 from streams.sink.app import Sink
-from streams.sink.store import RecognitionStore
+from streams.sink.store import RowStore
+from streams.sink.tables import RECOGNITION_TABLE, SINK_TABLES, SinkTable
 from tests.records import recognitions
 from tests.unit.streams.common.fakes import FakeApp, event
 
@@ -45,9 +48,13 @@ class _Stage:
         self.letters: list[DeadLetter] = []
         self.clickhouse = _ClickHouse(fault)
         monkeypatch.setattr(store_module, "connect", self._connect)
-        monkeypatch.setattr(store_module, "insert_recognitions", self.clickhouse.insert)
         settings = ClickHouseSettings.model_validate({"clickhouse_password": "none"})
-        self.sink = Sink(self._guard(), RecognitionStore(settings))
+        self.connections = 0
+        self.store = RowStore(settings)
+        self.table: SinkTable[RecognitionRow] = replace(
+            RECOGNITION_TABLE, insert=self.clickhouse.insert
+        )
+        self.sink = Sink(self._guard(), self.store, self.table)
 
     def _guard(self) -> Guard:
         return Guard(
@@ -60,6 +67,8 @@ class _Stage:
         )
 
     async def _connect(self, _: object) -> object:
+        self.connections += 1
+        await asyncio.sleep(0)
         return object()
 
     async def _send(self, key: bytes | None, value: bytes) -> None:
@@ -120,3 +129,13 @@ async def test_a_row_that_clickhouse_refuses_is_found(monkeypatch: pytest.Monkey
     (letter,) = stage.letters
     assert (letter.offset, letter.code, letter.reason) == (11, "refused_by_clickhouse", "Code: 321")
     assert sorted(stage.app.released) == list(range(20))
+
+
+async def test_two_tables_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = _Stage(monkeypatch)
+    await asyncio.gather(*(stage.store.insert(stage.table, []) for _ in range(2)))
+    assert stage.connections == 1
+
+
+def test_each_topic_has_one_table() -> None:
+    assert len({table.topic.name for table in SINK_TABLES}) == len(SINK_TABLES)

@@ -1,0 +1,46 @@
+"""What the sink writes: for each topic its records as rows, and the table they go to."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
+from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
+from contracts.records import AlertTrigger, Recognition, decode
+from contracts.topics import ALERTS, RECOGNITIONS, Topic
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkTable(Generic[R]):
+    """The way from one topic to one table.
+
+    ``row_of`` reads a record as it lies on the topic and raises InvalidInputError for what can
+    never be a row; ``insert`` writes rows and can be repeated.
+    """
+
+    topic: Topic
+    row_of: Callable[[bytes], R]
+    insert: Callable[[AsyncClient, Sequence[R]], Awaitable[None]]
+
+
+def _recognition(value: bytes) -> RecognitionRow:
+    return recognition_row(decode(Recognition, value))
+
+
+def _trigger(value: bytes) -> TriggerRow:
+    return trigger_row(decode(AlertTrigger, value))
+
+
+AnySinkTable: TypeAlias = SinkTable[Any]
+
+RECOGNITION_TABLE: Final = SinkTable(
+    topic=RECOGNITIONS, row_of=_recognition, insert=insert_recognitions
+)
+TRIGGER_TABLE: Final = SinkTable(topic=ALERTS, row_of=_trigger, insert=insert_triggers)
+
+SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (RECOGNITION_TABLE, TRIGGER_TABLE)
+"""All of them: one agent each."""
