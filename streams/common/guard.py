@@ -65,6 +65,7 @@ class Guard:
         self._bound = RateBound(limit=dead_letters_per_minute, window_seconds=_WINDOW_SECONDS)
         self._max_dead_letter_bytes = max_dead_letter_bytes
         self._end = end
+        self._waits: set[object] = set()
 
     async def run(self, event: Event, handler: Handler) -> None:
         """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
@@ -155,7 +156,7 @@ class Guard:
         self._app.release(event)
 
     async def _attempt(self, operation: Callable[[], Awaitable[None]]) -> None:
-        started = time.monotonic()
+        started, wait = time.monotonic(), object()
         failures = 0
         try:
             while not self._app.is_leaving:
@@ -163,10 +164,13 @@ class Guard:
                     return await operation()
                 except TransientError as error:
                     failures += 1
+                    self._waits.add(wait)
                     await self._wait_out(error, failures, time.monotonic() - started)
             raise _LeavingError
         finally:
-            self._app.is_waiting = False
+            # Another agent's call may still wait.
+            self._waits.discard(wait)
+            self._app.is_waiting = bool(self._waits)
 
     async def _wait_out(self, error: TransientError, failures: int, elapsed: float) -> None:
         self._app.is_waiting = True

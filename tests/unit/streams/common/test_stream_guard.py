@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -72,6 +73,27 @@ async def test_retries_in_place_until_the_neighbour_is_back() -> None:
     await _guard(app, letters).run(event(7), fails_twice)
     assert tries == [False, True, True]
     assert app.released == [7]
+    assert not app.is_waiting
+
+
+async def test_waits_as_long_as_any_of_its_agents_does() -> None:
+    app, away, back = FakeApp(), asyncio.Event(), asyncio.Event()
+    guard = _guard(app, _Letters())
+
+    async def fails_until_back(_: Event) -> None:
+        if not back.is_set():
+            away.set()
+            raise TransientError("away")
+
+    async def works(_: Event) -> None:
+        assert app.is_waiting
+
+    waiting = asyncio.create_task(guard.run(event(7), fails_until_back))
+    await away.wait()
+    await guard.run(event(8), works)
+    assert app.is_waiting
+    back.set()
+    await waiting
     assert not app.is_waiting
 
 
