@@ -15,7 +15,6 @@ from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
 from api.cameras.service import CameraRules, Cameras
 from api.cameras.status_board import StatusBoard
-from api.cameras.status_feed import StatusFeed
 from api.cameras.streams import StreamVault
 from api.credits.service import Credits
 from api.db.engine import Database, database_url
@@ -37,8 +36,11 @@ from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
 from contracts.errors import TransientError
 from contracts.outbound import OutboundRules
+from contracts.records import CameraStatus
 from contracts.secrets import SecretBox
 from contracts.stream_urls import stream_url_rules
+from contracts.topic_feed import TopicFeed
+from contracts.topics import CAMERA_STATUS
 
 log = structlog.get_logger()
 
@@ -73,7 +75,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     images = ImageStore(settings)
     store = ClickHouseStore(settings)
     board = StatusBoard()
-    feed = StatusFeed(settings, board.post)
+    feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="api-camera-status")
     engine = RecognizerEngine(settings)
     authenticator = Authenticator(database)
     sessions = Sessions(

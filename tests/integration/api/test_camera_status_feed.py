@@ -13,17 +13,19 @@ import pytest
 from kafka import KafkaProducer
 
 from api.cameras.status_board import StatusBoard
-from api.cameras.status_feed import StatusFeed
 from contracts.errors import TransientError
 from contracts.kafka import create_topics, producer_options, topic_name
 from contracts.records import CameraState, CameraStatus, encode
 from contracts.settings import KafkaSettings
+from contracts.topic_feed import TopicFeed
 from contracts.topics import CAMERA_STATUS
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.api.waiting import until
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 
 pytestmark = pytest.mark.integration
+
+Feed = TopicFeed[CameraStatus]
 
 
 class Ingest:
@@ -63,9 +65,11 @@ class Ingest:
 
 
 @asynccontextmanager
-async def _following(settings: KafkaSettings) -> AsyncIterator[tuple[StatusBoard, StatusFeed]]:
+async def _following(
+    settings: KafkaSettings,
+) -> AsyncIterator[tuple[StatusBoard, TopicFeed[CameraStatus]]]:
     board = StatusBoard()
-    feed = StatusFeed(settings, board.post)
+    feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="test")
     feed.start()
     try:
         yield board, feed
@@ -73,7 +77,7 @@ async def _following(settings: KafkaSettings) -> AsyncIterator[tuple[StatusBoard
         await asyncio.to_thread(feed.stop)
 
 
-async def _is_well(feed: StatusFeed) -> bool:
+async def _is_well(feed: Feed) -> bool:
     try:
         await feed.ping()
     except TransientError:
