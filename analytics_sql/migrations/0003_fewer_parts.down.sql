@@ -1,0 +1,1 @@
+ALTER TABLE recognitions MODIFY SETTING merge_selector_base = 5;
