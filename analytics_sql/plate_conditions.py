@@ -23,30 +23,34 @@ Over seven characters one edit finds a few neighbours of a plate, two find some 
 
 @dataclass(frozen=True)
 class PlateQuestion:
-    """Which query asks for the plates that are wanted, with its parameters for them."""
+    """The parameters that ask for the plates that are wanted."""
 
-    query: str
     parameters: Mapping[str, object]
-    is_rarely_met: bool
+    is_rarely_met: bool = False
     """Whether few rows fulfil it, so that a scan is quicker than reading in order."""
 
 
 def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
-    """Return how to ask for ``plate``; None or blank: for every one."""
-    if match is not MatchMode.FUZZY or not normalise_plate(plate or ""):
-        pattern = like_pattern(plate, match)
-        return PlateQuestion(
-            "recognitions_page", {"plate_pattern": pattern}, match is MatchMode.WILDCARD
-        )
-    folded = fold_look_alikes(normalise_plate(plate or ""))
-    parameters = {
+    """Return how ``recognitions_page.sql`` is asked for ``plate``; None or blank: for every one."""
+    wanted = normalise_plate(plate or "")
+    if match is MatchMode.FUZZY and wanted:
+        return _resembling(fold_look_alikes(wanted))
+    pattern = like_pattern(plate, match)
+    if not pattern:
+        return PlateQuestion({})
+    return PlateQuestion({"plate_pattern": pattern}, match is MatchMode.WILDCARD)
+
+
+def _resembling(folded: str) -> PlateQuestion:
+    parameters: dict[str, object] = {
         "folded_plate": folded,
-        "folded_parts": parts_for_edits(folded, SEARCH_TOLERANCE),
         "max_edits": SEARCH_TOLERANCE,
         "look_alikes": LOOK_ALIKES,
         "stand_ins": STAND_INS,
     }
-    return PlateQuestion("recognitions_resembling", parameters, True)
+    if parts := parts_for_edits(folded, SEARCH_TOLERANCE):
+        parameters["folded_parts"] = parts
+    return PlateQuestion(parameters, is_rarely_met=True)
 
 
 def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:

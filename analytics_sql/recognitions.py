@@ -19,7 +19,7 @@ from analytics_sql.rows import (
     listed_recognition,
     recognition_row,
 )
-from analytics_sql.statements import query_text
+from analytics_sql.statements import query_asking_for, query_text
 from contracts.ids import uuid_unix_ms
 from contracts.matching import MatchMode
 
@@ -119,7 +119,7 @@ async def list_recognitions(
     """
     asked = limit + 1 + _EXPECTED_COPIES
     while True:
-        found = await _listed(client, wanted, _parameters(wanted, after, asked))
+        found = await _listed(client, wanted, after, asked)
         rows = _without_copies(found)
         if len(rows) > limit or len(found) < asked:
             return _page(rows, limit)
@@ -137,30 +137,30 @@ def _page(rows: list[ListedRecognition], limit: int) -> RecognitionPage:
     return RecognitionPage(tuple(rows[:limit]), RecognitionCursor(last.captured_ms, last.id))
 
 
-def _parameters(
-    wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> dict[str, object]:
+def _conditions(
+    wanted: RecognitionFilter, after: RecognitionCursor | None
+) -> dict[str, object | None]:
     return {
-        "user_id": wanted.user_id,
         "from_ms": wanted.from_ms,
         "to_ms": wanted.to_ms,
         "after_ms": None if after is None else after.captured_ms,
         "after_id": None if after is None else after.id,
         "camera_id": wanted.camera_id,
-        "min_confidence": wanted.min_confidence,
-        "limit": limit,
+        "min_confidence": wanted.min_confidence or None,
     }
 
 
 async def _listed(
-    client: AsyncClient, wanted: RecognitionFilter, parameters: dict[str, object]
+    client: AsyncClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
 ) -> list[ListedRecognition]:
-    asked = plate_question(wanted.plate, wanted.match)
-    scan = asked.is_rarely_met or wanted.camera_id is not None
+    plates = plate_question(wanted.plate, wanted.match)
+    asked = {**_conditions(wanted, after), **plates.parameters}
+    given = {name: value for name, value in asked.items() if value is not None}
+    scan = plates.is_rarely_met or wanted.camera_id is not None
     with clickhouse_errors():
         result = await client.query(
-            query_text(asked.query),
-            parameters=parameters | dict(asked.parameters),
+            query_asking_for("recognitions_page", frozenset(given)),
+            parameters={"user_id": wanted.user_id, "limit": limit, **given},
             settings=_SCAN if scan else None,
         )
     return [listed_recognition(values) for values in result.result_rows]

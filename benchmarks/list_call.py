@@ -3,7 +3,7 @@
     python -m benchmarks.list_call [--rows 1000000] [--calls 100]
 
 The rows and questions of :mod:`benchmarks.list_query`, asked over HTTP with one key, one call at a
-time; the stack has no camera.
+time; the stack has no camera, and what ClickHouse merges after the load is merged.
 """
 
 import argparse
@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID
+
+from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import connect
 from analytics_sql.recognitions import (
@@ -44,6 +46,8 @@ from contracts.object_keys import crop_key, photo_key
 from contracts.settings import ClickHouseSettings
 from tests.e2e.api_client import ApiClient
 from tests.services.stack import RunningStack
+
+_MERGE_SECONDS = 120
 
 
 def owner_of(stack: RunningStack) -> UUID:
@@ -76,8 +80,18 @@ async def fill(stack: RunningStack, owner: UUID, count: int, end_ms: int) -> lis
         if len(batch) == BATCH_ROWS or number == count:
             await insert_recognitions(client, batch)
             batch = []
+    await _merges_done(client)
     await client.close()
     return known
+
+
+async def _merges_done(client: AsyncClient) -> None:
+    """Wait until ClickHouse rests: rows come in a month, not in a minute as here."""
+    for _ in range(_MERGE_SECONDS):
+        if (await client.query("SELECT count() FROM system.merges")).result_rows == [(0,)]:
+            return
+        await asyncio.sleep(1)
+    raise TimeoutError(f"still merging after {_MERGE_SECONDS} s")
 
 
 def query_of(wanted: RecognitionFilter, limit: int) -> dict[str, Any]:

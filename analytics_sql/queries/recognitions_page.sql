@@ -1,11 +1,18 @@
 -- Question: which recognitions of an owner lie in a span of time, newest first, and match?
 --
--- Parameters (NULL: no such condition):
+-- A line that ends in "-- if NAME" stands in the query only when that parameter is asked for: over
+-- 1 M rows the conditions that nobody asked for were a quarter of a page's time, all of it planning.
+--
+-- Parameters:
 --   user_id         owner
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   after_ms, after_id  the last row of the page before (Unix ms, UTC, and its id); both or neither
 --   camera_id       camera
---   plate_pattern   LIKE pattern over the normalised plate; '' for no such condition
+--   plate_pattern   LIKE pattern over the normalised plate
+--   folded_plate    normalised plate, look-alikes folded, that a plate resembles
+--   folded_parts    parts of folded_plate, one of which a plate that resembles it holds
+--   max_edits       edits (insert, drop, replace a character) that folded_plate may be away
+--   look_alikes, stand_ins  characters, and place by place what they are folded to
 --   min_confidence  0 to 1, inclusive
 --   limit           rows
 -- Result: what a list shows of a recognition; times in Unix ms, UTC. A row that was written twice
@@ -14,8 +21,12 @@
 -- Sort key: (user_id, ts, id), read backwards until the page is full; conditions on narrow columns
 -- first, the rest for the rows of the page alone, and not ahead of it: over 15 parts a frequent text
 -- takes 30 instead of 35 ms so. With a camera the caller forbids reading in order
--- (optimize_read_in_order = 0), which lets the projection by_camera answer; with a wildcard too, as
--- few rows fit one.
+-- (optimize_read_in_order = 0), which lets the projection by_camera answer; with a wildcard and with
+-- a plate that others resemble too, as few rows fit those. Edits are counted only where a part is
+-- found: over 1 M plates 22 instead of 354 ms. A character is put before both, as the distance from
+-- '' would be one in bytes. Scattered rows cost a block of each column, so that blocks are kept
+-- uncompressed where the server has a cache for them: a text of three characters takes 22 instead
+-- of 28 ms.
 SELECT
     id,
     user_id,
@@ -32,17 +43,19 @@ SELECT
     crop_key
 FROM recognitions
 WHERE user_id = {user_id:UUID}
-  AND ({from_ms:Nullable(Int64)} IS NULL
-       OR ts >= fromUnixTimestamp64Milli({from_ms:Nullable(Int64)}, 'UTC'))
-  AND ({to_ms:Nullable(Int64)} IS NULL
-       OR ts < fromUnixTimestamp64Milli({to_ms:Nullable(Int64)}, 'UTC'))
-  AND ({after_ms:Nullable(Int64)} IS NULL
-       OR (ts <= fromUnixTimestamp64Milli({after_ms:Nullable(Int64)}, 'UTC')
-           AND (ts < fromUnixTimestamp64Milli({after_ms:Nullable(Int64)}, 'UTC')
-                OR id < {after_id:Nullable(UUID)})))
-  AND ({camera_id:Nullable(UUID)} IS NULL OR camera_id = {camera_id:Nullable(UUID)})
-  AND ({plate_pattern:String} = '' OR plate LIKE {plate_pattern:String})
-  AND confidence >= {min_confidence:Float64}
+  AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') -- if from_ms
+  AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC') -- if to_ms
+  AND ts <= fromUnixTimestamp64Milli({after_ms:Int64}, 'UTC') -- if after_ms
+  AND (ts < fromUnixTimestamp64Milli({after_ms:Int64}, 'UTC') -- if after_ms
+       OR id < {after_id:UUID}) -- if after_ms
+  AND camera_id = {camera_id:UUID} -- if camera_id
+  AND plate LIKE {plate_pattern:String} -- if plate_pattern
+  AND multiSearchAny(translate(plate, {look_alikes:String}, {stand_ins:String}), -- if folded_parts
+                     {folded_parts:Array(String)}) -- if folded_parts
+  AND editDistanceUTF8( -- if folded_plate
+          concat('.', translate(plate, {look_alikes:String}, {stand_ins:String})), -- if folded_plate
+          concat('.', {folded_plate:String})) <= {max_edits:UInt8} -- if folded_plate
+  AND confidence >= {min_confidence:Float64} -- if min_confidence
 ORDER BY ts DESC, id DESC
 LIMIT {limit:UInt32}
-SETTINGS read_in_order_use_buffering = 0
+SETTINGS read_in_order_use_buffering = 0, use_uncompressed_cache = 1

@@ -26,7 +26,7 @@ _CACHE_BYTES = {
     "text_index_header_cache_size": 64 * _MIB,
     "text_index_postings_cache_size": 64 * _MIB,
     "query_condition_cache_size": 16 * _MIB,
-    "uncompressed_cache_size": 0,
+    "uncompressed_cache_size": 64 * _MIB,
     "compiled_expression_cache_size": 16 * _MIB,
 }
 

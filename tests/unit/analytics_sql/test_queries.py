@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import analytics_sql
+from analytics_sql.statements import query_asking_for, query_text
 
 FOLDER = Path(analytics_sql.__file__).parent / "queries"
 FILES = sorted(FOLDER.glob("*.sql"))
@@ -22,8 +23,7 @@ def test_head_names_each_parameter(path: Path) -> None:
     head, sql = _parts(path)
     names = set(re.findall(r"\{(\w+):", sql))
 
-    if "as recognitions_page.sql" not in head:
-        assert all(re.search(rf"\b{name}\b", head) for name in names), names
+    assert all(re.search(rf"\b{name}\b", head) for name in names), names
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
@@ -44,11 +44,19 @@ def test_values_are_server_side_parameters(path: Path) -> None:
     assert not re.search(r"\{\w*\}", sql)
 
 
-def test_list_queries_differ_in_the_plate_alone() -> None:
-    page = _parts(FOLDER / "recognitions_page.sql")[1]
-    resembling = _parts(FOLDER / "recognitions_resembling.sql")[1]
+def test_only_what_is_asked_for_stands_in_the_query() -> None:
+    bare = query_asking_for("recognitions_page", frozenset())
+    by_plate = query_asking_for("recognitions_page", frozenset({"plate_pattern"}))
 
-    before, _, after = page.partition("  AND ({plate_pattern:String} = ''")
-    rest = after[after.index("  AND confidence") :].partition("SETTINGS")[0]
-    assert resembling.startswith(before)
-    assert resembling.endswith(rest.rstrip())
+    assert set(re.findall(r"\{(\w+):", bare)) == {"user_id", "limit"}
+    assert set(re.findall(r"\{(\w+):", by_plate)) == {"user_id", "limit", "plate_pattern"}
+
+
+def test_every_condition_can_be_asked_for() -> None:
+    text = query_text("recognitions_page")
+    names = frozenset(re.findall(r"-- if (\w+)$", text, re.MULTILINE))
+
+    everything = query_asking_for("recognitions_page", names)
+
+    assert set(re.findall(r"\{(\w+):", everything)) == set(re.findall(r"\{(\w+):", text))
+    assert everything.count("(") == everything.count(")")
