@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from contracts.edits import ANY_CHARACTER, ANY_TEXT
 from contracts.matching import (
-    ANY_CHARACTER,
-    ANY_TEXT,
     LOOK_ALIKES,
     STAND_INS,
     MatchMode,

@@ -17,6 +17,7 @@ import av
 import cv2
 import numpy as np
 
+from contracts.edits import edit_distance
 from contracts.plates import normalise_plate
 from contracts.records import FrameKind, FrameReadings, FrameReference, PlateReading
 from contracts.settings import load_settings
@@ -27,7 +28,6 @@ from recognition.types import BgrImage
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.passes import Pass
 from streams.recognition.rules import TrackingRules
-from streams.recognition.texts import edit_distance
 
 _CAMERA = UUID(int=1)
 _START_MS = 1_700_000_000_000

@@ -4,9 +4,10 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from contracts.edits import ANY_CHARACTER, ANY_TEXT, within_edits
 from contracts.errors import InvalidInputError
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
 
@@ -15,12 +16,6 @@ LOOK_ALIKES = "OQDILZSGB"
 
 STAND_INS = "000112568"
 """What stands for each of :data:`LOOK_ALIKES` where look-alikes count as the same."""
-
-ANY_TEXT = "*"
-"""In a pattern: any characters, or none."""
-
-ANY_CHARACTER = "?"
-"""In a pattern: exactly one character."""
 
 MAX_TOLERANCE = 2
 """Most edits that an alert's ``matchTolerance`` can ask for."""
@@ -49,6 +44,11 @@ class PlateMatcher:
     mode: MatchMode
     text: str
     tolerance: int = 0
+    folded: str = field(init=False, repr=False, compare=False)
+    """``text`` with look-alikes as one."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", fold_look_alikes(self.text))
 
     def matches(self, plate: str) -> bool:
         """Tell whether ``plate``, normalised, is meant.
@@ -65,9 +65,7 @@ class PlateMatcher:
             case MatchMode.WILDCARD:
                 return within_edits(self.text, plate, 0)
             case MatchMode.FUZZY:
-                return within_edits(
-                    fold_look_alikes(self.text), fold_look_alikes(plate), self.tolerance
-                )
+                return within_edits(self.folded, fold_look_alikes(plate), self.tolerance)
 
 
 def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatcher:
@@ -119,41 +117,6 @@ def fold_look_alikes(plate: str) -> str:
 def normalise_pattern(text: str) -> str:
     """Return a text in the form that is matched: normalised, a run of ``*`` as one."""
     return _STARS.sub(ANY_TEXT, normalise_plate(text))
-
-
-def within_edits(pattern: str, text: str, most: int) -> bool:
-    """Tell whether at most ``most`` edits make ``text`` one that ``pattern`` stands for.
-
-    An edit inserts, drops or replaces one character (code point). ``*`` stands for any characters
-    at no cost, ``?`` for any one.
-
-    **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
-    reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
-    """
-    if ANY_TEXT not in pattern and abs(len(pattern) - len(text)) > most:
-        return False
-    row = list(range(len(text) + 1))
-    for character in pattern:
-        row = _star_row(row) if character == ANY_TEXT else _next_row(row, character, text)
-        # No later row falls below the least of this one.
-        if min(row) > most:
-            return False
-    return row[-1] <= most
-
-
-def _star_row(above: list[int]) -> list[int]:
-    row = above[:1]
-    for cost in above[1:]:
-        row.append(min(cost, row[-1]))
-    return row
-
-
-def _next_row(above: list[int], character: str, text: str) -> list[int]:
-    row = [above[0] + 1]
-    for place, found in enumerate(text):
-        replaced = above[place] + (character not in (found, ANY_CHARACTER))
-        row.append(min(replaced, above[place + 1] + 1, row[-1] + 1))
-    return row
 
 
 def _has_wildcards(mode: MatchMode) -> bool:

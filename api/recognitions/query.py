@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from analytics_sql.recognitions import RecognitionFilter
 from api.moments import Moment
 from api.recognitions.schemas import DEFAULT_LIMIT, MAX_LIMIT
+from contracts.edits import ANY_CHARACTER, ANY_TEXT
 from contracts.errors import InvalidInputError
-from contracts.matching import ANY_CHARACTER, ANY_TEXT, MatchMode, has_wildcard, plate_matcher
+from contracts.matching import MatchMode, has_wildcard, plate_matcher
 from contracts.plates import normalise_plate
 
 _MATCH = """How `plate` is compared, both without case, spaces, dots and dashes:

@@ -2,10 +2,11 @@
 
 import msgspec
 
+from contracts.edits import edit_distance
 from contracts.records import Box
 from streams.recognition.boxes import distance_in_widths, overlap
 from streams.recognition.rules import TrackingRules
-from streams.recognition.texts import edit_distance, is_part, likeness
+from streams.recognition.texts import is_part, likeness
 from streams.recognition.tracks import TextTally, Track
 
 _MOST_SILENCES = 200

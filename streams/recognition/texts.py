@@ -1,16 +1,6 @@
 """How alike two plate texts are."""
 
-
-def edit_distance(one: str, other: str) -> int:
-    """Return how many characters must be put in, taken out or replaced (Levenshtein)."""
-    previous = list(range(len(other) + 1))
-    for row, left in enumerate(one, start=1):
-        current = [row]
-        for column, right in enumerate(other, start=1):
-            replaced = previous[column - 1] + (left != right)
-            current.append(min(previous[column] + 1, current[-1] + 1, replaced))
-        previous = current
-    return previous[-1]
+from contracts.edits import edit_distance
 
 
 def is_part(one: str, other: str) -> bool:

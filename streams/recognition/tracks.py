@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from contracts.edits import edit_distance
 from contracts.records import Box, FrameReadings, FrameReference, PlateReading
 from streams.recognition.boxes import (
     centre,
@@ -12,7 +13,7 @@ from streams.recognition.boxes import (
     overlap,
     touches_edge,
 )
-from streams.recognition.texts import edit_distance, is_part, likeness
+from streams.recognition.texts import is_part, likeness
 from streams.recognition.votes import LengthVotes, add_reading
 
 _MOST_TEXTS = 12

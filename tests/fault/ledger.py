@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from contracts.edits import edit_distance
 from contracts.records import Recognition
-from streams.recognition.texts import edit_distance
 from tests.fault.api import Listed
 
 _LONGEST_PASS_SECONDS = 15.0

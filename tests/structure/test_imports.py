@@ -12,6 +12,7 @@ ROOMS = (
     "recognition",
     "synthetic",
     "analytics_sql",
+    "alert_rules",
     "ingest",
     "streams",
     "api",
@@ -22,9 +23,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "synthetic": frozenset(),
     "recognition": frozenset({"contracts"}),
     "analytics_sql": frozenset({"contracts"}),
+    "alert_rules": frozenset({"contracts"}),
     "ingest": frozenset({"contracts"}),
-    "streams": frozenset({"contracts", "recognition", "analytics_sql"}),
-    "api": frozenset({"contracts", "recognition", "analytics_sql"}),
+    "streams": frozenset({"contracts", "recognition", "analytics_sql", "alert_rules"}),
+    "api": frozenset({"contracts", "recognition", "analytics_sql", "alert_rules"}),
     "deploy": frozenset(ROOMS),
 }
 TRAINING_MAY_ALSO_IMPORT = frozenset({"synthetic"})

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.edits import edit_distance, within_edits
 from contracts.errors import InvalidInputError
 from contracts.matching import (
     LOOK_ALIKES,
@@ -15,7 +16,6 @@ from contracts.matching import (
     fold_look_alikes,
     listed_plate,
     plate_matcher,
-    within_edits,
 )
 
 _short = st.text("AB08", max_size=6)
@@ -92,6 +92,7 @@ def test_look_alikes_have_one_stand_in_each() -> None:
 @given(_short, _short, st.integers(0, 3))
 def test_edits_are_those_of_the_definition(one: str, other: str, most: int) -> None:
     assert within_edits(one, other, most) == (_edits(one, other) <= most)
+    assert edit_distance(one, other) == _edits(one, other)
 
 
 @cache

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.edits import edit_distance
 from contracts.records import Box, FrameReference, Point, Zone, ZoneKind
 from recognition.images import decode_image
 from streams.recognition.boxes import distance_in_widths, moved, overlap, touches_edge
 from streams.recognition.crops import cut_crop
 from streams.recognition.frame_cache import FrameCache
-from streams.recognition.texts import edit_distance, is_part, likeness
+from streams.recognition.texts import is_part, likeness
 from streams.recognition.votes import add_reading, voted_probabilities, voted_text
 from streams.recognition.zones import contains, in_zones
 from tests.unit.streams.recognition.builders import reading

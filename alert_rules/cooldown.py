@@ -1,0 +1,132 @@
+"""Whether an alert's cooldown holds back a firing. Pure, and decided in capture time.
+
+The rule: two firings of one scope lie at least the cooldown apart, measured by when their
+recognitions were captured, whichever was decided first. So a recognition that comes late (its
+camera was cut off) fires by its own time: what fired an hour after it does not hold it back, what
+fired within the cooldown before *or after* it does.
+
+A firing is remembered with its recognition: the same one again, after a crash or a replay, gets the
+same answer. Memory is bounded: firings are kept for a week, or for the cooldown where that is
+longer (a week is what the topics keep, so nothing older is read again), and at most
+:data:`MOST_FIRINGS` of one scope. A recognition from before the oldest of so many is held back:
+whether one near it has fired is not known any more.
+"""
+
+from bisect import insort
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from contracts.records import AlertConfig, CooldownScope, Record
+
+MOST_FIRINGS: Final = 2_000
+KEPT_MS: Final = 7 * 24 * 60 * 60 * 1000
+
+_MINUTE_MS = 60_000
+
+
+class Firing(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """An alert fired for a recognition. Times are Unix ms, UTC."""
+
+    captured_ms: int
+    recognition_id: str
+    decided_ms: int
+    is_late: bool = False
+
+
+class Firings(Record, frozen=True, kw_only=True):
+    """What is remembered of one scope of one alert, oldest first.
+
+    ``forgotten_before_ms``: firings of recognitions captured before may have been dropped, as there
+    were too many. ``kept_until_ms`` is when all of it may be forgotten.
+    """
+
+    firings: tuple[Firing, ...] = ()
+    forgotten_before_ms: int = 0
+    kept_until_ms: int = 0
+
+
+class Outcome(StrEnum):
+    """What a cooldown decides."""
+
+    FIRED = "fired"
+    REPEATED = "repeated"
+    """It had fired for this very recognition before, and so does again."""
+    HELD_BACK = "held_back"
+    TOO_OLD = "too_old"
+    """So many have fired since that it is not known whether one near it has."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of a candidate.
+
+    ``firing`` is its own where it fires, and where it is held back the one that does it. ``after``
+    is what is to be remembered, the same object as before where nothing changes.
+    """
+
+    outcome: Outcome
+    firing: Firing | None
+    after: Firings
+
+    @property
+    def fires(self) -> bool:
+        """Whether the alert fires."""
+        return self.outcome in (Outcome.FIRED, Outcome.REPEATED)
+
+
+def cooldown_ms(alert: AlertConfig) -> int:
+    """Return an alert's cooldown; 0: it has none."""
+    return round(alert.cooldown_minutes * _MINUTE_MS)
+
+
+def scope_of(alert: AlertConfig, camera_id: UUID, plate: str) -> str:
+    """Return the name of what a firing holds back, within the alert. ``plate`` is normalised."""
+    match alert.cooldown_scope:
+        case CooldownScope.ALERT:
+            return ""
+        case CooldownScope.PLATE:
+            return plate
+        case CooldownScope.PLATE_CAMERA:
+            return f"{camera_id} {plate}"
+
+
+def decide(before: Firings, candidate: Firing, length_ms: int) -> Decision:
+    """Return what becomes of a candidate under a cooldown of ``length_ms``."""
+    for firing in before.firings:
+        if firing.recognition_id == candidate.recognition_id:
+            return Decision(Outcome.REPEATED, firing, before)
+    if _is_forgotten(before, candidate.captured_ms):
+        return Decision(Outcome.TOO_OLD, None, before)
+    holding = nearest(before.firings, candidate.captured_ms)
+    if holding is not None and abs(holding.captured_ms - candidate.captured_ms) < length_ms:
+        return Decision(Outcome.HELD_BACK, holding, before)
+    return Decision(Outcome.FIRED, candidate, _with(before, candidate, length_ms))
+
+
+def nearest(firings: tuple[Firing, ...], captured_ms: int) -> Firing | None:
+    """Return the firing that lies nearest in capture time."""
+    return min(firings, key=lambda each: abs(each.captured_ms - captured_ms), default=None)
+
+
+def _is_forgotten(before: Firings, captured_ms: int) -> bool:
+    if captured_ms < before.forgotten_before_ms:
+        return True
+    is_full = len(before.firings) >= MOST_FIRINGS
+    return is_full and captured_ms < before.firings[0].captured_ms
+
+
+def _with(before: Firings, added: Firing, length_ms: int) -> Firings:
+    kept_ms = max(KEPT_MS, length_ms)
+    firings = [each for each in before.firings if each.captured_ms >= added.decided_ms - kept_ms]
+    insort(firings, added)
+    kept = tuple(firings[-MOST_FIRINGS:])
+    is_cut = len(kept) < len(firings)
+    return Firings(
+        firings=kept,
+        forgotten_before_ms=kept[0].captured_ms if is_cut else before.forgotten_before_ms,
+        kept_until_ms=max(before.kept_until_ms, added.decided_ms + kept_ms),
+    )

@@ -1,0 +1,141 @@
+"""Lists of plates, asked all at once: whose list does this plate match?
+
+What it costs grows with the length of the plate and with the matches, hardly with the lists:
+exact plates lie in a hash table; plates with a tolerance lie there under each text that is left
+when characters are dropped (two texts within k edits share one that k drops leave of each); and
+wildcards lie under a piece that a plate must hold.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from alert_rules.grams import edited_grams, exact_gram, grams_of_plate
+from contracts.matching import MatchMode, PlateMatcher, fold_look_alikes, has_wildcard
+
+K = TypeVar("K", bound=Hashable)
+
+
+class _Entry(Generic[K]):
+    """One matcher with all whose list it is in."""
+
+    __slots__ = ("matcher", "owners")
+
+    def __init__(self, matcher: PlateMatcher) -> None:
+        self.matcher = matcher
+        self.owners: dict[K, int] = {}
+
+
+class PlateIndex(Generic[K]):
+    """Lists of :func:`contracts.matching.listed_plate`, each under a key of the caller's.
+
+    **Source:** dropping characters on both sides: W. Garbe's symmetric delete (SymSpell), after
+    T. Bocek, E. Hunt and B. Stiller, Fast Similarity Search in Large Dictionaries (2007).
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[PlateMatcher, _Entry[K]] = {}
+        self._exact: dict[str, _Entry[K]] = {}
+        self._dropped: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        self._tolerances: defaultdict[int, int] = defaultdict(int)
+        self._grams: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        self._folded_grams: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        self._anything: list[_Entry[K]] = []
+
+    def add(self, key: K, matchers: Iterable[PlateMatcher]) -> None:
+        """Add a list."""
+        for matcher in matchers:
+            entry = self._entries.get(matcher)
+            if entry is None:
+                entry = self._entries[matcher] = _Entry(matcher)
+                self._insert(entry)
+            entry.owners[key] = entry.owners.get(key, 0) + 1
+
+    def remove(self, key: K, matchers: Iterable[PlateMatcher]) -> None:
+        """Remove a list that was added with the same matchers."""
+        for matcher in matchers:
+            entry = self._entries[matcher]
+            entry.owners[key] -= 1
+            if not entry.owners[key]:
+                del entry.owners[key]
+            if not entry.owners:
+                del self._entries[matcher]
+                self._delete(entry)
+
+    def find(self, plate: str) -> set[K]:
+        """Return the keys of all lists that a normalised plate matches."""
+        found: set[K] = set()
+        exact = self._exact.get(plate)
+        if exact is not None:
+            found.update(exact.owners)
+        # A candidate may lie under several keys of the plate.
+        for entry in set(self._candidates(plate)):
+            if not found.issuperset(entry.owners) and entry.matcher.matches(plate):
+                found.update(entry.owners)
+        return found
+
+    def _candidates(self, plate: str) -> Iterator[_Entry[K]]:
+        if self._tolerances:
+            folded = fold_look_alikes(plate)
+            yield from _under(self._dropped, texts_left(folded, max(self._tolerances)))
+        if self._grams:
+            yield from _under(self._grams, grams_of_plate(plate))
+        if self._folded_grams:
+            yield from _under(self._folded_grams, grams_of_plate(fold_look_alikes(plate)))
+        yield from self._anything
+
+    def _insert(self, entry: _Entry[K]) -> None:
+        matcher = entry.matcher
+        if matcher.mode is MatchMode.EXACT:
+            self._exact[matcher.text] = entry
+            return
+        table, keys = self._place(matcher)
+        for key in keys:
+            table[key].append(entry)
+        if not keys:
+            self._anything.append(entry)
+        if table is self._dropped:
+            self._tolerances[matcher.tolerance] += 1
+
+    def _delete(self, entry: _Entry[K]) -> None:
+        matcher = entry.matcher
+        if matcher.mode is MatchMode.EXACT:
+            del self._exact[matcher.text]
+            return
+        table, keys = self._place(matcher)
+        for key in keys:
+            table[key].remove(entry)
+            if not table[key]:
+                del table[key]
+        if not keys:
+            self._anything.remove(entry)
+        if table is self._dropped:
+            self._tolerances[matcher.tolerance] -= 1
+            if not self._tolerances[matcher.tolerance]:
+                del self._tolerances[matcher.tolerance]
+
+    def _place(
+        self, matcher: PlateMatcher
+    ) -> tuple[defaultdict[str, list[_Entry[K]]], Collection[str]]:
+        """Return the table that a matcher lies in, and its keys there; none: it is always asked."""
+        if matcher.mode is MatchMode.WILDCARD:
+            gram = exact_gram(matcher.text)
+            return self._grams, () if gram is None else (gram,)
+        if has_wildcard(matcher.text):
+            return self._folded_grams, set(edited_grams(matcher.folded, matcher.tolerance))
+        return self._dropped, texts_left(matcher.folded, matcher.tolerance)
+
+
+def texts_left(text: str, drops: int) -> set[str]:
+    """Return what is left of a text when up to ``drops`` of its characters are dropped."""
+    left, newest = {text}, {text}
+    for _ in range(drops):
+        newest = {each[:at] + each[at + 1 :] for each in newest for at in range(len(each))}
+        left |= newest
+    return left
+
+
+def _under(table: defaultdict[str, list[_Entry[K]]], keys: Collection[str]) -> Iterator[_Entry[K]]:
+    for key in keys:
+        if key in table:
+            yield from table[key]

@@ -1,0 +1,61 @@
+"""The index of lists against asking each entry."""
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alert_rules.grams import edited_grams, exact_gram
+from alert_rules.plate_index import PlateIndex, texts_left
+from contracts.matching import PlateMatcher, listed_plate
+
+_characters = "AB08"
+_matchers = st.builds(
+    listed_plate, st.text(_characters + "*?", min_size=1, max_size=6), st.integers(0, 2)
+)
+_lists = st.lists(st.lists(_matchers, max_size=3), max_size=10)
+
+
+@given(_lists, st.lists(st.text(_characters, max_size=6), min_size=1, max_size=10))
+def test_finds_what_each_entry_matches(lists: list[list[PlateMatcher]], plates: list[str]) -> None:
+    index = PlateIndex[int]()
+    for number, matchers in enumerate(lists):
+        index.add(number, matchers)
+    for number, matchers in enumerate(lists[::2]):
+        index.remove(number * 2, matchers)
+    left = {number: each for number, each in enumerate(lists) if number % 2}
+    for plate in plates:
+        expected = {
+            number
+            for number, matchers in left.items()
+            if any(matcher.matches(plate) for matcher in matchers)
+        }
+        assert index.find(plate) == expected
+
+
+@given(_lists)
+def test_an_emptied_index_holds_nothing(lists: list[list[PlateMatcher]]) -> None:
+    index = PlateIndex[int]()
+    for number, matchers in enumerate(lists):
+        index.add(number, matchers)
+    for number, matchers in enumerate(lists):
+        index.remove(number, matchers)
+    held = {name: value for name, value in vars(index).items() if not name.startswith("__")}
+    assert not any(held.values()), held
+
+
+def test_what_is_left_when_characters_are_dropped() -> None:
+    assert texts_left("ABA", 1) == {"ABA", "BA", "AA", "AB"}
+    assert texts_left("AB", 2) == {"AB", "A", "B", ""}
+    assert len(texts_left("ABCDEFG", 2)) == 1 + 7 + 21
+
+
+def test_keys_of_wildcards() -> None:
+    assert exact_gram("AB*") == "^AB"
+    assert exact_gram("?B*1234") == "$234"
+    assert exact_gram("*ABC*1") == "ABC"
+    assert exact_gram("*?*") is None
+    assert set(edited_grams("ABCD*", 1)) == {"AB", "CD"}
+    assert set(edited_grams("AB*12*X", 2)) == {"AB", "12", "X"}
+    assert edited_grams("A*B", 2) == ()
+    assert all(all(edited_grams("".join(text), 2)) for text in product("AB*?", repeat=5))
