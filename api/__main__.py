@@ -1,11 +1,15 @@
 """``python -m api``: the API process."""
 
+from collections.abc import Callable
 from functools import partial
+from types import FrameType
 
 import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from api.app import create_app
+from api.services import Services
 from api.settings import ApiSettings
 from api.wiring import check_settings, open_services
 from contracts.errors import MisconfiguredError
@@ -28,7 +32,7 @@ def main() -> None:
         raise SystemExit(_EX_CONFIG) from error
     app = create_app(partial(open_services, settings))
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=settings.api_host,
         port=settings.api_port,
@@ -39,6 +43,25 @@ def main() -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=settings.api_graceful_stop_seconds,
     )
+    _Server(config, partial(_end_streams, app)).run()
+
+
+class _Server(uvicorn.Server):
+    """Ends what would never end by itself as soon as it is told to stop."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._on_stop()
+        super().handle_exit(sig, frame)
+
+
+def _end_streams(app: FastAPI) -> None:
+    services = getattr(app.state, "services", None)
+    if isinstance(services, Services):
+        services.live.end_all()
 
 
 if __name__ == "__main__":

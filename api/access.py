@@ -48,6 +48,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/api/session"): Access(Public.ANYBODY, BodyKind.JSON),
     ("DELETE", "/api/session"): Access(OwnSession.ONLY),
     ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),
+    ("GET", "/api/recognitions/stream"): Access(Scope.RECOGNITIONS_READ),
     ("GET", "/api/recognitions/{id}"): Access(Scope.RECOGNITIONS_READ),
     ("POST", "/api/recognize"): Access(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True),
     ("POST", "/api/demo"): Access(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=True),

@@ -15,6 +15,7 @@ from api.cameras import routes as cameras_routes
 from api.credits import routes as credits_routes
 from api.demo import routes as demo_routes
 from api.error_handlers import install_error_handlers
+from api.live import routes as live_routes
 from api.metrics import ApiMetrics
 from api.openapi import install_openapi
 from api.recognitions import routes as recognitions_routes
@@ -25,6 +26,8 @@ from api.sessions import routes as sessions_routes
 from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
+    # Before the recognition by id, which would take "stream" for one.
+    live_routes.router,
     recognitions_routes.router,
     recognize_routes.router,
     demo_routes.router,

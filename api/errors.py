@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     RATE_LIMITED = "rate_limited"
     TEMPORARILY_BLOCKED = "temporarily_blocked"
+    TOO_MANY_STREAMS = "too_many_streams"
     INTERNAL_ERROR = "internal_error"
     DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
     RECOGNIZER_BUSY = "recognizer_busy"
@@ -117,6 +118,9 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.TEMPORARILY_BLOCKED: ErrorRule(
         HTTPStatus.TOO_MANY_REQUESTS,
         "Far too many requests: the key is blocked for a while; wait, then try again.",
+    ),
+    ErrorCode.TOO_MANY_STREAMS: ErrorRule(
+        HTTPStatus.TOO_MANY_REQUESTS, "Too many streams are open; close one, or wait."
     ),
     ErrorCode.INTERNAL_ERROR: ErrorRule(_FAULT, "Something went wrong on our side."),
     ErrorCode.DEPENDENCY_UNAVAILABLE: ErrorRule(

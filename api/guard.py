@@ -64,6 +64,17 @@ def address_of(request: Request) -> str:
     return client_address(peer, forwarded_for, services_of(request).trusted_proxies)
 
 
+async def check_again(request: Request) -> None:
+    """Raise as the gate would, if the caller came with this request now: for answers that last.
+
+    Raises:
+        ApiError: 401 or 403.
+        TransientError: it can not be told.
+    """
+    principal = await _authenticate(request, services_of(request))
+    _check_scope(principal, access_to(request.method, request.scope["route"].path))
+
+
 def check_origin(request: Request, *, required: bool) -> None:
     """Refuse a request that a browser sends for a page of another site.
 

@@ -13,6 +13,7 @@ from api.credits.service import Credits
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import RateLimiter
+from api.live.service import LiveRecognitions
 from api.recognitions.service import Recognitions
 from api.recognize.service import ImageRecognition
 from api.sessions.service import Sessions
@@ -28,6 +29,7 @@ class Services:
     authenticator: Authenticator
     limiter: RateLimiter
     recognitions: Recognitions
+    live: LiveRecognitions
     image_recognition: ImageRecognition
     credits: Credits
     cameras: Cameras

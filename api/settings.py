@@ -86,6 +86,26 @@ class ApiSettings(
         (),
         description="Comma-separated CIDR ranges of the proxies whose X-Forwarded-For is believed.",
     )
+    stream_heart_beat_seconds: float = Field(
+        15.0,
+        gt=0,
+        le=300,
+        description="A stream of recognitions on which nothing happens gives a sign of life this "
+        "often.",
+    )
+    streams_per_key: int = Field(
+        5, ge=1, le=1000, description="Streams that one key may have open at one API process."
+    )
+    streams_per_process: int = Field(
+        500, ge=1, le=100_000, description="Streams that may be open at one API process."
+    )
+    stream_memory_records: int = Field(
+        20_000,
+        ge=100,
+        le=1_000_000,
+        description="Newest recognitions of all owners that an API process keeps in memory (about "
+        "1 kB each): a stream that was interrupted goes on without a gap as far back.",
+    )
     rate_limit_per_minute: int = Field(
         100, ge=0, description="Requests that one key may make in a minute; 0: any number."
     )

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
@@ -21,6 +22,10 @@ from api.db.engine import Database, database_url
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import LimitRules, RateLimiter
+from api.live.feed import RecognitionFeed
+from api.live.position import PositionSealer
+from api.live.recent import RecentRecognitions
+from api.live.service import LiveRecognitions, StreamRules
 from api.outbound import OutboundGate, SystemResolver
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.repository import ClickHouseStore
@@ -76,6 +81,8 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     store = ClickHouseStore(settings)
     board = StatusBoard()
     feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="api-camera-status")
+    recent = RecentRecognitions(settings.stream_memory_records)
+    live_feed = RecognitionFeed(settings, recent)
     engine = RecognizerEngine(settings)
     authenticator = Authenticator(database)
     sessions = Sessions(
@@ -94,6 +101,9 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         recognitions=Recognitions(
             store, images, CursorSealer(secret_keys), image_retention=retention
         ),
+        live=LiveRecognitions(
+            recent, live_feed.ping, PositionSealer(box), _stream_rules(settings), _now_ms
+        ),
         image_recognition=image_recognition,
         credits=Credits(database),
         cameras=cameras,
@@ -110,7 +120,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
                 "postgres": database.ping,
                 "clickhouse": store.ping,
                 "s3": images.ping,
-                "kafka": feed.ping,
+                "kafka": partial(_all_well, feed.ping, live_feed.ping),
                 "recognizer": engine.ping,
             }
         ),
@@ -119,6 +129,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         trusted_proxies=settings.trusted_proxies,
     )
     feed.start()
+    live_feed.start()
     engine.start()
     sweeps = (cameras.sweep, cameras.renew, image_recognition.sweep, sessions.sweep)
     sweeper = asyncio.create_task(_sweep_for_ever(sweeps))
@@ -133,6 +144,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         await limiter.close()
         await engine.stop()
         await asyncio.to_thread(feed.stop)
+        await asyncio.to_thread(live_feed.stop)
         await store.close()
         resolver.close()
         images.close()
@@ -171,6 +183,19 @@ def _limit_rules(settings: ApiSettings) -> LimitRules:
         demo_per_minute=settings.rate_limit_demo_per_minute,
         block_seconds=settings.rate_limit_block_seconds,
     )
+
+
+def _stream_rules(settings: ApiSettings) -> StreamRules:
+    return StreamRules(
+        heart_beat_seconds=settings.stream_heart_beat_seconds,
+        per_credential=settings.streams_per_key,
+        in_all=settings.streams_per_process,
+    )
+
+
+async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
+    for check in checks:
+        await check()
 
 
 def _lease(settings: ApiSettings) -> timedelta:

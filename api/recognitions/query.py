@@ -24,8 +24,8 @@ _MATCH = """How `plate` is compared, both without case, spaces, dots and dashes:
 All but `substring` need a `plate` of 1 to 16 characters."""
 
 
-class RecognitionQuery(BaseModel):
-    """The query parameters; a wrong one does not keep the others from being checked."""
+class PlateQuery(BaseModel):
+    """Which recognitions are asked for; a wrong parameter does not hide what is wrong in others."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,12 +39,6 @@ class RecognitionQuery(BaseModel):
         examples=["AB12"],
     )
     camera_id: UUID | None = Field(default=None, alias="cameraId", description="Only this camera.")
-    from_ms: Moment | None = Field(
-        default=None, alias="from", description="Not before this moment (inclusive)."
-    )
-    to_ms: Moment | None = Field(
-        default=None, alias="to", description="Before this moment (exclusive)."
-    )
     min_confidence: float = Field(
         default=0.0,
         alias="minConfidence",
@@ -52,6 +46,23 @@ class RecognitionQuery(BaseModel):
         le=1,
         allow_inf_nan=False,
         description="Not less sure than this (inclusive).",
+    )
+
+    @field_validator("plate")
+    @classmethod
+    def _searchable(cls, plate: str | None, info: ValidationInfo) -> str | None:
+        match = info.data.get("match", MatchMode.SUBSTRING)
+        return searched_plate(plate, match)
+
+
+class RecognitionQuery(PlateQuery):
+    """The query parameters of the list."""
+
+    from_ms: Moment | None = Field(
+        default=None, alias="from", description="Not before this moment (inclusive)."
+    )
+    to_ms: Moment | None = Field(
+        default=None, alias="to", description="Before this moment (exclusive)."
     )
     limit: int = Field(
         default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Most rows of the page."
@@ -61,12 +72,6 @@ class RecognitionQuery(BaseModel):
         alias="lastKey",
         description="nextKey of the page before, with the same filters.",
     )
-
-    @field_validator("plate")
-    @classmethod
-    def _searchable(cls, plate: str | None, info: ValidationInfo) -> str | None:
-        match = info.data.get("match", MatchMode.SUBSTRING)
-        return searched_plate(plate, match)
 
     def wanted(self, owner_id: UUID) -> RecognitionFilter:
         """Return what is asked of an owner's recognitions."""

@@ -1,5 +1,6 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
+import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -35,6 +36,9 @@ from api.db.engine import Database
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import LimitRules, RateLimiter
+from api.live.position import PositionSealer
+from api.live.recent import RecentRecognitions
+from api.live.service import LiveRecognitions, StreamRules
 from api.outbound import OutboundGate
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
@@ -47,6 +51,7 @@ from api.sessions.service import Sessions
 from api.validation import ValidationRules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
+from contracts.errors import TransientError
 from contracts.outbound import IpAddress, OutboundRules, parse_networks
 from contracts.records import PlateReading
 from contracts.secrets import SecretBox
@@ -57,6 +62,7 @@ from recognition.pool import ImageReadings
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
+STREAM_RULES = StreamRules(heart_beat_seconds=15, per_credential=3, in_all=20)
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
 
@@ -121,6 +127,7 @@ class Application:
     services: Services
     box: SecretBox
     resolver: StandInResolver
+    recent: RecentRecognitions
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -144,6 +151,18 @@ class Application:
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://api.test", headers=headers
         )
+
+
+async def _is_fed() -> None:
+    """Say that the recognitions topic is being followed."""
+
+
+async def _is_not_fed() -> None:
+    raise TransientError("this test follows no topic")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def s3_settings_of_nothing() -> S3Settings:
@@ -173,6 +192,8 @@ async def running_application(
     demo_enabled: bool = True,
     subscription_credits: int = 0,
     attempts: AttemptRules = NO_ATTEMPT_RULES,
+    streams: StreamRules = STREAM_RULES,
+    feeds_streams: bool = False,
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
     keys = Fernet.generate_key().decode()
@@ -187,6 +208,7 @@ async def running_application(
         subscription_credits=subscription_credits,
     )
     box = SecretBox(keys)
+    recent = RecentRecognitions(1000)
     vault = StreamVault(StreamUrlRules(), box)
     sessions = Sessions(
         database, authenticator, LoginAttempts(attempts), lifetime=timedelta(hours=1)
@@ -199,6 +221,9 @@ async def running_application(
         limiter=limiter,
         recognitions=Recognitions(
             store or StandInStore(), images, CursorSealer(keys), image_retention=None
+        ),
+        live=LiveRecognitions(
+            recent, _is_fed if feeds_streams else _is_not_fed, PositionSealer(box), streams, _now_ms
         ),
         image_recognition=ImageRecognition(
             database, reader or stand_in, photos or images, lease=timedelta(seconds=10)
@@ -227,4 +252,4 @@ async def running_application(
 
     app = create_app(given_services)
     async with app.router.lifespan_context(app):
-        yield Application(app, database, board, stand_in, services, box, resolver)
+        yield Application(app, database, board, stand_in, services, box, resolver, recent)

@@ -3,16 +3,15 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 
+from api.db.engine import Database
 from api.errors import ERROR_RULES
 from tests.integration.api import images
-from tests.integration.api.application import PASSWORD, Application
-from tests.integration.api.waiting import until
+from tests.integration.api.application import PASSWORD, Application, running_application
+from tests.integration.api.serving import served
 
 pytestmark = pytest.mark.integration
 
@@ -21,16 +20,23 @@ _EXAMPLE = re.compile(r"^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SECONDS = 60
 
 
+@pytest.fixture
+async def documented(database: Database) -> AsyncIterator[Application]:
+    """The application, with streams that stay open."""
+    async with running_application(database, feeds_streams=True) as application:
+        yield application
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
 async def test_the_examples_of_a_page_work(
-    application: Application, page: Path, tmp_path: Path
+    documented: Application, page: Path, tmp_path: Path
 ) -> None:
     examples = _examples(page)
     assert examples
-    owner = await application.new_owner(credits=5)
+    owner = await documented.new_owner(credits=5)
     photo = tmp_path / "photo.jpg"
     photo.write_bytes(images.jpeg())
-    async with _served(application) as address:
+    async with served(documented) as address:
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "PLATESTREAM_URL": address,
@@ -65,24 +71,3 @@ def test_the_page_of_errors_has_them_all() -> None:
 
 def _examples(page: Path) -> list[str]:
     return _EXAMPLE.findall(page.read_text(encoding="utf-8"))
-
-
-@asynccontextmanager
-async def _served(application: Application) -> AsyncIterator[str]:
-    """Serve the application on a free port of loopback."""
-    config = uvicorn.Config(
-        application.app, host="127.0.0.1", port=0, lifespan="off", log_config=None
-    )
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-
-    async def started() -> bool:
-        return server.started
-
-    try:
-        await until(started, seconds=10)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        await serving

@@ -1,0 +1,1 @@
+"""Recognitions as they come, as server-sent events."""

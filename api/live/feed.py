@@ -1,0 +1,85 @@
+"""Follows the recognitions topic into the memory of recent recognitions."""
+
+import time
+from collections.abc import Sequence
+
+import structlog
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+
+from analytics_sql.recognitions import recognition_row
+from api.live.recent import Arrival, RecentRecognitions
+from contracts.errors import InvalidInputError
+from contracts.records import Recognition, decode
+from contracts.settings import KafkaSettings
+from contracts.topic_follower import TopicFollower
+from contracts.topics import RECOGNITIONS
+
+log = structlog.get_logger()
+
+_BACK_MS = 10 * 60_000
+"""So far back a new process begins: readers of one that was restarted find their place again."""
+
+_TIMEOUT_MS = 3_000
+
+
+class RecognitionFeed(TopicFollower):
+    """Begins some minutes back, and after an outage of Kafka where it was."""
+
+    def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
+        """Feed ``recent``, on the event loop that calls :meth:`start`."""
+        super().__init__(settings, RECOGNITIONS, client="api-recognitions")
+        self._recent = recent
+        self._next: dict[int, int] = {}
+
+    def place(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
+        """Go on where reading stopped, or begin some minutes back."""
+        first = consumer.beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
+        ends = consumer.end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
+        if not self._can_go_on(partitions, first, ends):
+            self._next = _minutes_back(consumer, ends)
+            begun = dict(self._next)
+            self.on_loop(lambda: self._recent.begin(begun))
+        for partition in partitions:
+            consumer.seek(partition, self._next[partition.partition])
+
+    def take(self, records: Sequence[ConsumerRecord]) -> None:
+        """Post the arrivals, also those that cannot be read: they move the place on."""
+        arrivals = [_arrival(record) for record in records]
+        for arrival in arrivals:
+            self._next[arrival.partition] = arrival.offset + 1
+        self.on_loop(lambda: self._recent.post(arrivals))
+
+    def arrive(self) -> None:
+        """Add nothing: readers need not know."""
+
+    def _can_go_on(
+        self,
+        partitions: list[TopicPartition],
+        first: dict[TopicPartition, int],
+        ends: dict[TopicPartition, int],
+    ) -> bool:
+        # Not where records were deleted unread, nor where the topic was made anew.
+        return all(
+            first[partition] <= self._next.get(partition.partition, -1) <= ends[partition]
+            for partition in partitions
+        )
+
+
+def _minutes_back(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> dict[int, int]:
+    since_ms = time.time_ns() // 1_000_000 - _BACK_MS
+    found = consumer.offsets_for_times(dict.fromkeys(ends, since_ms), timeout_ms=_TIMEOUT_MS)
+    return {
+        partition.partition: found[partition].offset if found.get(partition) else end
+        for partition, end in ends.items()
+    }
+
+
+def _arrival(record: ConsumerRecord) -> Arrival:
+    try:
+        recognition = recognition_row(decode(Recognition, record.value or b""))
+    except InvalidInputError as error:
+        # The sink keeps it with its reason; here it only must not be in the way.
+        log.warning("live_recognition_unreadable", error=str(error), offset=record.offset)
+        return Arrival(record.partition, record.offset, None)
+    return Arrival(record.partition, record.offset, recognition)

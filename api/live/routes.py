@@ -1,0 +1,66 @@
+"""``/api/recognitions/stream``."""
+
+from contextlib import ExitStack
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+
+from api.answers import errors
+from api.errors import ErrorCode
+from api.guard import Caller, GuardedRoute, check_again
+from api.live.filters import wanted_by
+from api.live.response import EventStream
+from api.live.schemas import StreamQuery
+from api.services import services_of
+
+router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
+
+_EXAMPLE = """retry: 3000
+id: gAAAAABpIHxk
+: open
+
+id: gAAAAABpIHxm
+data: {"id": "0197...", "plate": "AB12CD", "confidence": 0.97, "cameraName": "Gate"}
+
+id: gAAAAABpIHx5
+: beat
+
+"""
+_EVENTS: dict[str, Any] = {
+    "description": "Events without end, as of the HTML standard: each recognition (as in the list) "
+    "is the data of one; `reset` tells of a gap, `end` why the stream ends.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
+}
+
+
+@router.get(
+    "/api/recognitions/stream",
+    summary="Follow new recognitions",
+    status_code=200,
+    response_class=EventStream,
+    responses={
+        200: _EVENTS,
+        **errors(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR, ErrorCode.TOO_MANY_STREAMS),
+    },
+)
+async def stream_recognitions(
+    request: Request,
+    caller: Caller,
+    query: Annotated[StreamQuery, Query()],
+    last_event_id: Annotated[
+        str | None,
+        Header(description="id of the last event that was received: the stream goes on behind it."),
+    ] = None,
+) -> EventStream:
+    """Send the caller's new recognitions as server-sent events, for as long as they are read."""
+    live = services_of(request).live
+    with ExitStack() as held:
+        slot = live.slot(caller.credential_id)
+        held.enter_context(slot)
+        events = await live.open(
+            caller.owner_id, wanted_by(query), last_event_id, partial(check_again, request)
+        )
+        # From here on the answer gives the slot back.
+        held.pop_all()
+    return EventStream(events, slot)

@@ -1,0 +1,86 @@
+"""The streams of new recognitions: opening them, how many there may be, ending them all."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from uuid import UUID
+
+from api.errors import ApiError, ErrorCode, FieldFault
+from api.live.filters import Wanted
+from api.live.follower import Follower
+from api.live.position import PositionSealer, StreamPosition
+from api.live.recent import RecentRecognitions
+from api.live.slots import StreamSlots
+from api.live.stream import Check, ReaderStream, StreamContext
+
+
+@dataclass(frozen=True)
+class StreamRules:
+    """Bounds: seconds between two signs of life, open streams of a credential, of a process."""
+
+    heart_beat_seconds: float
+    per_credential: int
+    in_all: int
+
+
+class LiveRecognitions:
+    """Streams of new recognitions; every call names the owner it acts for."""
+
+    def __init__(
+        self,
+        recent: RecentRecognitions,
+        ping: Callable[[], Awaitable[None]],
+        sealer: PositionSealer,
+        rules: StreamRules,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """``ping`` raises while ``recent`` is not being fed."""
+        self._recent = recent
+        self._ping = ping
+        self._sealer = sealer
+        self._slots = StreamSlots(rules.per_credential, rules.in_all)
+        self._is_ending = False
+        self._context = StreamContext(
+            sealer, rules.heart_beat_seconds, now_ms, lambda: self._is_ending
+        )
+
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open."""
+        return self._slots.open
+
+    def end_all(self) -> None:
+        """End all streams within a moment; their readers come back to another process."""
+        self._is_ending = True
+
+    def slot(self, credential_id: UUID) -> AbstractContextManager[None]:
+        """Return a context in which one stream of the credential is open.
+
+        Entering it raises ApiError (429) where too many are.
+        """
+        return self._slots.taken(credential_id)
+
+    async def open(
+        self, owner_id: UUID, wanted: Wanted, last_event_id: str | None, check: Check
+    ) -> AsyncGenerator[bytes, None]:
+        """Return the events of a new stream, from behind ``last_event_id`` or from now on.
+
+        ``check`` raises ApiError once the caller may not read any more.
+
+        Raises:
+            ApiError: 400, the id is none that a stream gave.
+            TransientError: new recognitions can not be followed now.
+        """
+        position = self._position(last_event_id) if last_event_id else None
+        await self._ping()
+        follower = Follower(self._recent, owner_id)
+        return ReaderStream(self._context, follower, wanted, check).events(position)
+
+    def _position(self, last_event_id: str) -> StreamPosition:
+        position = self._sealer.open(last_event_id)
+        if position is None:
+            fault = FieldFault("Last-Event-ID", "is not an id that this stream gave")
+            raise ApiError(
+                ErrorCode.INVALID_CURSOR, f"{fault.path} {fault.message}.", fields=[fault]
+            )
+        return position

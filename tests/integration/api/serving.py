@@ -1,0 +1,31 @@
+"""Serves an application on a port of loopback, for clients that need a real connection."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+
+from tests.integration.api.application import Application
+from tests.integration.api.waiting import until
+
+
+@asynccontextmanager
+async def served(application: Application) -> AsyncIterator[str]:
+    """Serve the application on a free port of loopback."""
+    config = uvicorn.Config(
+        application.app, host="127.0.0.1", port=0, lifespan="off", log_config=None
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+
+    async def started() -> bool:
+        return server.started
+
+    try:
+        await until(started, seconds=10)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        await serving

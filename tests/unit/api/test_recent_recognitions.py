@@ -1,0 +1,163 @@
+"""What a process keeps of the newest recognitions, and a reader's way through it."""
+
+import asyncio
+import random
+import uuid
+from uuid import UUID
+
+import pytest
+
+from analytics_sql.recognitions import ListedRecognition
+from api.live.follower import Follower, LostPlaceError
+from api.live.position import StreamPosition
+from api.live.recent import Arrival, RecentRecognitions
+
+OWNER, OTHER = uuid.uuid4(), uuid.uuid4()
+NOW_MS = 1_790_000_000_000
+
+
+def recognition(plate: str, owner_id: UUID = OWNER) -> ListedRecognition:
+    """Return one with an id that follows from its plate."""
+    return ListedRecognition(
+        id=uuid.uuid5(owner_id, plate),
+        user_id=owner_id,
+        camera_id=uuid.uuid4(),
+        camera_name="Gate",
+        plate=plate,
+        confidence=0.9,
+        captured_ms=NOW_MS,
+    )
+
+
+def recent(capacity: int = 100, *, partitions: int = 2) -> RecentRecognitions:
+    """Return a memory that is complete from offset 10 of each partition on."""
+    kept = RecentRecognitions(capacity)
+    kept.begin(dict.fromkeys(range(partitions), 10))
+    return kept
+
+
+def plates(follower: Follower, most: int = 100) -> list[str]:
+    """Return what a reader gets next."""
+    return [passed.recognition.plate for passed in follower.take(most)]
+
+
+def test_a_reader_gets_what_comes_after_it_joined_and_nothing_of_others() -> None:
+    kept = recent()
+    kept.post([Arrival(0, 10, recognition("A"))])
+    follower = Follower(kept, OWNER)
+    kept.post([Arrival(0, 11, recognition("B")), Arrival(1, 10, recognition("C", OTHER))])
+    kept.post([Arrival(1, 11, recognition("D"))])
+
+    assert plates(follower) == ["B", "D"]
+    assert plates(follower) == []
+
+
+def test_it_goes_on_behind_its_position_in_another_process_with_another_order() -> None:
+    arrivals = [
+        Arrival(number % 2, 10 + number // 2, recognition(str(number))) for number in range(20)
+    ]
+    here, there = recent(), recent()
+    follower = Follower(here, OWNER)
+    here.post(arrivals)
+    seen = follower.take(7)
+    # The same partitions, merged in another order: first all of one, then all of the other.
+    there.post(sorted(arrivals, key=lambda arrival: arrival.partition))
+    again = Follower(there, OWNER)
+    again.go_back_to(StreamPosition(seen[-1].offsets, NOW_MS), NOW_MS)
+    rest = plates(again)
+
+    got = [passed.recognition.plate for passed in seen] + rest
+    assert sorted(got) == sorted(str(number) for number in range(20))
+
+
+def test_a_position_ahead_of_this_process_waits_for_it() -> None:
+    kept = recent()
+    follower = Follower(kept, OWNER)
+    follower.go_back_to(StreamPosition({0: 12, 1: 10}, NOW_MS), NOW_MS + 1000)
+    kept.post([Arrival(0, offset, recognition(str(offset))) for offset in (10, 11, 12, 13)])
+
+    assert plates(follower) == ["12", "13"]
+
+
+def test_a_position_far_ahead_for_long_is_of_a_topic_that_is_gone() -> None:
+    with pytest.raises(LostPlaceError):
+        Follower(recent(), OWNER).go_back_to(StreamPosition({0: 500}, NOW_MS), NOW_MS + 61_000)
+
+
+def test_a_position_from_before_the_memory_is_lost() -> None:
+    kept = recent(capacity=3)
+    kept.post([Arrival(0, 10 + number, recognition(str(number))) for number in range(6)])
+
+    with pytest.raises(LostPlaceError):
+        Follower(kept, OWNER).go_back_to(StreamPosition({0: 12, 1: 10}, NOW_MS), NOW_MS)
+    follower = Follower(kept, OWNER)
+    follower.go_back_to(StreamPosition({0: 13, 1: 10}, NOW_MS), NOW_MS)
+    assert plates(follower) == ["3", "4", "5"]
+
+
+def test_a_slow_reader_is_told_and_a_quiet_one_is_not() -> None:
+    kept = recent(capacity=3)
+    slow, quiet = Follower(kept, OWNER), Follower(kept, OTHER)
+    kept.post([Arrival(0, 10 + number, recognition(str(number))) for number in range(4)])
+
+    with pytest.raises(LostPlaceError):
+        slow.take(10)
+    slow.skip_to_now()
+    assert plates(slow) == []
+    assert plates(quiet) == []
+    kept.post([Arrival(0, 20, recognition("new")), Arrival(0, 21, recognition("his", OTHER))])
+    assert (plates(slow), plates(quiet)) == (["new"], ["his"])
+
+
+def test_what_a_replay_says_again_is_sent_once() -> None:
+    kept = recent()
+    follower = Follower(kept, OWNER)
+    kept.post([Arrival(0, 10, recognition("A")), Arrival(0, 11, recognition("A"))])
+    kept.post([Arrival(0, 12, None), Arrival(1, 10, recognition("A"))])
+
+    assert plates(follower) == ["A"]
+    assert follower.offsets == {0: 13, 1: 11}
+
+
+def test_readers_lose_their_place_when_reading_begins_anew() -> None:
+    kept = recent()
+    follower = Follower(kept, OWNER)
+    kept.begin({0: 900, 1: 900})
+
+    with pytest.raises(LostPlaceError):
+        follower.take(1)
+
+
+def test_a_reader_that_comes_back_at_any_moment_gets_each_once() -> None:
+    chance = random.Random(7)
+    kept = recent(capacity=10_000)
+    position = StreamPosition({0: 10, 1: 10}, NOW_MS)
+    offsets, got = [10, 10], []
+    for number in range(2_000):
+        partition = chance.randrange(2)
+        owner_id = chance.choice((OWNER, OTHER))
+        kept.post([Arrival(partition, offsets[partition], recognition(str(number), owner_id))])
+        offsets[partition] += 1
+        if chance.random() < 0.2:
+            follower = Follower(kept, OWNER)
+            follower.go_back_to(position, NOW_MS)
+            taken = follower.take(chance.randrange(1, 20))
+            got += [passed.recognition for passed in taken]
+            if taken:
+                position = StreamPosition(taken[-1].offsets, NOW_MS)
+    follower = Follower(kept, OWNER)
+    follower.go_back_to(position, NOW_MS)
+    got += [passed.recognition for passed in follower.take(10_000)]
+
+    assert len({one.id for one in got}) == len(got)
+    assert {one.user_id for one in got} == {OWNER}
+    assert len(got) == len(kept.since(OWNER, 0))
+
+
+async def test_an_arrival_wakes_the_readers_of_its_owner_only() -> None:
+    kept = recent()
+    with kept.waking(OWNER) as mine, kept.waking(OTHER) as his:
+        kept.post([Arrival(0, 10, recognition("A"))])
+        async with asyncio.timeout(1):
+            await mine.wait()
+        assert not his.is_set()
