@@ -1,16 +1,17 @@
 """How many requests a caller may make: sliding windows of a minute, and a block for abuse."""
 
+import asyncio
 import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from limits import RateLimitItem, RateLimitItemPerMinute
-from limits.aio.storage import MemoryStorage
-from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import StorageError
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import close_memory
+from api.limit_storage import STORE_SECONDS, LimitStore, Outage
 
 ABUSE_FACTOR = 5
 """More than this many times a limit, within a minute, blocks the caller for a while."""
@@ -26,6 +27,14 @@ class LimitRules:
     block_seconds: int
 
 
+class LimitKind(StrEnum):
+    """What is counted apart."""
+
+    GENERAL = "general"
+    RECOGNIZE = "recognize"
+    DEMO = "demo"
+
+
 @dataclass(frozen=True)
 class _Limit:
     """A limit, and what is far beyond it."""
@@ -35,16 +44,18 @@ class _Limit:
 
 
 class RateLimiter:
-    """Counts requests in the memory of this process."""
+    """Counts requests: in a store that processes share, or in the memory of this one.
 
-    def __init__(self, rules: LimitRules) -> None:
-        """Take the rules; nothing is counted yet."""
-        self._block_seconds = rules.block_seconds
-        self._general = _limit("general", rules.per_minute)
-        self._recognize = _limit("recognize", rules.recognize_per_minute)
-        self._demo = _limit("demo", rules.demo_per_minute)
-        self._storage = MemoryStorage()
-        self._windows = MovingWindowRateLimiter(self._storage)
+    While the shared store is away each process counts by itself: limits are looser then, by as many
+    processes as there are, but no caller is refused for it and none goes unlimited.
+    """
+
+    def __init__(self, rules: LimitRules, shared: LimitStore | None = None) -> None:
+        """Take the rules; without ``shared`` this process counts alone."""
+        self._rules = rules
+        self._own = _Counter(rules, LimitStore.in_memory())
+        self._shared = None if shared is None else _Counter(rules, shared)
+        self._outage = Outage()
 
     async def admit(self, caller: str, *, recognizes: bool) -> Mapping[str, str]:
         """Count a request and return headers that tell what is left.
@@ -52,8 +63,8 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        limits = (self._general, self._recognize if recognizes else None)
-        return await self._admit(caller, [limit for limit in limits if limit is not None])
+        kinds = (LimitKind.GENERAL, LimitKind.RECOGNIZE) if recognizes else (LimitKind.GENERAL,)
+        return await self._admit(caller, kinds)
 
     async def admit_address(self, address: str) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
@@ -61,13 +72,42 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        return await self._admit(address, [] if self._demo is None else [self._demo])
+        return await self._admit(address, (LimitKind.DEMO,))
 
     async def close(self) -> None:
         """Stop counting."""
-        await close_memory(self._storage)
+        await self._own.close()
+        if self._shared is not None:
+            await self._shared.close()
 
-    async def _admit(self, caller: str, limits: Sequence[_Limit]) -> Mapping[str, str]:
+    async def _admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
+        if self._shared is None or self._outage.is_on():
+            return await self._own.admit(caller, kinds)
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                headers = await self._shared.admit(caller, kinds)
+        except (StorageError, TimeoutError) as error:
+            self._outage.begin(error)
+            return await self._own.admit(caller, kinds)
+        self._outage.end()
+        return headers
+
+
+class _Counter:
+    """Counts in one store."""
+
+    def __init__(self, rules: LimitRules, store: LimitStore) -> None:
+        self._block_seconds = rules.block_seconds
+        self._limits = {
+            LimitKind.GENERAL: _limit(LimitKind.GENERAL, rules.per_minute),
+            LimitKind.RECOGNIZE: _limit(LimitKind.RECOGNIZE, rules.recognize_per_minute),
+            LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
+        }
+        self._store = store
+        self._windows = store.windows
+
+    async def admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
+        limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
         await self._refuse_blocked(caller)
         # All of them before any refusal: what one limit refuses is abuse of the other as well.
         for limit in limits:
@@ -78,10 +118,13 @@ class RateLimiter:
             headers = await self._count(limit, caller)
         return headers
 
+    async def close(self) -> None:
+        await self._store.close()
+
     async def _refuse_blocked(self, caller: str) -> None:
-        key = _block_key(caller)
-        if await self._storage.get(key):
-            left = max(1, math.ceil(await self._storage.get_expiry(key) - time.time()))
+        until = await self._store.blocked_until(caller)
+        if until is not None:
+            left = max(1, math.ceil(until - time.time()))
             raise ApiError(
                 ErrorCode.TEMPORARILY_BLOCKED,
                 headers=_headers(0, 0, left),
@@ -90,7 +133,7 @@ class RateLimiter:
 
     async def _note_abuse(self, limit: _Limit, caller: str) -> None:
         if not await self._windows.hit(limit.abuse, caller):
-            await self._storage.incr(_block_key(caller), self._block_seconds)
+            await self._store.block(caller, self._block_seconds)
             await self._refuse_blocked(caller)
 
     async def _count(self, limit: _Limit, caller: str) -> Mapping[str, str]:
@@ -103,17 +146,13 @@ class RateLimiter:
         return headers
 
 
-def _limit(name: str, per_minute: int) -> _Limit | None:
+def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:
     if per_minute == 0:
         return None
     return _Limit(
-        RateLimitItemPerMinute(per_minute, namespace=name),
-        RateLimitItemPerMinute(per_minute * ABUSE_FACTOR, namespace=f"{name}-abuse"),
+        RateLimitItemPerMinute(per_minute, namespace=kind.value),
+        RateLimitItemPerMinute(per_minute * ABUSE_FACTOR, namespace=f"{kind.value}-abuse"),
     )
-
-
-def _block_key(caller: str) -> str:
-    return f"block/{caller}"
 
 
 def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:

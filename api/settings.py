@@ -1,6 +1,6 @@
 """Settings of the API process."""
 
-from pydantic import Field
+from pydantic import Field, SecretStr, field_validator
 
 from contracts.settings import (
     CameraAddressSettings,
@@ -118,6 +118,11 @@ class ApiSettings(
     rate_limit_demo_per_minute: int = Field(
         5, ge=0, description="Demo calls that one address may make in a minute; 0: any number."
     )
+    rate_limit_store_url: SecretStr | None = Field(
+        None,
+        description="Redis-compatible store (redis:// or rediss://, with user and password) in "
+        "which several API processes count together; without it each counts in its memory.",
+    )
     demo_enabled: bool = Field(
         True, description="Whether /api/demo reads images for anybody; off, it answers 404."
     )
@@ -127,3 +132,10 @@ class ApiSettings(
         le=86_400,
         description="How long a key is blocked after five times a limit within a minute.",
     )
+
+    @field_validator("rate_limit_store_url")
+    @classmethod
+    def _store_address(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(("redis://", "rediss://")):
+            raise ValueError("must begin with redis:// or rediss://")
+        return url

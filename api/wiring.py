@@ -21,6 +21,7 @@ from api.credits.service import Credits
 from api.db.engine import Database, database_url
 from api.health import Health
 from api.image_store import ImageStore
+from api.limit_storage import LimitStore
 from api.limits import LimitRules, RateLimiter
 from api.live.feed import RecognitionFeed
 from api.live.position import PositionSealer
@@ -91,7 +92,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         LoginAttempts(_attempt_rules(settings)),
         lifetime=timedelta(hours=settings.session_hours),
     )
-    limiter = RateLimiter(_limit_rules(settings))
+    limiter = RateLimiter(_limit_rules(settings), _shared_limits(settings))
     cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
     image_recognition = ImageRecognition(database, engine, images, lease=_lease(settings))
     retention = timedelta(days=settings.image_retention_days) or None
@@ -183,6 +184,11 @@ def _limit_rules(settings: ApiSettings) -> LimitRules:
         demo_per_minute=settings.rate_limit_demo_per_minute,
         block_seconds=settings.rate_limit_block_seconds,
     )
+
+
+def _shared_limits(settings: ApiSettings) -> LimitStore | None:
+    url = settings.rate_limit_store_url
+    return None if url is None else LimitStore.shared(url)
 
 
 def _stream_rules(settings: ApiSettings) -> StreamRules:

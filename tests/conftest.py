@@ -21,6 +21,7 @@ pytest_plugins = [
     "tests.services.clickhouse",
     "tests.services.kafka",
     "tests.services.postgres",
+    "tests.services.redis",
     "tests.services.s3",
     "tests.services.stack",
 ]

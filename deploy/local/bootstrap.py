@@ -36,6 +36,9 @@ RTSP_SERVER_PACKAGES = (
     "gstreamer1.0-plugins-ugly",
     "gstreamer1.0-libav",
 )
+# The package has the server too, as one file with redis-check-rdb, and starts no service with it.
+LIMIT_STORE_PACKAGES = ("redis-tools",)
+LIMIT_STORE_PROGRAMS = ("valkey-server", "redis-server", "redis-check-rdb")
 RTSP_SERVER_PROBE = (
     "/usr/bin/python3",
     "-c",
@@ -56,7 +59,7 @@ class BootstrapError(Exception):
 
 
 def main(level: str) -> None:
-    """Run the steps of ``level``: ``python``, ``run`` (and the servers), ``test`` (and RTSP)."""
+    """Run the steps of ``level``: ``python``, ``run`` (and the servers), ``test`` (and more)."""
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
         # Two `make` at once: the second waits and then finds everything done.
@@ -70,6 +73,7 @@ def main(level: str) -> None:
             archive_classes()
         if level == "test":
             install_rtsp_server()
+            install_limit_store()
 
 
 def install_packages() -> None:
@@ -209,6 +213,12 @@ def install_rtsp_server() -> None:
     """Have GStreamer's RTSP server, which plays the cameras in the tests."""
     if subprocess.call(RTSP_SERVER_PROBE, stderr=subprocess.DEVNULL) != 0:
         apt_install(RTSP_SERVER_PACKAGES, "GStreamer's RTSP server for the tests")
+
+
+def install_limit_store() -> None:
+    """Have a Redis-compatible server, in which the tests let several processes count limits."""
+    if not any(shutil.which(name) for name in LIMIT_STORE_PROGRAMS):
+        apt_install(LIMIT_STORE_PACKAGES, "a Redis-compatible server for the tests")
 
 
 def apt_install(packages: tuple[str, ...], purpose: str) -> None:

@@ -17,6 +17,9 @@ class GivenServers(BaseSettings):
     database_url: SecretStr | None = Field(
         default=None, description="PostgreSQL to test on, as a user that may create databases."
     )
+    redis_url: SecretStr | None = Field(
+        default=None, description="Redis-compatible store to test on."
+    )
     clickhouse_url: HttpUrlText | None = Field(
         default=None, description="ClickHouse to test on, as a user that may create databases."
     )

@@ -1,0 +1,116 @@
+"""Limits that several API processes count together, in a real store."""
+
+import asyncio
+import time
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from api.errors import ApiError
+from api.limit_storage import LimitStore
+from api.limits import LimitRules, RateLimiter
+from tests.services.redis import RedisServer, redis_process
+
+pytestmark = pytest.mark.integration
+
+RULES = LimitRules(per_minute=10, recognize_per_minute=3, demo_per_minute=2, block_seconds=30)
+
+
+async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) -> str:
+    try:
+        await limiter.admit(caller, recognizes=recognizes)
+    except ApiError as error:
+        assert error.status == 429
+        return str(error.code)
+    return "passed"
+
+
+@pytest.fixture
+async def processes(redis_server: SecretStr) -> AsyncIterator[tuple[RateLimiter, RateLimiter]]:
+    """The limiters of two API processes on one store."""
+    pair = tuple(RateLimiter(RULES, LimitStore.shared(redis_server)) for _ in range(2))
+    yield pair[0], pair[1]
+    for limiter in pair:
+        await limiter.close()
+
+
+@pytest.fixture
+def caller() -> str:
+    return uuid.uuid4().hex
+
+
+async def test_two_processes_count_in_one_window(
+    processes: tuple[RateLimiter, RateLimiter], caller: str
+) -> None:
+    said = [await _said(processes[number % 2], caller) for number in range(11)]
+
+    assert said == ["passed"] * 10 + ["rate_limited"]
+    assert await _said(processes[0], uuid.uuid4().hex) == "passed"
+
+
+async def test_calls_at_once_pass_exactly_as_often_as_allowed(
+    processes: tuple[RateLimiter, RateLimiter], caller: str
+) -> None:
+    said = await asyncio.gather(*(_said(processes[n % 2], caller) for n in range(40)))
+
+    assert Counter(said) == {"passed": 10, "rate_limited": 30}
+
+
+async def test_image_calls_count_in_both_limits(
+    processes: tuple[RateLimiter, RateLimiter], caller: str
+) -> None:
+    said = [await _said(processes[n % 2], caller, recognizes=True) for n in range(4)]
+    assert said == ["passed"] * 3 + ["rate_limited"]
+    assert [await _said(processes[0], caller) for _ in range(7)].count("passed") == 6
+
+
+async def test_a_block_holds_in_every_process(
+    processes: tuple[RateLimiter, RateLimiter], caller: str
+) -> None:
+    for _ in range(51):
+        last = await _said(processes[0], caller)
+
+    assert last == "temporarily_blocked"
+    with pytest.raises(ApiError) as refused:
+        await processes[1].admit(caller, recognizes=False)
+    assert refused.value.code == "temporarily_blocked"
+    assert refused.value.retry_after_seconds is not None
+    assert 28 <= refused.value.retry_after_seconds <= 30
+
+
+async def test_what_is_left_is_told_of_all_processes(
+    processes: tuple[RateLimiter, RateLimiter], caller: str
+) -> None:
+    await processes[0].admit(caller, recognizes=False)
+    headers = await processes[1].admit(caller, recognizes=False)
+
+    assert headers["RateLimit-Remaining"] == "8"
+    assert 55 <= int(headers["RateLimit-Reset"]) <= 60
+
+
+# redis-py leaves connections that broke to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+async def test_while_the_store_is_away_each_process_counts_alone(
+    tmp_path: Path, caller: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 0)
+    store = redis_process(tmp_path)
+    assert isinstance(store.server, RedisServer)
+    limiter = RateLimiter(RULES, LimitStore.shared(SecretStr(store.server.url)))
+    # Nobody listens: this process counts.
+    said = [await _said(limiter, caller) for _ in range(11)]
+    assert said == ["passed"] * 10 + ["rate_limited"]
+    with store:
+        assert await _said(limiter, caller) == "passed"
+        monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 60)
+        store.pause()
+        started = time.monotonic()
+        # Frozen: the first call waits for half a second, the others go by what is known.
+        assert [await _said(limiter, uuid.uuid4().hex) for _ in range(20)] == ["passed"] * 20
+        assert time.monotonic() - started < 3
+        store.resume()
+    await limiter.close()

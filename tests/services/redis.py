@@ -1,0 +1,109 @@
+"""A Redis-compatible store for tests: one a test run; tests use callers of their own."""
+
+import shutil
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from contracts.settings import load_settings
+from deploy.local.ports import free_ports
+from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+from tests.services.addresses import GivenServers
+from tests.services.process import ServerProcess
+
+_PASSWORD = "for-tests-only"
+# Debian has the server and the checking tool in one file, which goes by the name it is called by;
+# the package of that tool starts no service of the machine, unlike redis-server's.
+_NAMES = ("valkey-server", "redis-server", "redis-check-rdb")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedisServer:
+    """A store in memory that keeps nothing."""
+
+    directory: Path
+    port: int
+    name: str = "redis"
+
+    @property
+    def url(self) -> str:
+        """What clients connect to."""
+        return f"redis://:{_PASSWORD}@127.0.0.1:{self.port}/0"
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return the one port."""
+        return (PortUse(self.port, "none"),)
+
+    def prepare(self) -> None:
+        """Make its folder, and in it the program under its name."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+        assert found is not None, "no Redis-compatible server: apt-get install redis-tools"
+        program = self.directory / "redis-server"
+        if not program.exists():
+            program.symlink_to(found)
+
+    def program(self) -> Program:
+        """Return the server's process."""
+        options = {
+            "--port": str(self.port),
+            "--bind": "127.0.0.1",
+            "--requirepass": _PASSWORD,
+            "--save": "",
+            "--appendonly": "no",
+            "--dir": str(self.directory),
+        }
+        words = [word for option in options.items() for word in option]
+        return Program(
+            name=self.name,
+            command=tied(str(self.directory / "redis-server"), *words),
+            directory=self.directory,
+        )
+
+    def check(self) -> None:
+        """Ask for an answer.
+
+        Raises:
+            NotReadyError: there is none.
+        """
+        check_port(self.port)
+        if _answer(self.port, "PING") != b"+PONG\r\n":
+            raise NotReadyError("no PONG")
+
+    def initialise(self) -> None:
+        """Have nothing to make."""
+
+
+def _answer(port: int, *words: str) -> bytes:
+    lines = f"AUTH {_PASSWORD}\r\n{' '.join(words)}\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(lines.encode())
+        answers = b""
+        while answers.count(b"\r\n") < 2:
+            part = connection.recv(4096)
+            if not part:
+                break
+            answers += part
+    return answers.removeprefix(b"+OK\r\n")
+
+
+def redis_process(directory: Path) -> ServerProcess:
+    """Return a server that is not started yet, for a test that kills or freezes it."""
+    (port,) = free_ports(1)
+    return ServerProcess(RedisServer(directory=directory / "redis", port=port), directory / "logs")
+
+
+@pytest.fixture(scope="session")
+def redis_server(services_directory: Path) -> Iterator[SecretStr]:
+    """Address of the test run's store."""
+    given = load_settings(GivenServers).redis_url
+    if given is not None:
+        yield given
+        return
+    with redis_process(services_directory) as process:
+        assert isinstance(process.server, RedisServer)
+        yield SecretStr(process.server.url)
