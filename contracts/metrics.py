@@ -27,6 +27,11 @@ MetricName = Literal[
     "platestream_recognition_pass_age_seconds",
     "platestream_recognition_frames_fetched_total",
     "platestream_recognition_processes_replaced",
+    "platestream_webhooks_attempts_total",
+    "platestream_webhooks_attempt_seconds",
+    "platestream_webhooks_event_age_seconds",
+    "platestream_webhooks_pending_deliveries",
+    "platestream_webhooks_waiting_deliveries",
 ]
 
 
@@ -191,5 +196,37 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.GAUGE,
         unit="processes",
         rise="Recogniser processes hang, crash or grow too large.",
+    ),
+    Metric(
+        name="platestream_webhooks_attempts_total",
+        kind=MetricKind.COUNTER,
+        unit="attempts",
+        rise="Events are sent; retrying: receivers are away or slow; dead: deliveries were given "
+        "up, see GET /api/webhooks/{id}/deliveries.",
+        labels=("channel", "outcome"),
+    ),
+    Metric(
+        name="platestream_webhooks_attempt_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="Receivers answer more slowly.",
+    ),
+    Metric(
+        name="platestream_webhooks_event_age_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="From an event to its receipt takes longer: retries, slow receivers, few processors.",
+    ),
+    Metric(
+        name="platestream_webhooks_pending_deliveries",
+        kind=MetricKind.GAUGE,
+        unit="deliveries",
+        rise="Receivers are away: deliveries wait for their next try, in memory and in Kafka.",
+    ),
+    Metric(
+        name="platestream_webhooks_waiting_deliveries",
+        kind=MetricKind.GAUGE,
+        unit="deliveries",
+        rise="More deliveries are due than receivers take.",
     ),
 )

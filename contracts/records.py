@@ -167,7 +167,8 @@ class CameraConfig(Record, frozen=True, kw_only=True):
     """On config-cameras (compacted, key = camera id; an empty value deletes the camera).
 
     ``stream_url_encrypted`` opens with :func:`contracts.secrets.decrypt`. ``revision`` grows with
-    each change of the camera.
+    each change of the camera. ``timezone`` is an IANA name, None where the owner's counts;
+    ``created_ms`` is Unix ms, UTC.
     """
 
     camera_id: UUID
@@ -179,6 +180,10 @@ class CameraConfig(Record, frozen=True, kw_only=True):
     sample_fps: float | None = None
     min_plate_width_px: int = 0
     zones: tuple[Zone, ...] = ()
+    identifier: str = ""
+    location: str = ""
+    timezone: str | None = None
+    created_ms: int = 0
 
 
 class CameraState(StrEnum):
@@ -221,8 +226,10 @@ class EventName(StrEnum):
 class WebhookConfig(Record, frozen=True, kw_only=True):
     """On config-webhooks (compacted, key = webhook id; an empty value deletes the webhook).
 
-    The three encrypted fields open with :class:`contracts.secrets.SecretBox`; that of ``headers``
-    holds a JSON object of strings. ``revision`` grows with each change.
+    The encrypted fields open with :class:`contracts.secrets.SecretBox`; that of ``headers``
+    holds a JSON object of strings. ``revision`` grows with each change. The previous secret signs
+    beside the new one until ``previous_secret_until_ms``. Events from before ``created_ms`` are not
+    meant for this webhook. Times are Unix ms, UTC.
     """
 
     webhook_id: UUID
@@ -234,6 +241,9 @@ class WebhookConfig(Record, frozen=True, kw_only=True):
     events: tuple[EventName, ...]
     enabled: bool
     revision: int
+    created_ms: int = 0
+    previous_secret_encrypted: str | None = None
+    previous_secret_until_ms: int | None = None
 
 
 class PlateMatchMode(StrEnum):

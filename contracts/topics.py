@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.records import (
     AlertConfig,
     AlertTrigger,
@@ -118,6 +119,27 @@ ALERTS = Topic(
     record=AlertTrigger,
     key="alert id",
 )
+DELIVERIES = Topic(
+    name="deliveries",
+    producer="streams/webhooks",
+    record=Delivery,
+    # What clients ask for (tests, replays, redeliveries) comes from the api, through its outbox.
+    key="endpoint: the webhook's id, or a hash of where an alert notifies",
+)
+ATTEMPTS = Topic(
+    name="attempts",
+    producer="streams/webhooks",
+    record=DeliveryAttempt,
+    key="endpoint of the delivery",
+)
+WEBHOOK_STATUS = Topic(
+    name="webhook-status",
+    producer="streams/webhooks",
+    record=WebhookStatus,
+    key="webhook id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
 READING_DEAD_LETTERS = Topic(
     name="recognition-dead-letters",
     producer="streams/recognition",
@@ -132,6 +154,13 @@ SINK_DEAD_LETTERS = Topic(
     key="key of the message",
     retention_ms=14 * _DAY_MS,
 )
+WEBHOOKS_DEAD_LETTERS = Topic(
+    name="webhooks-dead-letters",
+    producer="streams/webhooks",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
 
 TOPICS: Final[tuple[Topic, ...]] = (
     FRAMES,
@@ -142,8 +171,12 @@ TOPICS: Final[tuple[Topic, ...]] = (
     CONFIG_WEBHOOKS,
     CAMERA_STATUS,
     ALERTS,
+    DELIVERIES,
+    ATTEMPTS,
+    WEBHOOK_STATUS,
     READING_DEAD_LETTERS,
     SINK_DEAD_LETTERS,
+    WEBHOOKS_DEAD_LETTERS,
 )
 
 

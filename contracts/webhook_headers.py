@@ -13,17 +13,19 @@ MAX_HEADER_NAME_CHARACTERS: Final = 128
 MAX_HEADER_VALUE_CHARACTERS: Final = 2048
 
 SIGNATURE_HEADER: Final = "X-Signature-256"
+PREVIOUS_SIGNATURE_HEADER: Final = "X-Signature-256-Previous"
 EVENT_ID_HEADER: Final = "X-Event-Id"
 EVENT_TYPE_HEADER: Final = "X-Event-Type"
 WEBHOOK_ID_HEADER: Final = "X-Webhook-Id"
 ATTEMPT_HEADER: Final = "X-Delivery-Attempt"
 STANDARD_HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
-"""**Source:** the Standard Webhooks specification."""
+"""Message id, time stamp, signatures. **Source:** the Standard Webhooks specification."""
 
 _OURS: Final = frozenset(
     name.lower()
     for name in (
         SIGNATURE_HEADER,
+        PREVIOUS_SIGNATURE_HEADER,
         EVENT_ID_HEADER,
         EVENT_TYPE_HEADER,
         WEBHOOK_ID_HEADER,

@@ -18,4 +18,8 @@ def camera_config(camera: Camera) -> CameraConfig:
         sample_fps=camera.sample_fps,
         min_plate_width_px=camera.min_plate_width_px,
         zones=msgspec.convert(camera.zones, tuple[Zone, ...]),
+        identifier=camera.identifier,
+        location=camera.location,
+        timezone=camera.timezone,
+        created_ms=round(camera.created_at.timestamp() * 1000),
     )

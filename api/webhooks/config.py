@@ -16,4 +16,5 @@ def webhook_config(webhook: Webhook) -> WebhookConfig:
         events=tuple(EventName(event) for event in webhook.events),
         enabled=webhook.enabled,
         revision=webhook.revision,
+        created_ms=round(webhook.created_at.timestamp() * 1000),
     )

@@ -2,8 +2,19 @@
 
 from uuid import UUID
 
+import msgspec
 import pytest
 
+from contracts.deliveries import (
+    AttemptOutcome,
+    CameraEvent,
+    Delivery,
+    DeliveryAttempt,
+    EmailTarget,
+    UrlTarget,
+    WebhookStatus,
+    WebhookTarget,
+)
 from contracts.errors import InvalidInputError, UnknownRecordVersionError
 from contracts.records import (
     AlertConfig,
@@ -81,6 +92,23 @@ ALERT = AlertConfig(
     revision=1,
     created_ms=1,
 )
+CAMERA = CameraConfig(
+    camera_id=A, owner_id=A, name="Gate", stream_url_encrypted="x", enabled=True, revision=1
+)
+STATUS = CameraStatus(
+    camera_id=A, owner_id=A, state=CameraState.ONLINE, revision=1, worker="w", at_ms=1
+)
+DELIVERY = Delivery(
+    id=A,
+    endpoint="e",
+    owner_id=A,
+    target=WebhookTarget(webhook_id=A),
+    event=EventName.RECOGNITION_CREATED,
+    event_id=A,
+    occurred_ms=1,
+    created_ms=2,
+    recognition=RECOGNITION,
+)
 EXAMPLES: tuple[Record, ...] = (
     FrameMeta(
         kind=FrameKind.FRAME,
@@ -100,12 +128,28 @@ EXAMPLES: tuple[Record, ...] = (
         readings=(READING,),
     ),
     RECOGNITION,
-    CameraConfig(
-        camera_id=A, owner_id=A, name="Gate", stream_url_encrypted="x", enabled=True, revision=1
+    CAMERA,
+    STATUS,
+    DELIVERY,
+    msgspec.structs.replace(
+        DELIVERY,
+        target=UrlTarget(alert_id=A, url_encrypted="x", secret_encrypted="y"),
+        recognition=None,
+        camera=CameraEvent(camera=CAMERA, status=STATUS),
     ),
-    CameraStatus(
-        camera_id=A, owner_id=A, state=CameraState.ONLINE, revision=1, worker="w", at_ms=1
+    msgspec.structs.replace(DELIVERY, target=EmailTarget(alert_id=A, address_encrypted="x")),
+    DeliveryAttempt(
+        id=A,
+        delivery=DELIVERY,
+        number=1,
+        started_ms=1,
+        duration_ms=2,
+        outcome=AttemptOutcome.RETRYING,
+        status=503,
+        error="Answered 503.",
+        next_attempt_ms=9,
     ),
+    WebhookStatus(webhook_id=A, owner_id=A, attempts_offset=3, failure_count=1),
     WebhookConfig(
         webhook_id=A,
         owner_id=A,

@@ -1,0 +1,141 @@
+"""The records of deliveries: what is to reach whom, each try, and how a webhook fares.
+
+Encoded and decoded like all others, see :mod:`contracts.records`.
+"""
+
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from contracts.records import (
+    AlertTrigger,
+    CameraConfig,
+    CameraStatus,
+    EventName,
+    Recognition,
+    Record,
+)
+
+
+class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A camera came or went: as it was set up then, and what was told of it."""
+
+    camera: CameraConfig
+    status: CameraStatus
+
+
+class WebhookTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="webhook"
+):
+    """A webhook; where it is and what signs is looked up when it is sent to."""
+
+    webhook_id: UUID
+
+
+class UrlTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="url"
+):
+    """A URL among an alert's notifications; opens with :class:`contracts.secrets.SecretBox`."""
+
+    alert_id: UUID
+    url_encrypted: str
+    secret_encrypted: str
+
+
+class EmailTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="email"
+):
+    """An e-mail address among an alert's notifications, encrypted likewise."""
+
+    alert_id: UUID
+    address_encrypted: str
+
+
+DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget
+
+
+class DeliveryCause(StrEnum):
+    """Why something is delivered: it happened, or a client asked for it."""
+
+    EVENT = "event"
+    TEST = "test"
+    REPLAY = "replay"
+    REDELIVERY = "redelivery"
+
+
+class Delivery(Record, frozen=True, kw_only=True):
+    """On the deliveries topic (key = ``endpoint``): one event is to reach one endpoint.
+
+    ``endpoint`` names where it goes without telling: the webhook's id, or a hash. ``event_id`` is
+    derived from what happened and ``id`` from event and endpoint, so that a replay says the same
+    again. Exactly one of ``recognition``, ``trigger`` and ``camera`` is there, as ``event`` says.
+    ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms`` is when the
+    event came about. ``requested_ms`` tells the rounds of one delivery apart that clients asked
+    for. Times are Unix ms, UTC.
+    """
+
+    id: UUID
+    endpoint: str
+    owner_id: UUID
+    target: DeliveryTarget
+    event: EventName
+    event_id: UUID
+    occurred_ms: int
+    created_ms: int
+    cause: DeliveryCause = DeliveryCause.EVENT
+    requested_ms: int = 0
+    recognition: Recognition | None = None
+    trigger: AlertTrigger | None = None
+    camera: CameraEvent | None = None
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended, and what becomes of its delivery."""
+
+    DELIVERED = "delivered"
+    RETRYING = "retrying"
+    DEAD = "dead"
+    """Failed for good; it is sent again only when somebody asks."""
+    CANCELLED = "cancelled"
+    """Not tried: its webhook was deleted or switched off."""
+
+
+class DeliveryAttempt(Record, frozen=True, kw_only=True):
+    """On the attempts topic (key = the delivery's endpoint): one try to deliver.
+
+    ``number`` counts from 1. ``status`` is the HTTP status where there was one, or SMTP's reply;
+    ``error`` a sentence for a person. Times are Unix ms, UTC.
+    """
+
+    id: UUID
+    delivery: Delivery
+    number: int
+    started_ms: int
+    duration_ms: int
+    outcome: AttemptOutcome
+    status: int | None = None
+    error: str | None = None
+    next_attempt_ms: int | None = None
+
+
+class WebhookStatus(Record, frozen=True, kw_only=True):
+    """On webhook-status (compacted, key = webhook id): how deliveries to a webhook go.
+
+    ``failure_count`` counts failed attempts since the last success. Those since
+    ``failing_since_ms`` decide whether it is switched off: ``disabled_reason`` then says why, and
+    ``disabled_revision`` which configuration of it is meant. ``attempts_offset`` is how far its
+    partition of the attempts topic is in here. Times are Unix ms, UTC.
+    """
+
+    webhook_id: UUID
+    owner_id: UUID
+    attempts_offset: int
+    failure_count: int = 0
+    last_delivery_ms: int | None = None
+    last_delivery_status: int | None = None
+    failing_count: int = 0
+    failing_since_ms: int | None = None
+    disabled_reason: str | None = None
+    disabled_revision: int | None = None
+    disabled_ms: int | None = None
