@@ -61,6 +61,11 @@ class StageApp(faust.App):
             return {}
         return await self._consumer.positions()
 
+    def own_partitions(self, topic: faust.TopicT) -> frozenset[int]:
+        """Return the partitions of a topic that are this worker's now."""
+        name = topic.get_topic_name()
+        return frozenset(tp.partition for tp in self.consumer.assignment() if tp.topic == name)
+
     @property
     def is_leaving(self) -> bool:
         """Whether a stop or a rebalance is under way, so that nothing new should be begun."""

@@ -6,11 +6,12 @@ from contracts.errors import TransientError
 
 
 async def send_and_wait(
-    topic: faust.TopicT, *, key: bytes | None, value: bytes, partition: int | None = None
+    topic: faust.TopicT, *, key: bytes | None, value: bytes | None, partition: int | None = None
 ) -> None:
     """Send a message to a topic of raw keys and values; returns once Kafka has it.
 
-    The key chooses the partition unless it is given.
+    The key chooses the partition unless it is given; no value deletes the key where the topic is
+    compacted.
 
     Raises:
         TransientError: Kafka did not take it, or did not say so.

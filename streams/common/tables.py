@@ -47,3 +47,26 @@ class DurableTable:
         await send_and_wait(topic, key=key, value=value, partition=partition)
         # Past the table's own setter, which would send the change once more.
         self._table.data[key] = value
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write a key's value outside of an event, None to delete it; then Kafka has it.
+
+        ``partition`` is that of the events the key comes from. It must still be this worker's, or
+        what the next owner wrote is undone.
+
+        Raises:
+            TransientError: Kafka did not take it; the table still has the value before.
+        """
+        await send_and_wait(self._table.changelog_topic, key=key, value=value, partition=partition)
+        if value is None:
+            self._table.data.pop(key, None)
+        else:
+            self._table.data[key] = value
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """Return all keys with their values."""
+        return list(self._table.data.items())
+
+    def forget(self, key: bytes, /) -> None:
+        """Drop a key from memory, where another worker has its partition now."""
+        self._table.data.pop(key, None)
