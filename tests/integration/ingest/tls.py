@@ -20,7 +20,7 @@ class TlsFront:
         """Listen in front of ``port``; the certificate is written into ``folder``."""
         self._target = port
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(_certificate(folder))
+        self._context.load_cert_chain(certificate_in(folder))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
@@ -68,7 +68,8 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
         return
 
 
-def _certificate(folder: Path) -> Path:
+def certificate_in(folder: Path) -> Path:
+    """Write a certificate that nobody vouches for, with its key, and return the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "camera")])
     now = datetime.now(UTC)

@@ -1,0 +1,12 @@
+"""Runs one worker of the webhooks stage: ``python -m streams.webhooks``."""
+
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+from streams.common.worker import run
+from streams.webhooks.app import build_webhooks_app
+from streams.webhooks.settings import WebhooksSettings
+
+if __name__ == "__main__":
+    settings = load_settings(WebhooksSettings)
+    configure_logging(settings)
+    run(build_webhooks_app(settings), metrics_port=settings.webhooks_metrics_port)

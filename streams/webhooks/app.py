@@ -1,0 +1,233 @@
+"""The webhooks stage: what happened -> deliveries -> attempts -> how each webhook fares."""
+
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import faust
+
+from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
+from contracts.errors import InvalidInputError
+from contracts.outbound import OutboundRules
+from contracts.records import CameraConfig, WebhookConfig, decode, encode
+from contracts.secrets import SecretBox
+from contracts.topic_feed import TopicFeed
+from contracts.topics import (
+    ALERTS,
+    ATTEMPTS,
+    CAMERA_STATUS,
+    CONFIG_CAMERAS,
+    CONFIG_WEBHOOKS,
+    DELIVERIES,
+    RECOGNITIONS,
+    WEBHOOK_STATUS,
+    WEBHOOKS_DEAD_LETTERS,
+    Topic,
+)
+from streams.common.app import Event, StageApp, build_app, raw_topic
+from streams.common.guard import Guard, build_guard
+from streams.common.sending import send_and_wait
+from streams.common.tables import DurableTable
+from streams.webhooks.delivering import Deliverer, SendsMails
+from streams.webhooks.directory import Directory
+from streams.webhooks.dispatcher import Dispatcher, DispatchRules
+from streams.webhooks.http_sender import HttpSender
+from streams.webhooks.images import ImageReader
+from streams.webhooks.intake import CameraWatch, FanOut, StatusKeeper, publisher_of
+from streams.webhooks.mail import MailSender, NoMail
+from streams.webhooks.metrics import DeliveryMetrics
+from streams.webhooks.pending import PendingTable
+from streams.webhooks.queues import QueueRules
+from streams.webhooks.service import DeliveryService
+from streams.webhooks.settings import WebhooksSettings
+from streams.webhooks.status import SwitchOffRules
+
+STAGE = "webhooks"
+
+_BATCH = 500
+_BATCH_WAIT_SECONDS = 0.02
+_STATUS_WAIT_SECONDS = 0.25
+_TABLE_TOPIC_OPTIONS = {
+    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
+    "segment.bytes": 16 * 1024 * 1024,
+    "segment.ms": 600_000,
+    "min.cleanable.dirty.ratio": 0.1,
+}
+
+Take = Callable[[Sequence[Event]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all agents use."""
+
+    app: StageApp
+    settings: WebhooksSettings
+    guard: Guard
+    directory: Directory
+    box: SecretBox
+
+
+def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
+    """Return the stage's app with its agents, not yet started.
+
+    Raises:
+        MisconfiguredError: the secret key cannot be used.
+    """
+    box = SecretBox(settings.secret_key.get_secret_value())
+    app = build_app(settings, STAGE, linger_ms=2)
+    guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
+    shared = _Shared(app, settings, guard, Directory(box), box)
+    _add_fan_out(shared)
+    _add_camera_watch(shared)
+    _add_delivery(shared)
+    _add_status(shared)
+    return app
+
+
+def _add_fan_out(shared: _Shared) -> None:
+    publish = publisher_of(raw_topic(shared.app, DELIVERIES))
+    fan_out = FanOut(shared.guard, shared.directory, shared.box, publish)
+    _add_batches(shared.app, RECOGNITIONS, fan_out.recognitions, _BATCH_WAIT_SECONDS)
+    _add_batches(shared.app, ALERTS, fan_out.triggers, _BATCH_WAIT_SECONDS)
+
+
+def _add_batches(app: StageApp, topic: Topic, take: Take, wait_seconds: float) -> None:
+    @app.agent(raw_topic(app, topic), name=f"{STAGE}-{topic.name}", concurrency=1)
+    async def take_batches(stream: Any) -> None:
+        batches: AsyncIterable[Sequence[Event]] = stream.take_events(_BATCH, within=wait_seconds)
+        async for events in batches:
+            await take(events)
+
+
+def _add_camera_watch(shared: _Shared) -> None:
+    watch = CameraWatch(
+        shared.guard,
+        shared.directory,
+        _table(shared, "camera-presence"),
+        publisher_of(raw_topic(shared.app, DELIVERIES)),
+        offline_after_ms=round(shared.settings.camera_offline_seconds * 1000),
+    )
+
+    @shared.app.agent(raw_topic(shared.app, CAMERA_STATUS), name=f"{STAGE}-cameras", concurrency=1)
+    async def watch_cameras(stream: faust.StreamT[bytes]) -> None:
+        async for event in stream.events():
+            await shared.guard.run(event, watch.handle)
+
+
+def _add_delivery(shared: _Shared) -> None:
+    app, settings = shared.app, shared.settings
+    http = HttpSender(
+        OutboundRules(settings.webhook_allowed_networks),
+        timeout_seconds=settings.webhook_timeout_seconds,
+    )
+    images = ImageReader(settings)
+    deliverer = Deliverer(
+        directory=shared.directory,
+        box=shared.box,
+        http=http,
+        mail=_mail(settings, images),
+        now_ms=_now_ms,
+    )
+    table = _faust_table(shared, "pending-deliveries")
+    dispatcher = Dispatcher(
+        stage=app,
+        table=PendingTable(DurableTable(table)),
+        attempts=_AttemptTopic(raw_topic(app, ATTEMPTS)),
+        send=deliverer.send,
+        rules=_dispatch_rules(settings),
+        metrics=DeliveryMetrics(app.metrics.registry),
+        now_ms=_now_ms,
+    )
+    deliveries = raw_topic(app, DELIVERIES)
+
+    async def restore() -> None:
+        dispatcher.restore(app.own_partitions(deliveries))
+
+    table.on_recover(restore)
+
+    @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
+    async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
+        async for event in stream.events():
+            try:
+                delivery = decode(Delivery, event.message.value or b"")
+            except InvalidInputError as error:
+                await shared.guard.reject(event, error)
+            else:
+                await dispatcher.offer(delivery, event)
+
+    async def close() -> None:
+        images.close()
+        await http.close()
+
+    app.add_dependency(DeliveryService(_feeds(shared), dispatcher, close))
+
+
+def _add_status(shared: _Shared) -> None:
+    keeper = StatusKeeper(
+        shared.guard,
+        shared.directory,
+        raw_topic(shared.app, WEBHOOK_STATUS),
+        SwitchOffRules(
+            failures=shared.settings.webhook_switch_off_failures,
+            over_ms=round(shared.settings.webhook_switch_off_seconds * 1000),
+        ),
+    )
+    _add_batches(shared.app, ATTEMPTS, keeper.take, _STATUS_WAIT_SECONDS)
+
+
+def _mail(settings: WebhooksSettings, images: ImageReader) -> SendsMails:
+    if not settings.smtp_host:
+        return NoMail()
+    return MailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)
+
+
+class _AttemptTopic:
+    """The attempts topic."""
+
+    def __init__(self, topic: faust.TopicT) -> None:
+        self._topic = topic
+
+    async def publish(self, attempt: DeliveryAttempt) -> None:
+        """Publish an attempt; returns once Kafka has it."""
+        key = attempt.delivery.endpoint.encode()
+        await send_and_wait(self._topic, key=key, value=encode(attempt))
+
+
+def _table(shared: _Shared, name: str) -> DurableTable:
+    return DurableTable(_faust_table(shared, name))
+
+
+def _faust_table(shared: _Shared, name: str) -> Any:
+    return shared.app.Table(
+        name,
+        key_type=bytes,
+        value_type=bytes,
+        partitions=shared.settings.kafka_partitions,
+        extra_topic_configs=_TABLE_TOPIC_OPTIONS,
+    )
+
+
+def _feeds(shared: _Shared) -> tuple[TopicFeed[Any], ...]:
+    settings, directory = shared.settings, shared.directory
+    return (
+        TopicFeed(settings, CONFIG_WEBHOOKS, WebhookConfig, directory.take_webhooks, client=STAGE),
+        TopicFeed(settings, CONFIG_CAMERAS, CameraConfig, directory.take_cameras, client=STAGE),
+        TopicFeed(settings, WEBHOOK_STATUS, WebhookStatus, directory.take_statuses, client=STAGE),
+    )
+
+
+def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
+    return DispatchRules(
+        queues=QueueRules(
+            most=settings.webhook_attempts_at_once,
+            most_per_endpoint=settings.webhook_attempts_per_endpoint,
+        ),
+        pauses_seconds=settings.webhook_retry_seconds,
+        most_pending_per_endpoint=settings.webhook_pending_per_endpoint,
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

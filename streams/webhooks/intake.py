@@ -1,0 +1,260 @@
+"""The agents' bodies: what happened becomes deliveries, attempts become statuses."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+import faust
+import structlog
+
+from contracts.deliveries import (
+    CameraEvent,
+    Delivery,
+    DeliveryAttempt,
+    WebhookStatus,
+    WebhookTarget,
+)
+from contracts.errors import InvalidInputError
+from contracts.records import (
+    AlertTrigger,
+    CameraStatus,
+    EventName,
+    Recognition,
+    Record,
+    decode,
+    encode,
+)
+from contracts.secrets import SecretBox
+from streams.common.app import Event
+from streams.common.guard import Guard
+from streams.common.sending import send_and_wait
+from streams.webhooks import presence, status
+from streams.webhooks.directory import Directory
+from streams.webhooks.fan_out import (
+    camera_deliveries,
+    recognition_deliveries,
+    trigger_deliveries,
+)
+
+log = structlog.get_logger()
+
+R = TypeVar("R", bound=Record)
+
+_CAMERA_KNOWN_WITHIN_SECONDS = 3.0
+
+
+class Published(Protocol):
+    """What publishes deliveries."""
+
+    async def __call__(self, deliveries: Sequence[Delivery]) -> None:
+        """Publish them; returns once Kafka has all."""
+
+
+def publisher_of(topic: faust.TopicT) -> Published:
+    """Return what publishes deliveries to their topic."""
+
+    async def publish(deliveries: Sequence[Delivery]) -> None:
+        await asyncio.gather(
+            *(
+                send_and_wait(topic, key=delivery.endpoint.encode(), value=encode(delivery))
+                for delivery in deliveries
+            )
+        )
+
+    return publish
+
+
+class FanOut:
+    """Tells of recognitions and alerts, batch by batch."""
+
+    def __init__(
+        self, guard: Guard, directory: Directory, box: SecretBox, publish: Published
+    ) -> None:
+        """Take who wants to know, and how to tell them."""
+        self._guard = guard
+        self._directory = directory
+        self._box = box
+        self._publish = publish
+
+    async def recognitions(self, events: Sequence[Event]) -> None:
+        """Publish what recognitions give. Never raises."""
+        await self._run(events, Recognition, self._of_recognition)
+
+    async def triggers(self, events: Sequence[Event]) -> None:
+        """Publish what alerts that fired give. Never raises."""
+        await self._run(events, AlertTrigger, self._of_trigger)
+
+    async def _run(
+        self,
+        events: Sequence[Event],
+        record_type: type[R],
+        deliveries_of: Callable[[R, int], list[Delivery]],
+    ) -> None:
+        found: dict[Event, list[Delivery]] = {}
+        for event in events:
+            try:
+                record = decode(record_type, event.message.value or b"")
+                found[event] = deliveries_of(record, published_ms(event))
+            except InvalidInputError as error:
+                await self._guard.reject(event, error)
+
+        async def publish(part: Sequence[Event]) -> None:
+            await self._publish([delivery for event in part for delivery in found[event]])
+
+        if found:
+            await self._guard.run_batch(tuple(found), publish)
+
+    def _of_recognition(self, recognition: Recognition, published: int) -> list[Delivery]:
+        wanted = EventName.RECOGNITION_CREATED
+        webhooks = self._directory.subscribers(recognition.owner_id, wanted, published)
+        return recognition_deliveries(recognition, webhooks, published_ms=published)
+
+    def _of_trigger(self, trigger: AlertTrigger, published: int) -> list[Delivery]:
+        wanted = EventName.ALERT_TRIGGERED
+        webhooks = self._directory.subscribers(trigger.owner_id, wanted, published)
+        return trigger_deliveries(trigger, webhooks, self._box)
+
+
+class PresenceTable(Protocol):
+    """Encoded :class:`~streams.webhooks.presence.Presence` by camera."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return what is known of a camera, None at first."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write what is known of a camera, None to forget it; returns once Kafka has it."""
+
+
+class CameraWatch:
+    """Tells when cameras come and go, status by status."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        directory: Directory,
+        table: PresenceTable,
+        publish: Published,
+        *,
+        offline_after_ms: int,
+    ) -> None:
+        """Take what is known of cameras, who wants to know, and how to tell them."""
+        self._guard = guard
+        self._directory = directory
+        self._table = table
+        self._publish = publish
+        self._offline_after_ms = offline_after_ms
+
+    async def handle(self, event: Event) -> None:
+        """Take in one status. Safe to do again.
+
+        Raises:
+            InvalidInputError: it cannot be read.
+            TransientError: Kafka is away; what is known is as before.
+        """
+        self._guard.require_next(event)
+        key, value = event.message.key or b"", event.message.value
+        data = self._table.get(key)
+        if not value:
+            await self._keep(key, data, None, event)
+            return
+        told = decode(CameraStatus, value)
+        known = None if data is None else decode(presence.Presence, data)
+        step = presence.advance(known, told, offline_after_ms=self._offline_after_ms)
+        if step.event is not None:
+            await self._tell(step.event, told)
+        await self._keep(key, data, step.presence, event)
+
+    async def _tell(self, name: EventName, told: CameraStatus) -> None:
+        webhooks = self._directory.subscribers(told.owner_id, name, told.at_ms)
+        if not webhooks:
+            return
+        camera = await self._directory.camera(told.camera_id, _CAMERA_KNOWN_WITHIN_SECONDS)
+        if camera is None:
+            log.info("camera_gone", camera_id=str(told.camera_id))
+            return
+        event = CameraEvent(camera=camera, status=told)
+        await self._publish(camera_deliveries(name, event, webhooks))
+
+    async def _keep(
+        self, key: bytes, before: bytes | None, known: presence.Presence | None, event: Event
+    ) -> None:
+        value = None if known is None else encode(known)
+        if value != before:
+            await self._table.put(key, value, partition=event.message.partition)
+
+
+class StatusKeeper:
+    """Counts attempts, batch by batch, and publishes how each webhook fares."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        directory: Directory,
+        topic: faust.TopicT,
+        rules: status.SwitchOffRules,
+    ) -> None:
+        """Take what is known so far and where to tell of it."""
+        self._guard = guard
+        self._directory = directory
+        self._topic = topic
+        self._rules = rules
+
+    async def take(self, events: Sequence[Event]) -> None:
+        """Take in attempts and publish what has changed. Never raises."""
+        readable: dict[Event, DeliveryAttempt] = {}
+        for event in events:
+            try:
+                readable[event] = decode(DeliveryAttempt, event.message.value or b"")
+            except InvalidInputError as error:
+                await self._guard.reject(event, error)
+
+        async def publish(part: Sequence[Event]) -> None:
+            await self._publish({event: readable[event] for event in part})
+
+        if readable:
+            await self._guard.run_batch(tuple(readable), publish)
+
+    async def _publish(self, attempts: dict[Event, DeliveryAttempt]) -> None:
+        changed: dict[UUID, WebhookStatus] = {}
+        for event, attempt in attempts.items():
+            target = attempt.delivery.target
+            if isinstance(target, WebhookTarget):
+                known = changed.get(target.webhook_id) or self._directory.status(target.webhook_id)
+                after = self._after(known, attempt, event.message.offset)
+                if after is not None:
+                    changed[target.webhook_id] = after
+        await asyncio.gather(
+            *(
+                send_and_wait(self._topic, key=str(key).encode(), value=encode(after))
+                for key, after in changed.items()
+            )
+        )
+        for after in changed.values():
+            self._directory.note_status(after)
+
+    def _after(
+        self, known: WebhookStatus | None, attempt: DeliveryAttempt, offset: int
+    ) -> WebhookStatus | None:
+        target = attempt.delivery.target
+        assert isinstance(target, WebhookTarget)
+        webhook = self._directory.webhook(target.webhook_id)
+        after = status.advance(
+            known,
+            attempt,
+            offset=offset,
+            revision=None if webhook is None else webhook.revision,
+            rules=self._rules,
+        )
+        if after is not None and after.disabled_ms == attempt.started_ms:
+            log.warning(
+                "webhook_switched_off",
+                webhook_id=str(after.webhook_id),
+                reason=after.disabled_reason,
+            )
+        return after
+
+
+def published_ms(event: Event) -> int:
+    """Return when a message was published (Unix ms, UTC): the same whenever it is read."""
+    return round(event.message.timestamp * 1000)

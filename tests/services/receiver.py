@@ -1,0 +1,198 @@
+"""A receiver of webhooks that is a real HTTP server, and can misbehave.
+
+What it does is in the path: ``/status/503``, ``/never``, ``/drip`` (a byte a second of the head),
+``/drip-body``, ``/huge`` (1 GB), ``/redirect`` (to itself), ``/garbage``, ``/hang-up``; everything
+else is 200. ``/status/429?retry-after=7`` adds the header.
+"""
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+_GIGABYTE = 1024**3
+_CHUNK = b"x" * 65_536
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it came."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    at_seconds: float
+
+    @property
+    def json(self) -> Any:
+        """The body."""
+        return msgspec.json.decode(self.body)
+
+
+@dataclass
+class _State:
+    received: list[Received] = field(default_factory=list)
+    connections: int = 0
+    overrides: dict[str, str] = field(default_factory=dict)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    written: int = 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: _State
+
+    def setup(self) -> None:
+        super().setup()
+        self.state.connections += 1
+
+    def do_POST(self) -> None:  # noqa: N802 - the library's name
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.state.received.append(Received(self.path, headers, body, time.monotonic()))
+        parts = urlsplit(self.state.overrides.get(self.path, self.path))
+        name, _, rest = parts.path.strip("/").partition("/")
+        behaviours: dict[str, Callable[[], None]] = {
+            "never": self._never,
+            "drip": self._drip,
+            "drip-body": self._drip_body,
+            "huge": self._huge,
+            "garbage": self._garbage,
+            "hang-up": self._hang_up,
+        }
+        try:
+            if name in behaviours:
+                behaviours[name]()
+            elif name == "redirect":
+                self._answer(302, {"Location": self.path})
+            else:
+                asked = parse_qs(parts.query).get("retry-after")
+                status = int(rest) if name == "status" else 200
+                self._answer(status, {"Retry-After": asked[0]} if asked else {})
+        except OSError:
+            self.close_connection = True
+
+    def _answer(self, status: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def _never(self) -> None:
+        self.state.stopping.wait(60)
+        self.close_connection = True
+
+    def _drip(self) -> None:
+        for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n":
+            self.wfile.write(bytes([byte]))
+            if self.state.stopping.wait(1):
+                break
+        self.close_connection = True
+
+    def _drip_body(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "60")
+        self.end_headers()
+        for _ in range(60):
+            self.wfile.write(b"x")
+            if self.state.stopping.wait(1):
+                break
+        self.close_connection = True
+
+    def _huge(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(_GIGABYTE))
+        self.end_headers()
+        for _ in range(_GIGABYTE // len(_CHUNK)):
+            self.wfile.write(_CHUNK)
+            self.state.written += len(_CHUNK)
+        self.close_connection = True
+
+    def _garbage(self) -> None:
+        self.wfile.write(b"\x16\x03 this is no HTTP\r\n\r\n")
+        self.close_connection = True
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients that hang up are what is tested."""
+
+
+class Receiver:
+    """A server on a port of its own. Use it as a context manager."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        """Listen; with ``tls`` by https."""
+        self._state = _State()
+        handler = type("Handler", (_Handler,), {"state": self._state})
+        self._server = _Server(("127.0.0.1", 0), handler)
+        self._scheme = "http"
+        if tls is not None:
+            self._scheme = "https"
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    @property
+    def received(self) -> list[Received]:
+        """Every request so far, in order."""
+        return self._state.received
+
+    @property
+    def connections(self) -> int:
+        """How many connections were made to it."""
+        return self._state.connections
+
+    @property
+    def written_bytes(self) -> int:
+        """How much of a huge answer went out."""
+        return self._state.written
+
+    def url(self, path: str = "/ok", host: str = "127.0.0.1") -> str:
+        """Return the address of a path."""
+        return f"{self._scheme}://{host}:{self.port}{path}"
+
+    def answer(self, path: str, as_path: str) -> None:
+        """Behave at ``path`` as the path ``as_path`` says from now on."""
+        self._state.overrides[path] = as_path
+
+    def bodies(self, path: str = "/ok") -> list[Any]:
+        """Return the decoded bodies that came to a path."""
+        return [request.json for request in self.received if request.path == path]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._state.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
