@@ -7,7 +7,7 @@ wildcards lie under a piece that a plate must hold.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Set
 from typing import Generic, TypeVar
 
 from alert_rules.grams import edited_grams, exact_gram, grams_of_plate
@@ -135,7 +135,7 @@ def texts_left(text: str, drops: int) -> set[str]:
     return left
 
 
-def _under(table: defaultdict[str, list[_Entry[K]]], keys: Collection[str]) -> Iterator[_Entry[K]]:
-    for key in keys:
-        if key in table:
-            yield from table[key]
+def _under(table: defaultdict[str, list[_Entry[K]]], keys: Set[str]) -> Iterator[_Entry[K]]:
+    # Nearly all keys lie under nothing: the views' own intersection asks for them the fastest.
+    for key in table.keys() & keys:
+        yield from table[key]

@@ -17,8 +17,10 @@ def edit_distance(pattern: str, text: str, most: int | None = None) -> int:
     reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
     """
     bound = len(pattern) + len(text) if most is None else most
-    if ANY_TEXT not in pattern and abs(len(pattern) - len(text)) > bound:
-        return bound + 1
+    if ANY_TEXT not in pattern and ANY_CHARACTER not in pattern:
+        pattern, text = _without_common_ends(pattern, text)
+        if abs(len(pattern) - len(text)) > bound:
+            return bound + 1
     row = list(range(len(text) + 1))
     for character in pattern:
         row = _star_row(row) if character == ANY_TEXT else _next_row(row, character, text)
@@ -26,6 +28,54 @@ def edit_distance(pattern: str, text: str, most: int | None = None) -> int:
         if min(row) > bound:
             return bound + 1
     return row[-1]
+
+
+def matches_wildcards(pattern: str, text: str) -> bool:
+    """Tell whether ``pattern`` stands for ``text`` as it is: no edits.
+
+    Each piece between two ``*`` takes the first place where it fits and is not moved again, which
+    loses nothing; so the time is in proportion to the product of both lengths at most.
+    """
+    first, *inner = pattern.split(ANY_TEXT)
+    if not inner:
+        return len(text) == len(first) and _fits(first, text, 0)
+    at, end = len(first), len(text) - len(inner[-1])
+    if at > end or not _fits(first, text, 0) or not _fits(inner[-1], text, end):
+        return False
+    for piece in inner[:-1]:
+        at = _place(piece, text, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
+
+
+def _fits(piece: str, text: str, at: int) -> bool:
+    if ANY_CHARACTER not in piece:
+        return text.startswith(piece, at)
+    return all(
+        wanted in (ANY_CHARACTER, found)
+        for wanted, found in zip(piece, text[at : at + len(piece)], strict=True)
+    )
+
+
+def _place(piece: str, text: str, start: int, end: int) -> int:
+    """Return the first place from ``start`` where a piece fits before ``end``, or -1."""
+    if ANY_CHARACTER not in piece:
+        return text.find(piece, start, end)
+    places = range(start, end - len(piece) + 1)
+    return next((at for at in places if _fits(piece, text, at)), -1)
+
+
+def _without_common_ends(one: str, other: str) -> tuple[str, str]:
+    """Return what is left of two texts without wildcards; their distance is the same."""
+    if not one or not other:
+        return one, other
+    shortest = min(len(one), len(other))
+    start = next((at for at in range(shortest) if one[at] != other[at]), shortest)
+    rest = shortest - start
+    end = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
+    return one[start : len(one) - end], other[start : len(other) - end]
 
 
 def within_edits(pattern: str, text: str, most: int) -> bool:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from contracts.edits import ANY_CHARACTER, ANY_TEXT, within_edits
+from contracts.edits import ANY_CHARACTER, ANY_TEXT, matches_wildcards, within_edits
 from contracts.errors import InvalidInputError
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
 
@@ -63,7 +63,7 @@ class PlateMatcher:
             case MatchMode.SUBSTRING:
                 return self.text in plate
             case MatchMode.WILDCARD:
-                return within_edits(self.text, plate, 0)
+                return matches_wildcards(self.text, plate)
             case MatchMode.FUZZY:
                 return within_edits(self.folded, fold_look_alikes(plate), self.tolerance)
 

@@ -32,6 +32,12 @@ MetricName = Literal[
     "platestream_webhooks_event_age_seconds",
     "platestream_webhooks_pending_deliveries",
     "platestream_webhooks_waiting_deliveries",
+    "platestream_alerts_rules",
+    "platestream_alerts_rule_faults_total",
+    "platestream_alerts_recognitions_total",
+    "platestream_alerts_decisions_total",
+    "platestream_alerts_trigger_age_seconds",
+    "platestream_alerts_cooldowns",
 ]
 
 
@@ -228,5 +234,43 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.GAUGE,
         unit="deliveries",
         rise="More deliveries are due than receivers take.",
+    ),
+    Metric(
+        name="platestream_alerts_rules",
+        kind=MetricKind.GAUGE,
+        unit="alerts",
+        rise="Owners make alerts; those that are switched off count too.",
+    ),
+    Metric(
+        name="platestream_alerts_rule_faults_total",
+        kind=MetricKind.COUNTER,
+        unit="alerts",
+        rise="Alerts cannot be evaluated: their time zone is not known to this process.",
+    ),
+    Metric(
+        name="platestream_alerts_recognitions_total",
+        kind=MetricKind.COUNTER,
+        unit="recognitions",
+        rise="Recognitions are held against the rules.",
+    ),
+    Metric(
+        name="platestream_alerts_decisions_total",
+        kind=MetricKind.COUNTER,
+        unit="candidates",
+        rise="fired: alerts fire; held_back: cooldowns hold; repeated: work is done again after a "
+        "crash; too_old: recognitions come after too many newer ones to be told.",
+        labels=("outcome",),
+    ),
+    Metric(
+        name="platestream_alerts_trigger_age_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="From a recognition on its topic to its alert on its own takes longer.",
+    ),
+    Metric(
+        name="platestream_alerts_cooldowns",
+        kind=MetricKind.GAUGE,
+        unit="cooldowns",
+        rise="More plates or alerts have fired within a week; memory grows with it.",
     ),
 )

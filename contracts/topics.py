@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from contracts.alert_records import AlertCandidate
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.records import (
     AlertConfig,
@@ -113,6 +114,13 @@ CAMERA_STATUS = Topic(
     cleanup=CleanupPolicy.COMPACT,
     segment_bytes=16 * _MIB,
 )
+ALERT_CANDIDATES = Topic(
+    name="alert-candidates",
+    producer="streams/alerts",
+    record=AlertCandidate,
+    key="alert id",
+    retention_ms=_DAY_MS,
+)
 ALERTS = Topic(
     name="alerts",
     producer="streams/alerts",
@@ -139,6 +147,13 @@ WEBHOOK_STATUS = Topic(
     key="webhook id",
     cleanup=CleanupPolicy.COMPACT,
     segment_bytes=16 * _MIB,
+)
+ALERT_DEAD_LETTERS = Topic(
+    name="alert-dead-letters",
+    producer="streams/alerts",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
 )
 READING_DEAD_LETTERS = Topic(
     name="recognition-dead-letters",
@@ -170,10 +185,12 @@ TOPICS: Final[tuple[Topic, ...]] = (
     CONFIG_ALERTS,
     CONFIG_WEBHOOKS,
     CAMERA_STATUS,
+    ALERT_CANDIDATES,
     ALERTS,
     DELIVERIES,
     ATTEMPTS,
     WEBHOOK_STATUS,
+    ALERT_DEAD_LETTERS,
     READING_DEAD_LETTERS,
     SINK_DEAD_LETTERS,
     WEBHOOKS_DEAD_LETTERS,

@@ -24,6 +24,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
     Program(name="ingest", command=python_module("ingest")),
     Program(name="recognition", command=python_module("streams.recognition"), stop_seconds=30),
     Program(name="webhooks", command=python_module("streams.webhooks"), stop_seconds=30),
+    Program(name="alerts", command=python_module("streams.alerts"), stop_seconds=30),
     Program(name="sink", command=python_module("streams.sink"), stop_seconds=30),
     Program(name="relay", command=python_module("api.config_log")),
     Program(name="api", command=python_module("api")),

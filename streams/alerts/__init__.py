@@ -1,1 +1,1 @@
-"""The alerts stage: recognitions against rules, with cooldown."""
+"""Alerts: recognitions are held against the rules, then against the rules' cooldowns."""

@@ -5,8 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from contracts.topics import SINK_DEAD_LETTERS
 from streams.common.app import Event, StageApp, build_app, raw_topic
+from streams.common.batch_agent import BatchAgent
 from streams.common.guard import Guard, build_guard
-from streams.sink.rows import read_batch
 from streams.sink.settings import SinkSettings
 from streams.sink.store import RowStore
 from streams.sink.tables import SINK_TABLES, AnySinkTable, SinkTable
@@ -19,21 +19,16 @@ class Sink(Generic[R]):
     """Writes batches of one topic's events."""
 
     def __init__(self, guard: Guard, store: RowStore, table: SinkTable[R]) -> None:
-        self._guard = guard
         self._store = store
         self._table = table
+        self._agent = BatchAgent(guard, table.row_of, self._insert)
 
     async def write(self, events: Sequence[Event]) -> None:
         """Store what can be stored, dead-letter the rest, and release all. Never raises."""
-        batch = read_batch(((event, event.message.value) for event in events), self._table.row_of)
-        for event, error in batch.refused:
-            await self._guard.reject(event, error)
+        await self._agent.take(events)
 
-        async def insert(part: Sequence[Event]) -> None:
-            await self._store.insert(self._table, [batch.rows[event] for event in part])
-
-        if batch.rows:
-            await self._guard.run_batch(tuple(batch.rows), insert)
+    async def _insert(self, rows: Sequence[tuple[Event, R]]) -> None:
+        await self._store.insert(self._table, [row for _, row in rows])
 
 
 def build_sink(settings: SinkSettings) -> StageApp:

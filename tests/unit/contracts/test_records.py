@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from contracts.alert_records import AlertCandidate
 from contracts.deliveries import (
     AttemptOutcome,
     CameraEvent,
@@ -162,6 +163,7 @@ EXAMPLES: tuple[Record, ...] = (
         revision=1,
     ),
     ALERT,
+    AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1),
     AlertTrigger(id=A, owner_id=A, alert=ALERT, recognition=RECOGNITION, decided_ms=1),
     DeadLetter(
         stage="sink", topic="t", partition=0, offset=1, code="c", reason="r", at_ms=1, value=b"\xff"

@@ -2,7 +2,7 @@ import msgspec
 
 from contracts.ids import trigger_id
 from contracts.records import AlertTrigger, encode
-from streams.sink.rows import read_batch
+from streams.common.batches import read_batch
 from streams.sink.tables import RECOGNITION_TABLE, TRIGGER_TABLE
 from tests.records import alert, recognition
 
@@ -16,7 +16,7 @@ def test_one_unreadable_message_does_not_hold_back_the_others() -> None:
     batch = read_batch(
         [("a", good), ("b", newer), ("c", None), ("d", b"{"), ("e", good)], RECOGNITION
     )
-    assert list(batch.rows) == ["a", "e"]
+    assert list(batch.read) == ["a", "e"]
     assert [(message, error.code) for message, error in batch.refused] == [
         ("b", "unknown_record_version"),
         ("c", "unreadable_record"),
@@ -26,7 +26,7 @@ def test_one_unreadable_message_does_not_hold_back_the_others() -> None:
 
 def test_rows_are_as_stored() -> None:
     sent = msgspec.structs.replace(recognition(1), plate="ab-123")
-    row = read_batch([("a", encode(sent))], RECOGNITION).rows["a"]
+    row = read_batch([("a", encode(sent))], RECOGNITION).read["a"]
     assert (row.plate, row.id, row.captured_ms) == ("AB123", sent.id, sent.captured_ms)
 
 
@@ -49,7 +49,7 @@ def _trigger(number: int) -> AlertTrigger:
 
 def test_a_trigger_is_a_row() -> None:
     sent = _trigger(3)
-    row = read_batch([("a", encode(sent))], TRIGGER).rows["a"]
+    row = read_batch([("a", encode(sent))], TRIGGER).read["a"]
     assert (row.id, row.alert_id, row.plate) == (sent.id, sent.alert.alert_id, "AB123")
     assert (row.recognition_id, row.captured_ms) == (
         sent.recognition.id,

@@ -1,4 +1,4 @@
-"""From messages of a topic to rows. Pure."""
+"""From the messages of a batch to what they hold. Pure."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,21 +12,24 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Batch(Generic[M, R]):
-    """Messages with their rows, and those that can never be one with the reason."""
+    """Messages with what they hold, and those that can never be read with the reason."""
 
-    rows: dict[M, R]
+    read: dict[M, R]
     refused: tuple[tuple[M, InvalidInputError], ...]
 
 
 def read_batch(
-    messages: Iterable[tuple[M, bytes | None]], row_of: Callable[[bytes], R]
+    messages: Iterable[tuple[M, bytes | None]], read: Callable[[bytes], R]
 ) -> Batch[M, R]:
-    """Return the rows of the messages, given each message with its value."""
-    rows: dict[M, R] = {}
+    """Return what the messages hold, given each with its value.
+
+    ``read`` raises InvalidInputError for what can never be read.
+    """
+    found: dict[M, R] = {}
     refused: list[tuple[M, InvalidInputError]] = []
     for message, value in messages:
         try:
-            rows[message] = row_of(value or b"")
+            found[message] = read(value or b"")
         except InvalidInputError as error:
             refused.append((message, error))
-    return Batch(rows, tuple(refused))
+    return Batch(found, tuple(refused))

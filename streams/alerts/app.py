@@ -1,0 +1,125 @@
+"""The alerts stage: recognitions -> candidates -> alerts."""
+
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from contracts.alert_records import AlertCandidate
+from contracts.records import AlertConfig, AlertTrigger, decode, encode
+from contracts.topic_feed import TopicFeed
+from contracts.topics import (
+    ALERT_CANDIDATES,
+    ALERT_DEAD_LETTERS,
+    ALERTS,
+    CONFIG_ALERTS,
+    RECOGNITIONS,
+    Topic,
+)
+from streams.alerts.cooldowns import Arrival, Cooldowns
+from streams.alerts.forgetting import Forgetting
+from streams.alerts.matching import Matching, Published, read_recognition
+from streams.alerts.metrics import AlertMetrics
+from streams.alerts.rules import RuleFeed, RuleKeeper
+from streams.alerts.settings import AlertSettings
+from streams.common.app import Event, StageApp, build_app, raw_topic
+from streams.common.batch_agent import BatchAgent
+from streams.common.guard import Guard, build_guard
+from streams.common.sending import send_all
+from streams.common.tables import DurableTable
+
+STAGE = "alerts"
+
+_TABLE_TOPIC_OPTIONS = {
+    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
+    "segment.bytes": 16 * 1024 * 1024,
+    "segment.ms": 600_000,
+    "min.cleanable.dirty.ratio": 0.1,
+}
+
+Take = Callable[[Sequence[Event]], Awaitable[None]]
+
+
+def build_alerts(settings: AlertSettings) -> StageApp:
+    """Return the stage's app with its two agents, not yet started."""
+    app = build_app(settings, STAGE, stream_buffer_maxsize=settings.alert_batch_size, linger_ms=0)
+    guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
+    metrics = AlertMetrics(app.metrics.registry)
+    _add_agent(app, settings, RECOGNITIONS, _matching(app, guard, metrics))
+    _add_agent(app, settings, ALERT_CANDIDATES, _cooldowns(app, guard, metrics, settings))
+    return app
+
+
+def _add_agent(app: StageApp, settings: AlertSettings, topic: Topic, take: Take) -> None:
+    @app.agent(raw_topic(app, topic), name=f"{STAGE}-{topic.name}", concurrency=1)
+    async def take_batches(stream: Any) -> None:
+        batches: AsyncIterable[Sequence[Event]] = stream.take_events(
+            settings.alert_batch_size, within=settings.alert_batch_wait_seconds
+        )
+        async for events in batches:
+            await take(events)
+
+
+def _matching(app: StageApp, guard: Guard, metrics: AlertMetrics) -> Take:
+    keeper = RuleKeeper(metrics)
+    feed = TopicFeed(app.settings, CONFIG_ALERTS, AlertConfig, keeper.post, client="alert-rules")
+    app.add_dependency(RuleFeed(feed))
+    candidates = raw_topic(app, ALERT_CANDIDATES)
+
+    async def publish(found: Iterable[AlertCandidate]) -> None:
+        await send_all(candidates, ((_key(each.alert), encode(each)) for each in found))
+
+    matching = Matching(keeper.book, publish, metrics)
+
+    async def match(part: Sequence[tuple[Event, Any]]) -> None:
+        await matching.handle(
+            [Published(read, round(event.message.timestamp * 1000)) for event, read in part]
+        )
+
+    return BatchAgent(guard, read_recognition, match).take
+
+
+def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings) -> Take:
+    table = _table(app, settings)
+    alerts = raw_topic(app, ALERTS)
+
+    async def publish(fired: Iterable[AlertTrigger]) -> None:
+        await send_all(alerts, ((_key(each.alert), encode(each)) for each in fired))
+
+    late_ms = round(settings.alert_late_seconds * 1000)
+    cooldowns = Cooldowns(table, publish, metrics, late_ms=late_ms, now_ms=_now_ms)
+    forgetting = Forgetting(table, metrics, most=settings.alert_cooldowns)
+
+    async def settle(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
+        # What was taken away from this worker, its next owner decides; see Guard.require_next.
+        firsts = {event.message.partition: event for event, _ in reversed(part)}
+        for event in firsts.values():
+            guard.require_next(event)
+        await forgetting.sweep(firsts, _now_ms())
+        await cooldowns.handle([Arrival(event.message.partition, read) for event, read in part])
+
+    return BatchAgent(guard, _read_candidate, settle).take
+
+
+def _table(app: StageApp, settings: AlertSettings) -> DurableTable:
+    # Written outside of Faust's own way, by put(): a batch has no event at hand.
+    return DurableTable(
+        app.Table(
+            "cooldowns",
+            key_type=bytes,
+            value_type=bytes,
+            partitions=settings.kafka_partitions,
+            extra_topic_configs=_TABLE_TOPIC_OPTIONS,
+        )
+    )
+
+
+def _read_candidate(value: bytes) -> AlertCandidate:
+    return decode(AlertCandidate, value)
+
+
+def _key(alert: AlertConfig) -> bytes:
+    return str(alert.alert_id).encode()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,63 @@
+"""Recognitions against the rules: what an alert may fire for. Without state of its own."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from alert_rules.rule import sighting
+from alert_rules.rule_book import RuleBook
+from contracts.alert_records import AlertCandidate
+from contracts.errors import InvalidInputError
+from contracts.ids import uuid_unix_ms
+from contracts.records import Recognition, decode
+from streams.alerts.metrics import AlertMetrics
+
+Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
+"""Publishes candidates in order; returns once Kafka has them."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A recognition, and when it was put on its topic (Unix ms, UTC)."""
+
+    recognition: Recognition
+    published_ms: int
+
+
+def read_recognition(value: bytes) -> Recognition:
+    """Return the recognition that a message holds.
+
+    Raises:
+        InvalidInputError: it holds none, or one whose id is of another time.
+    """
+    recognition = decode(Recognition, value)
+    if uuid_unix_ms(recognition.id) != recognition.captured_ms:
+        raise InvalidInputError("the id does not begin with capturedMs", code="id_of_other_time")
+    return recognition
+
+
+class Matching:
+    """Finds the rules that recognitions set off."""
+
+    def __init__(self, book: RuleBook, publish: Publish, metrics: AlertMetrics) -> None:
+        """Take the rules and the way on."""
+        self._book = book
+        self._publish = publish
+        self._metrics = metrics
+
+    async def handle(self, batch: Sequence[Published]) -> None:
+        """Publish a candidate for each rule that each recognition sets off. Safe to do again.
+
+        Raises:
+            TransientError: Kafka is away.
+        """
+        await self._publish(self._candidates(batch))
+        self._metrics.recognitions_matched(len(batch))
+
+    def _candidates(self, batch: Sequence[Published]) -> Iterator[AlertCandidate]:
+        for each in batch:
+            for rule in self._book.matching(sighting(each.recognition)):
+                yield AlertCandidate(
+                    alert=rule.alert,
+                    recognition=each.recognition,
+                    published_ms=each.published_ms,
+                )

@@ -1,0 +1,78 @@
+"""What is around the alerts stage: rules and recognitions that go in, alerts that come out."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import msgspec
+
+from contracts.ids import recognition_id
+from contracts.records import AlertConfig, AlertTrigger, Recognition, decode, encode
+from contracts.settings import KafkaSettings
+from contracts.topics import ALERTS, CONFIG_ALERTS, RECOGNITIONS
+from tests.integration.streams.stages import Feeder, Reader, wait_until
+from tests.records import recognition
+
+
+class World:
+    """Talks to the stage over Kafka."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self.kafka = settings
+        self._rules = Feeder(settings, CONFIG_ALERTS)
+        self._recognitions = Feeder(settings, RECOGNITIONS)
+        self._alerts = Reader(settings, ALERTS)
+
+    def put(self, *alerts: AlertConfig) -> None:
+        """Make or change rules."""
+        self._rules.send_pairs((str(each.alert_id).encode(), encode(each)) for each in alerts)
+
+    def delete(self, alert: AlertConfig) -> None:
+        """Delete a rule."""
+        self._rules.send_pairs([(str(alert.alert_id).encode(), b"")])
+
+    def see(self, *seen: Recognition) -> None:
+        """Publish recognitions."""
+        self._recognitions.send_pairs((each.camera_id.bytes, encode(each)) for each in seen)
+
+    def spoil(self, value: bytes) -> None:
+        """Publish what is no recognition."""
+        self._recognitions.send(value)
+
+    def triggers(self) -> list[AlertTrigger]:
+        """Return all alerts so far, repeats included."""
+        return [decode(AlertTrigger, value) for value in self._alerts.poll()]
+
+    def await_triggers(self, count: int, seconds: float = 60) -> list[AlertTrigger]:
+        """Return all alerts once there are so many."""
+        wait_until(f"{count} alerts", lambda: len(self.triggers()) >= count, seconds)
+        return self.triggers()
+
+    def await_fired_for(self, wanted: Iterable[Recognition]) -> list[AlertTrigger]:
+        """Return all alerts once each of these recognitions has one."""
+        ids = {each.id for each in wanted}
+        wait_until("alerts for all", lambda: ids <= self.fired_for())
+        return self.triggers()
+
+    def fired_for(self) -> set[UUID]:
+        """Return the recognitions that an alert fired for."""
+        return {each.recognition.id for each in self.triggers()}
+
+    def close(self) -> None:
+        """Let go of Kafka."""
+        self._rules.close()
+        self._recognitions.close()
+        self._alerts.close()
+
+
+def seen_at(
+    captured_ms: int, plate: str, number: int = 0, *, camera_id: UUID | None = None
+) -> Recognition:
+    """Return a recognition of a plate; the same arguments give the same one."""
+    made = recognition(number, captured_ms=captured_ms)
+    camera = camera_id or made.camera_id
+    return msgspec.structs.replace(
+        made,
+        id=recognition_id(captured_ms, camera, f"{plate} {number}"),
+        camera_id=camera,
+        plate=plate,
+    )
