@@ -3,6 +3,7 @@
 import re
 
 _MOST = 3
+_MOST_AT_ENDS = 5
 _BEGIN, _END = "^", "$"
 _LITERALS = re.compile(r"[^*?]+")
 
@@ -11,26 +12,26 @@ def grams_of_plate(plate: str) -> set[str]:
     """Return every key under which a pattern that the plate matches may lie."""
     length = len(plate)
     grams = {plate[start : start + size] for size in range(1, _MOST + 1) for start in range(length)}
-    for size in range(1, min(_MOST, length) + 1):
+    for size in range(1, min(_MOST_AT_ENDS, length) + 1):
         grams.add(_BEGIN + plate[:size])
         grams.add(_END + plate[-size:])
     return grams
 
 
-def exact_gram(pattern: str) -> str | None:
-    """Return the key of a pattern that is matched without edits; None: it holds no literal.
+def exact_grams(pattern: str) -> list[str]:
+    """Return keys of a pattern without edits; a plate that it stands for holds every one of them.
 
-    The longest one, and rather one at an end of the plate, which fewer plates share.
+    No keys: the pattern has no literals.
     """
     runs = list(_LITERALS.finditer(pattern))
     if not runs:
-        return None
+        return []
     keys = [run.group()[:_MOST] for run in runs]
     if runs[0].start() == 0:
-        keys.append(_BEGIN + runs[0].group()[:_MOST])
+        keys.append(_BEGIN + runs[0].group()[:_MOST_AT_ENDS])
     if runs[-1].end() == len(pattern):
-        keys.append(_END + runs[-1].group()[-_MOST:])
-    return max(keys, key=len)
+        keys.append(_END + runs[-1].group()[-_MOST_AT_ENDS:])
+    return keys
 
 
 def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Set
 from typing import Generic, TypeVar
 
-from alert_rules.grams import edited_grams, exact_gram, grams_of_plate
+from alert_rules.grams import edited_grams, exact_grams, grams_of_plate
 from contracts.matching import MatchMode, PlateMatcher, fold_look_alikes, has_wildcard
 
 K = TypeVar("K", bound=Hashable)
@@ -19,10 +19,11 @@ K = TypeVar("K", bound=Hashable)
 class _Entry(Generic[K]):
     """One matcher with all whose list it is in."""
 
-    __slots__ = ("matcher", "owners")
+    __slots__ = ("keys", "matcher", "owners")
 
     def __init__(self, matcher: PlateMatcher) -> None:
         self.matcher = matcher
+        self.keys: Collection[str] = ()
         self.owners: dict[K, int] = {}
 
 
@@ -89,10 +90,11 @@ class PlateIndex(Generic[K]):
         if matcher.mode is MatchMode.EXACT:
             self._exact[matcher.text] = entry
             return
-        table, keys = self._place(matcher)
-        for key in keys:
+        table = self._table_of(matcher)
+        entry.keys = self._keys(matcher)
+        for key in entry.keys:
             table[key].append(entry)
-        if not keys:
+        if not entry.keys:
             self._anything.append(entry)
         if table is self._dropped:
             self._tolerances[matcher.tolerance] += 1
@@ -102,28 +104,32 @@ class PlateIndex(Generic[K]):
         if matcher.mode is MatchMode.EXACT:
             del self._exact[matcher.text]
             return
-        table, keys = self._place(matcher)
-        for key in keys:
+        table = self._table_of(matcher)
+        for key in entry.keys:
             table[key].remove(entry)
             if not table[key]:
                 del table[key]
-        if not keys:
+        if not entry.keys:
             self._anything.remove(entry)
         if table is self._dropped:
             self._tolerances[matcher.tolerance] -= 1
             if not self._tolerances[matcher.tolerance]:
                 del self._tolerances[matcher.tolerance]
 
-    def _place(
-        self, matcher: PlateMatcher
-    ) -> tuple[defaultdict[str, list[_Entry[K]]], Collection[str]]:
-        """Return the table that a matcher lies in, and its keys there; none: it is always asked."""
+    def _table_of(self, matcher: PlateMatcher) -> defaultdict[str, list[_Entry[K]]]:
         if matcher.mode is MatchMode.WILDCARD:
-            gram = exact_gram(matcher.text)
-            return self._grams, () if gram is None else (gram,)
+            return self._grams
+        return self._folded_grams if has_wildcard(matcher.text) else self._dropped
+
+    def _keys(self, matcher: PlateMatcher) -> Collection[str]:
+        """Return the keys under which a matcher is to lie; none: it is always asked."""
+        if matcher.mode is MatchMode.WILDCARD:
+            keys = exact_grams(matcher.text)
+            # One is enough: the longest is the rarest.
+            return sorted(keys, key=len)[-1:]
         if has_wildcard(matcher.text):
-            return self._folded_grams, set(edited_grams(matcher.folded, matcher.tolerance))
-        return self._dropped, texts_left(matcher.folded, matcher.tolerance)
+            return set(edited_grams(matcher.folded, matcher.tolerance))
+        return texts_left(matcher.folded, matcher.tolerance)
 
 
 def texts_left(text: str, drops: int) -> set[str]:

@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alert_rules.grams import edited_grams, exact_gram
+from alert_rules.grams import edited_grams, exact_grams
 from alert_rules.plate_index import PlateIndex, texts_left
 from contracts.matching import PlateMatcher, listed_plate
 
@@ -51,10 +51,10 @@ def test_what_is_left_when_characters_are_dropped() -> None:
 
 
 def test_keys_of_wildcards() -> None:
-    assert exact_gram("AB*") == "^AB"
-    assert exact_gram("?B*1234") == "$234"
-    assert exact_gram("*ABC*1") == "ABC"
-    assert exact_gram("*?*") is None
+    assert set(exact_grams("AB*")) == {"AB", "^AB"}
+    assert set(exact_grams("?B*123456")) == {"B", "123", "$23456"}
+    assert exact_grams("*ABCD*") == ["ABC"]
+    assert exact_grams("*?*") == []
     assert set(edited_grams("ABCD*", 1)) == {"AB", "CD"}
     assert set(edited_grams("AB*12*X", 2)) == {"AB", "12", "X"}
     assert edited_grams("A*B", 2) == ()
