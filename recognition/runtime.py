@@ -53,6 +53,9 @@ class _OpenVinoModel:
             "INFERENCE_NUM_THREADS": settings.recognition_threads,
             "NUM_STREAMS": 1,
             "INFERENCE_PRECISION_HINT": precision.value,
+            # Each process pins its thread to the first core by default: two workers would share
+            # one core (measured: 26 frames/s together, 49 without).
+            "ENABLE_CPU_PINNING": False,
         }
         compiled = openvino.Core().compile_model(str(path), device, options)
         self._request = compiled.create_infer_request()

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import recognition
 from contracts.errors import MisconfiguredError
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.runtime import load_model
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 from tests.integration.recognition.scenes import PLATES, Parked, car_scene, jpeg
 
@@ -97,3 +99,14 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
     )
     assert read.stdout == "[]\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_openvino_pins_no_process_to_a_core() -> None:
+    """Each process pins itself to the same first core by default: workers would share it."""
+    models = Path(recognition.__file__).parent / "models"
+    settings = RecognizerSettings(recognition_runtime=RuntimeName.OPENVINO)
+
+    model = load_model(models / "plate-reader.onnx", settings, Precision.F32)
+
+    compiled = model._request.get_compiled_model()  # type: ignore[attr-defined]
+    assert compiled.get_property("ENABLE_CPU_PINNING") is False
