@@ -12,7 +12,7 @@ longer (a week is what the topics keep, so nothing older is read again), and at 
 whether one near it has fired is not known any more.
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -96,9 +96,9 @@ def scope_of(alert: AlertConfig, camera_id: UUID, plate: str) -> str:
 
 def decide(before: Firings, candidate: Firing, length_ms: int) -> Decision:
     """Return what becomes of a candidate under a cooldown of ``length_ms``."""
-    for firing in before.firings:
-        if firing.recognition_id == candidate.recognition_id:
-            return Decision(Outcome.REPEATED, firing, before)
+    same = _same(before.firings, candidate)
+    if same is not None:
+        return Decision(Outcome.REPEATED, same, before)
     if _is_forgotten(before, candidate.captured_ms):
         return Decision(Outcome.TOO_OLD, None, before)
     holding = nearest(before.firings, candidate.captured_ms)
@@ -108,8 +108,24 @@ def decide(before: Firings, candidate: Firing, length_ms: int) -> Decision:
 
 
 def nearest(firings: tuple[Firing, ...], captured_ms: int) -> Firing | None:
-    """Return the firing that lies nearest in capture time."""
-    return min(firings, key=lambda each: abs(each.captured_ms - captured_ms), default=None)
+    """Return the firing that lies nearest in capture time; ``firings`` are in its order."""
+    at = bisect_left(firings, captured_ms, key=_captured_ms)
+    near = firings[max(0, at - 1) : at + 1]
+    return min(near, key=lambda each: abs(each.captured_ms - captured_ms), default=None)
+
+
+def _same(firings: tuple[Firing, ...], candidate: Firing) -> Firing | None:
+    at = bisect_left(firings, candidate.captured_ms, key=_captured_ms)
+    for firing in firings[at:]:
+        if firing.captured_ms != candidate.captured_ms:
+            break
+        if firing.recognition_id == candidate.recognition_id:
+            return firing
+    return None
+
+
+def _captured_ms(firing: Firing) -> int:
+    return firing.captured_ms
 
 
 def _is_forgotten(before: Firings, captured_ms: int) -> bool:

@@ -50,6 +50,8 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),
     ("GET", "/api/recognitions/stream"): Access(Scope.RECOGNITIONS_READ),
     ("GET", "/api/recognitions/{id}"): Access(Scope.RECOGNITIONS_READ),
+    # It tells of alerts; of the recognition nothing.
+    ("GET", "/api/recognitions/{id}/alerts"): Access(Scope.ALERTS_READ),
     ("POST", "/api/recognize"): Access(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True),
     ("POST", "/api/demo"): Access(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=True),
     ("GET", "/api/credits"): Access(Scope.CREDITS_READ),
@@ -61,6 +63,8 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/api/cameras/{id}/snapshot"): Access(Scope.CAMERAS_READ),
     ("GET", "/api/alertas"): Access(Scope.ALERTS_READ),
     ("POST", "/api/alertas"): Access(Scope.ALERTS_WRITE, BodyKind.JSON),
+    # It tells of recognitions; the alert is the caller's own.
+    ("POST", "/api/alertas/test"): Access(Scope.RECOGNITIONS_READ, BodyKind.JSON),
     ("PUT", "/api/alertas/{id}"): Access(Scope.ALERTS_WRITE, BodyKind.JSON),
     ("DELETE", "/api/alertas/{id}"): Access(Scope.ALERTS_WRITE),
     ("GET", "/api/webhooks"): Access(Scope.WEBHOOKS_READ),

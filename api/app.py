@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 from api import operations
+from api.alerts import insight_routes
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
 from api.api_keys import routes as api_keys_routes
@@ -34,6 +35,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     credits_routes.router,
     cameras_routes.router,
     alerts_routes.router,
+    insight_routes.router,
     webhooks_routes.router,
     api_keys_routes.router,
     sessions_routes.router,

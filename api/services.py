@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from api.accounts.authentication import Authenticator
+from api.alerts.insight import AlertInsight
 from api.alerts.service import Alerts
 from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
@@ -34,6 +35,7 @@ class Services:
     credits: Credits
     cameras: Cameras
     alerts: Alerts
+    alert_insight: AlertInsight
     api_keys: ApiKeys
     sessions: Sessions
     webhooks: Webhooks

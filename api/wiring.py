@@ -10,6 +10,8 @@ from functools import partial
 import structlog
 
 from api.accounts.authentication import Authenticator
+from api.alerts.history import TriggerHistory
+from api.alerts.insight import AlertInsight
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts
 from api.analytics.service import Analytics
@@ -80,6 +82,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     database = Database(settings, pool_size=settings.api_database_connections)
     images = ImageStore(settings)
     store = ClickHouseStore(settings)
+    alert_rows = AlertRepository(box)
     board = StatusBoard()
     feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="api-camera-status")
     recent = RecentRecognitions(settings.stream_memory_records)
@@ -108,7 +111,14 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         image_recognition=image_recognition,
         credits=Credits(database),
         cameras=cameras,
-        alerts=Alerts(database, AlertRepository(box), gate, per_owner=settings.alerts_per_owner),
+        alerts=Alerts(
+            database,
+            alert_rows,
+            gate,
+            TriggerHistory(store),
+            per_owner=settings.alerts_per_owner,
+        ),
+        alert_insight=AlertInsight(database, alert_rows, store),
         api_keys=ApiKeys(database, authenticator, per_owner=settings.api_keys_per_owner),
         sessions=sessions,
         webhooks=Webhooks(
@@ -146,6 +156,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         await engine.stop()
         await asyncio.to_thread(feed.stop)
         await asyncio.to_thread(live_feed.stop)
+        await services.alerts.close()
         await store.close()
         resolver.close()
         images.close()

@@ -7,7 +7,7 @@ import msgspec
 
 from api.alerts.fields import EmailNotificationBody, ScheduleBody, WebhookNotificationBody
 from api.alerts.models import AlertValues
-from api.alerts.schemas import AlertCreate, AlertUpdate
+from api.alerts.schemas import AlertUpdate
 from contracts.records import (
     AlertSchedule,
     EmailNotification,
@@ -16,9 +16,9 @@ from contracts.records import (
 )
 
 
-def new_values(body: AlertCreate) -> AlertValues:
+def new_values(body: AlertUpdate) -> AlertValues:
     """Return the values of a new alert."""
-    return AlertValues(**_values(body, set(AlertCreate.model_fields), AlertSchedule()))
+    return AlertValues(**_values(body, set(AlertUpdate.model_fields), AlertSchedule()))
 
 
 def edited_values(current: AlertValues, body: AlertUpdate) -> AlertValues:

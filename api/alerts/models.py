@@ -50,7 +50,11 @@ class AlertRow:
 
 @dataclass(frozen=True, repr=False)
 class AlertBook:
-    """All alerts of an owner, and the secret that signs their notifications to URLs."""
+    """All alerts of an owner, and the secret that signs their notifications to URLs.
+
+    ``counted_at`` is when it was counted how often they fired; None: it is not known just now.
+    """
 
     alerts: tuple[AlertRow, ...]
     notification_secret: str | None
+    counted_at: datetime | None = None

@@ -117,6 +117,10 @@ class AlertList(ResponseModel):
     """The caller's alerts, newest first."""
 
     alerts: list[AlertBody]
+    counted_at: Timestamp | None = Field(
+        description="When it was counted how often alerts fired; null: it is not known just now, "
+        "and `triggerCount` is 0."
+    )
     notification_secret: str | None = Field(
         description="Signs what alerts send to the URLs among their notifications; made with the "
         "first alert."
@@ -149,6 +153,7 @@ def alert_list(book: AlertBook) -> AlertList:
     """Return the JSON form of an owner's alerts."""
     return AlertList(
         alerts=[alert_body(row) for row in book.alerts],
+        counted_at=book.counted_at,
         notification_secret=book.notification_secret,
     )
 

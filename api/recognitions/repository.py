@@ -1,4 +1,4 @@
-"""Recognitions in ClickHouse."""
+"""ClickHouse as the API asks it: recognitions, and alerts that fired for them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,6 +16,17 @@ from analytics_sql.recognitions import (
     RecognitionRow,
     get_recognition,
     list_recognitions,
+)
+from analytics_sql.trigger_queries import (
+    CooldownQuestion,
+    Fired,
+    HoldingTrigger,
+    SpanRow,
+    TriggerCount,
+    count_triggers,
+    nearest_trigger,
+    span_rows,
+    triggers_of,
 )
 from contracts.errors import TransientError
 from contracts.settings import ClickHouseSettings
@@ -60,6 +71,46 @@ class ClickHouseStore:
         """
         async with self._connected() as client:
             return await count_traffic(client, span, plates=plates)
+
+    async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
+        """Return how often each of the owner's alerts has fired; those that never did are left out.
+
+        Raises:
+            PlatestreamError: ClickHouse is away, too slow, or not set up.
+        """
+        async with self._connected() as client:
+            return await count_triggers(client, owner_id)
+
+    async def fired_for(
+        self, owner_id: UUID, recognition_id: UUID, captured_ms: int
+    ) -> tuple[Fired, ...]:
+        """Return the alerts that fired for a recognition.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await triggers_of(client, owner_id, recognition_id, captured_ms)
+
+    async def holding(self, question: CooldownQuestion) -> HoldingTrigger | None:
+        """Return the firing whose cooldown holds a recognition back.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await nearest_trigger(client, question)
+
+    async def span(
+        self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
+    ) -> tuple[SpanRow, ...]:
+        """Return the owner's recognitions of a span, oldest first, from behind ``after``.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await span_rows(client, owner_id, span_ms, after, limit)
 
     async def ping(self) -> None:
         """Return when the table of recognitions can be read.

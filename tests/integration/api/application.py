@@ -21,8 +21,17 @@ from analytics_sql.recognitions import (
     RecognitionPage,
     RecognitionRow,
 )
+from analytics_sql.trigger_queries import (
+    CooldownQuestion,
+    Fired,
+    HoldingTrigger,
+    SpanRow,
+    TriggerCount,
+)
 from api.accounts.authentication import Authenticator
 from api.accounts.service import create_key, create_owner
+from api.alerts.history import TriggerHistory, TriggerStore
+from api.alerts.insight import AlertInsight
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts
 from api.analytics.service import Analytics, TrafficStore
@@ -80,6 +89,22 @@ class StandInStore:
 
     async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
         return Traffic((), (), ())
+
+    async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
+        return {}
+
+    async def fired_for(
+        self, owner_id: UUID, recognition_id: UUID, captured_ms: int
+    ) -> tuple[Fired, ...]:
+        return ()
+
+    async def holding(self, question: CooldownQuestion) -> HoldingTrigger | None:
+        return None
+
+    async def span(
+        self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
+    ) -> tuple[SpanRow, ...]:
+        return ()
 
 
 class StandInReader:
@@ -182,6 +207,7 @@ async def running_application(
     *,
     store: RecognitionStore | None = None,
     traffic: TrafficStore | None = None,
+    triggers: TriggerStore | None = None,
     reader: ImageReader | None = None,
     photos: PhotoStore | None = None,
     take_seconds: float = 0.5,
@@ -230,7 +256,14 @@ async def running_application(
         ),
         credits=Credits(database),
         cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),
-        alerts=Alerts(database, AlertRepository(box), gate, per_owner=PER_OWNER),
+        alerts=Alerts(
+            database,
+            AlertRepository(box),
+            gate,
+            TriggerHistory(triggers or StandInStore(), patience_seconds=0.5),
+            per_owner=PER_OWNER,
+        ),
+        alert_insight=AlertInsight(database, AlertRepository(box), triggers or StandInStore()),
         api_keys=ApiKeys(database, authenticator, per_owner=PER_OWNER),
         sessions=sessions,
         webhooks=Webhooks(database, WebhookRepository(box), gate, per_owner=PER_OWNER),
@@ -245,6 +278,7 @@ async def running_application(
     @asynccontextmanager
     async def given_services() -> AsyncIterator[Services]:
         yield services
+        await services.alerts.close()
         await authenticator.close()
         await sessions.close()
         await limiter.close()

@@ -1,0 +1,135 @@
+"""Why alerts fired or did not, and what an alert would have fired for: the stage's own rules."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from alert_rules.cooldown import cooldown_ms
+from alert_rules.rule import Condition, Sighting, rule_of
+from analytics_sql.recognitions import RecognitionRow
+from analytics_sql.trigger_queries import CooldownQuestion, Fired, HoldingTrigger
+from api.alerts.backtest import Backtest, Replay
+from api.alerts.config import rule_config
+from api.alerts.edits import new_values
+from api.alerts.history import TriggerStore
+from api.alerts.models import AlertRow
+from api.alerts.repository import AlertRepository
+from api.alerts.schemas import AlertUpdate
+from api.alerts.service import check_cameras
+from api.db.engine import Database
+from api.db.tables import Owner
+from contracts.records import AlertConfig, CooldownScope
+
+
+class Outcome(StrEnum):
+    """What came of a recognition and an alert."""
+
+    FIRED = "fired"
+    NOT_SET_OFF = "not_set_off"
+    """It does not meet the alert's conditions as they are now."""
+    HELD_BACK = "held_back"
+    """It meets them, and the alert fired for another one within the cooldown."""
+    NOT_THEN = "not_then"
+    """It meets them, but did not when it came, or is still on its way."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What came of a recognition and an alert, and why.
+
+    ``unmet`` are the conditions of the alert as it is now that the recognition does not meet.
+    """
+
+    alert: AlertRow
+    outcome: Outcome
+    unmet: tuple[Condition, ...]
+    fired: Fired | None = None
+    held_back_by: HoldingTrigger | None = None
+
+
+class AlertInsight:
+    """Looks at alerts; changes nothing."""
+
+    def __init__(self, database: Database, rows: AlertRepository, store: TriggerStore) -> None:
+        """Take where alerts and what they fired for are."""
+        self._database = database
+        self._rows = rows
+        self._store = store
+
+    async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
+        """Return for each alert of the recognition's owner why it fired or did not.
+
+        Raises:
+            TransientError: PostgreSQL or ClickHouse is away.
+        """
+        owner_id, captured_ms = recognition.user_id, recognition.captured_ms
+        book, fired = await asyncio.gather(
+            self._database.run(lambda session: self._rows.all_of(session, owner_id)),
+            self._store.fired_for(owner_id, recognition.id, captured_ms),
+        )
+        by_alert = {each.alert_id: each for each in fired}
+        return tuple(
+            [
+                await self._explain(alert, recognition, by_alert.get(alert.id))
+                for alert in book.alerts
+            ]
+        )
+
+    async def replay(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> Replay:
+        """Return what an alert would have fired for.
+
+        Raises:
+            ApiError: 400, a camera is not the owner's.
+            TransientError: PostgreSQL or ClickHouse is away.
+        """
+        config = await self._database.run(lambda session: _tested(session, owner_id, body))
+        return await backtest.run(self._store, rule_of(config))
+
+    async def _explain(
+        self, alert: AlertRow, seen: RecognitionRow, fired: Fired | None
+    ) -> Explanation:
+        config = _config(alert)
+        unmet = rule_of(config).failures(_sighting(seen))
+        if fired is not None:
+            return Explanation(alert, Outcome.FIRED, unmet, fired=fired)
+        if unmet:
+            return Explanation(alert, Outcome.NOT_SET_OFF, unmet)
+        holding = await self._holding(config, seen)
+        if holding is not None:
+            return Explanation(alert, Outcome.HELD_BACK, (), held_back_by=holding)
+        return Explanation(alert, Outcome.NOT_THEN, ())
+
+    async def _holding(self, alert: AlertConfig, seen: RecognitionRow) -> HoldingTrigger | None:
+        length_ms = cooldown_ms(alert)
+        if not length_ms:
+            return None
+        scope = alert.cooldown_scope
+        return await self._store.holding(
+            CooldownQuestion(
+                user_id=seen.user_id,
+                alert_id=alert.alert_id,
+                captured_ms=seen.captured_ms,
+                cooldown_ms=length_ms,
+                plate=None if scope is CooldownScope.ALERT else seen.plate,
+                camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
+            )
+        )
+
+
+def _config(row: AlertRow) -> AlertConfig:
+    return rule_config(row.values, row.id, row.owner_id, row.owner_timezone)
+
+
+def _tested(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertConfig:
+    # Whether it is switched on says nothing of what it would do.
+    values = replace(new_values(body), enabled=True)
+    check_cameras(session, owner_id, values.camera_ids)
+    owner = session.get_one(Owner, owner_id)
+    return rule_config(values, UUID(int=0), owner_id, owner.timezone)
+
+
+def _sighting(row: RecognitionRow) -> Sighting:
+    return Sighting(row.user_id, row.camera_id, row.plate, row.confidence, row.captured_ms)

@@ -1,0 +1,141 @@
+"""JSON of why alerts fired, and of what one would have fired for."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from alert_rules.rule import Condition
+from analytics_sql.trigger_queries import SpanRow
+from api.alerts.backtest import MOST_SHOWN, Backtest, Replay
+from api.alerts.insight import Explanation, Outcome
+from api.alerts.schemas import AlertUpdate
+from api.errors import ApiError, ErrorCode, FieldFault
+from api.moments import Instant
+from api.schemas import RequestModel, ResponseModel, Timestamp
+
+_MOST_DAYS = 31
+_DAY_MS = 24 * 60 * 60 * 1000
+_STORABLE_MS = 4_102_444_800_000
+
+
+class ExplainedAlert(ResponseModel):
+    """What came of a recognition and an alert."""
+
+    alert_id: UUID
+    alert_name: str
+    outcome: Outcome = Field(
+        description="`fired`; `not_set_off`: conditions are not met; `held_back`: the alert fired "
+        "for another recognition within its cooldown; `not_then`: it would fire now, but the alert "
+        "was made or changed since, or the recognition is still on its way."
+    )
+    unmet: list[Condition] = Field(
+        description="Conditions of the alert, as it is now, that the recognition does not meet."
+    )
+    triggered_at: Timestamp | None = Field(description="When it was decided that it fires.")
+    is_late: bool | None = Field(description="Whether it fired long after the capture.")
+    held_back_by: UUID | None = Field(description="The recognition whose cooldown held it back.")
+    cooldown_until: Timestamp | None = Field(
+        description="When that cooldown ended, in capture time."
+    )
+
+
+class ExplanationList(ResponseModel):
+    """Why each of the caller's alerts fired for a recognition or did not, newest alert first."""
+
+    alerts: list[ExplainedAlert]
+
+
+class AlertTest(RequestModel):
+    """An alert to try on what was recognised."""
+
+    alert: AlertUpdate = Field(description="As for making an alert; no name is needed.")
+    from_: Annotated[Instant, Field(alias="from", description="Inclusive, by capture time.")]
+    to: Annotated[
+        Instant | None, Field(description="Exclusive; null: now. At most 31 days after `from`.")
+    ] = None
+
+    def backtest(self) -> Backtest:
+        """Return the span that is asked for.
+
+        Raises:
+            ApiError: 400, it is none or too long.
+        """
+        end = datetime.now(UTC) if self.to is None else self.to
+        from_ms, to_ms = (round(each.timestamp() * 1000) for each in (self.from_, end))
+        if from_ms > to_ms:
+            raise _fault("from", "must not be after to")
+        if to_ms - from_ms > _MOST_DAYS * _DAY_MS:
+            raise _fault("to", f"may be at most {_MOST_DAYS} days after from")
+        within = (min(max(each, 0), _STORABLE_MS) for each in (from_ms, to_ms))
+        return Backtest(*within)
+
+
+class TriedTrigger(ResponseModel):
+    """A recognition that the alert would have fired for."""
+
+    recognition_id: UUID
+    camera_id: UUID
+    camera_name: str
+    plate: str
+    confidence: float
+    timestamp: Timestamp
+
+
+class AlertTestResult(ResponseModel):
+    """What an alert would have fired for, had it never fired before."""
+
+    evaluated: int = Field(description="Recognitions that were looked at, oldest first.")
+    matched: int = Field(description="Those that meet all conditions.")
+    fired: int = Field(description="Those of them that no cooldown holds back.")
+    is_complete: bool = Field(description="Whether all of the span was looked at.")
+    until: Timestamp = Field(description="Up to where it was looked at.")
+    triggers: list[TriedTrigger] = Field(description=f"The first {MOST_SHOWN} that fired.")
+
+
+def explained_body(found: Explanation) -> ExplainedAlert:
+    """Return the JSON form of an explanation."""
+    fired, holding = found.fired, found.held_back_by
+    cooldown_ms = round(found.alert.values.cooldown_minutes * 60_000)
+    return ExplainedAlert(
+        alert_id=found.alert.id,
+        alert_name=found.alert.values.name,
+        outcome=found.outcome,
+        unmet=list(found.unmet),
+        triggered_at=None if fired is None else _moment(fired.decided_ms),
+        is_late=None if fired is None else fired.is_late,
+        held_back_by=None if holding is None else holding.recognition_id,
+        cooldown_until=None if holding is None else _moment(holding.captured_ms + cooldown_ms),
+    )
+
+
+def replay_body(replay: Replay) -> AlertTestResult:
+    """Return the JSON form of a trial."""
+    return AlertTestResult(
+        evaluated=replay.evaluated,
+        matched=replay.matched,
+        fired=replay.fired,
+        is_complete=replay.is_complete,
+        until=_moment(replay.until_ms),
+        triggers=[_trigger(row) for row in replay.shown],
+    )
+
+
+def _trigger(row: SpanRow) -> TriedTrigger:
+    return TriedTrigger(
+        recognition_id=row.id,
+        camera_id=row.camera_id,
+        camera_name=row.camera_name,
+        plate=row.plate,
+        confidence=row.confidence,
+        timestamp=_moment(row.captured_ms),
+    )
+
+
+def _moment(unix_ms: int) -> datetime:
+    return datetime.fromtimestamp(unix_ms / 1000, UTC)
+
+
+def _fault(path: str, message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, fields=(FieldFault(path, message),))

@@ -1,0 +1,256 @@
+"""How often alerts fired, why, and what they would have fired for, from a real ClickHouse."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import httpx
+import msgspec
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.connection import connect
+from analytics_sql.migrate import migrate
+from analytics_sql.recognitions import insert_recognitions, recognition_row
+from analytics_sql.triggers import insert_triggers, trigger_row
+from api.db.engine import Database
+from api.recognitions.repository import ClickHouseStore
+from api.scopes import Scope
+from contracts.ids import format_timestamp, recognition_id, trigger_id
+from contracts.records import AlertTrigger, Recognition
+from tests.integration.api.application import Application, Caller, running_application
+from tests.records import alert, recognition
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/alertas"
+START_MS = 1_790_000_000_000
+MINUTE_MS = 60_000
+
+
+@dataclass
+class Place:
+    """The API over a ClickHouse, and an owner of it."""
+
+    application: Application
+    clickhouse: AsyncClient
+    store: ClickHouseStore
+    owner: Caller
+    client: httpx.AsyncClient
+
+    async def make(self, **body: Any) -> UUID:
+        """Make an alert and return its id."""
+        answer = await self.client.post(PATH, json={"name": "Gate", **body})
+        assert answer.status_code == 201, answer.text
+        return UUID(answer.json()["alert"]["id"])
+
+    async def see(self, minute: float, plate: str = "AB12", **changes: Any) -> Recognition:
+        """Store a recognition."""
+        captured_ms = START_MS + round(minute * MINUTE_MS)
+        made = recognition(1, captured_ms=captured_ms)
+        seen = msgspec.structs.replace(
+            made,
+            id=recognition_id(captured_ms, made.camera_id, plate),
+            owner_id=self.owner.owner_id,
+            plate=plate,
+            **changes,
+        )
+        await insert_recognitions(self.clickhouse, [recognition_row(seen)])
+        return seen
+
+    async def fire(self, alert_id: UUID, *seen: Recognition, is_late: bool = False) -> None:
+        """Store that an alert fired."""
+        rows = [
+            trigger_row(
+                AlertTrigger(
+                    id=trigger_id(each.captured_ms, alert_id, each.id),
+                    owner_id=self.owner.owner_id,
+                    alert=msgspec.structs.replace(alert(1), alert_id=alert_id),
+                    recognition=each,
+                    decided_ms=each.captured_ms + 1500,
+                    is_late=is_late,
+                )
+            )
+            for each in seen
+        ]
+        await insert_triggers(self.clickhouse, rows)
+
+    async def explain(self, seen: Recognition) -> dict[UUID, dict[str, Any]]:
+        """Return what the API says of each alert and a recognition."""
+        answer = await self.client.get(f"/api/recognitions/{seen.id}/alerts")
+        assert answer.status_code == 200, answer.text
+        return {UUID(each.pop("alertId")): each for each in answer.json()["alerts"]}
+
+    async def try_alert(self, alert_body: dict[str, Any], minutes: float = 60) -> dict[str, Any]:
+        """Return what an alert would have fired for."""
+        body = {
+            "alert": alert_body,
+            "from": format_timestamp(START_MS),
+            "to": format_timestamp(START_MS + round(minutes * MINUTE_MS)),
+        }
+        answer = await self.client.post(f"{PATH}/test", json=body)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+@pytest.fixture
+async def place(database: Database, clickhouse_address: ClickHouseAddress) -> AsyncIterator[Place]:
+    schema = clickhouse_address.client()
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    clickhouse = await connect(clickhouse_address.settings())
+    store = ClickHouseStore(clickhouse_address.settings())
+    async with running_application(database, store=store, triggers=store) as application:
+        owner = await application.new_owner()
+        async with application.client(owner) as client:
+            yield Place(application, clickhouse, store, owner, client)
+    await store.close()
+    await clickhouse.close()
+
+
+async def _listed(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str | None]:
+    body = (await place.client.get(PATH)).json()
+    counts = {
+        UUID(each["id"]): (each["triggerCount"], each["lastTriggeredAt"]) for each in body["alerts"]
+    }
+    return counts, body["countedAt"]
+
+
+async def test_counts_are_right_after_replays(place: Place) -> None:
+    often, never = await place.make(), await place.make()
+    seen = [await place.see(minute, f"AB{minute}") for minute in range(3)]
+    for _ in range(2):
+        await place.fire(often, *seen)
+    await place.fire(often, seen[0])
+
+    counts, counted_at = await _listed(place)
+    last = format_timestamp(seen[-1].captured_ms)
+    assert counts == {often: (3, last), never: (0, None)}
+    assert counted_at is not None
+
+    changed = (await place.client.put(f"{PATH}/{often}", json={"name": "B"})).json()["alert"]
+    assert (changed["triggerCount"], changed["lastTriggeredAt"]) == (3, last)
+
+
+async def test_alerts_are_listed_and_changed_while_clickhouse_is_away(
+    place: Place, database: Database
+) -> None:
+    nobody = ClickHouseStore(ClickHouseAddress("127.0.0.1", 9, "tester", "none").settings())
+    async with (
+        running_application(database, triggers=nobody) as elsewhere,
+        elsewhere.client(place.owner) as client,
+    ):
+        alert_id = UUID((await client.post(PATH, json={"name": "A"})).json()["alert"]["id"])
+        body = (await client.get(PATH)).json()
+        assert [UUID(each["id"]) for each in body["alerts"]] == [alert_id]
+        assert body["countedAt"] is None
+        answer = await client.put(f"{PATH}/{alert_id}", json={"name": "B"})
+        assert answer.status_code == 200
+    await nobody.close()
+
+
+async def test_each_alert_says_why(place: Place) -> None:
+    seen = await place.see(10, confidence=0.6)
+    earlier = await place.see(7, "XY9")
+    fired = await place.make(plateMatchMode="any")
+    strict = await place.make(
+        plates=["ZZ*"], minConfidence=0.9, enabled=False, cameraScope="specific"
+    )
+    held = await place.make(plateMatchMode="any")
+    by_plate = await place.make(plateMatchMode="any", cooldownScope="plate")
+    await place.fire(fired, seen, is_late=True)
+    await place.fire(held, earlier)
+    await place.fire(by_plate, earlier)
+
+    said = await place.explain(seen)
+    nothing: dict[str, Any] = {
+        "alertName": "Gate",
+        "unmet": [],
+        "triggeredAt": None,
+        "isLate": None,
+        "heldBackBy": None,
+        "cooldownUntil": None,
+    }
+    assert said == {
+        fired: nothing
+        | {
+            "outcome": "fired",
+            "triggeredAt": format_timestamp(seen.captured_ms + 1500),
+            "isLate": True,
+        },
+        strict: nothing
+        | {
+            "outcome": "not_set_off",
+            "unmet": ["enabled", "plate", "camera", "confidence"],
+        },
+        held: nothing
+        | {
+            "outcome": "held_back",
+            "heldBackBy": str(earlier.id),
+            "cooldownUntil": format_timestamp(earlier.captured_ms + 5 * MINUTE_MS),
+        },
+        by_plate: nothing | {"outcome": "not_then"},
+    }
+
+
+async def test_what_an_alert_would_have_fired_for(place: Place) -> None:
+    seen = [await place.see(minute, plate) for minute, plate in enumerate(["AB1", "AB2"] * 5)]
+    await place.see(0.5, "ab 3", confidence=0.2)
+    found = await place.try_alert({"plates": ["ab*"], "cooldownMinutes": 4, "enabled": False})
+    assert (found["evaluated"], found["matched"], found["fired"]) == (11, 10, 3)
+    assert found["isComplete"]
+    assert [each["recognitionId"] for each in found["triggers"]] == [
+        str(seen[at].id) for at in (0, 4, 8)
+    ]
+    assert found["triggers"][0] == {
+        "recognitionId": str(seen[0].id),
+        "cameraId": str(seen[0].camera_id),
+        "cameraName": seen[0].camera_name,
+        "plate": "AB1",
+        "confidence": 0.93,
+        "timestamp": format_timestamp(seen[0].captured_ms),
+    }
+    assert (await place.try_alert({"plates": ["ab*"]}, minutes=0))["evaluated"] == 0
+    strangers = await place.application.new_owner()
+    async with place.application.client(strangers) as other:
+        place.client = other
+        assert (await place.try_alert({"plateMatchMode": "any"}))["evaluated"] == 0
+        answer = await other.get(f"/api/recognitions/{seen[0].id}/alerts")
+        assert answer.status_code == 404
+
+
+async def test_bad_trials_are_told_as_bad_alerts_are(place: Place) -> None:
+    body = {
+        "alert": {"matchTolerance": 9, "cameraIds": [str(UUID(int=5))]},
+        "from": "2026-01-01T00:00:00Z",
+        "to": "2026-01-02T00:00:00Z",
+    }
+    answer = await place.client.post(f"{PATH}/test", json=body)
+    assert answer.status_code == 400
+    assert [each["path"] for each in answer.json()["fields"]] == ["alert.matchTolerance"]
+    body["alert"] = {"cameraIds": [str(UUID(int=5))]}
+    answer = await place.client.post(f"{PATH}/test", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+    body["from"] = "2025-01-01T00:00:00Z"
+    answer = await place.client.post(f"{PATH}/test", json=body)
+    assert [each["path"] for each in answer.json()["fields"]] == ["to"]
+
+
+@pytest.mark.parametrize(
+    ("method", "scope", "status"),
+    [
+        ("GET", Scope.ALERTS_READ, 404),
+        ("GET", Scope.RECOGNITIONS_READ, 403),
+        ("POST", Scope.RECOGNITIONS_READ, 400),
+        ("POST", Scope.ALERTS_WRITE, 403),
+    ],
+)
+async def test_scopes(place: Place, method: str, scope: Scope, status: int) -> None:
+    caller = await place.application.new_owner(scopes=frozenset({scope}))
+    path = f"/api/recognitions/{UUID(int=9)}/alerts" if method == "GET" else f"{PATH}/test"
+    async with place.application.client(caller) as client:
+        answer = await client.request(method, path, json={} if method == "POST" else None)
+    assert answer.status_code == status, answer.text
