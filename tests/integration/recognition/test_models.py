@@ -104,7 +104,7 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
 def test_openvino_pins_no_process_to_a_core() -> None:
     """Each process pins itself to the same first core by default: workers would share it."""
     models = Path(recognition.__file__).parent / "models"
-    settings = RecognizerSettings(recognition_runtime=RuntimeName.OPENVINO)
+    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
 
     model = load_model(models / "plate-reader.onnx", settings, Precision.F32)
 
