@@ -50,16 +50,25 @@ class PlateCount:
 
 
 @dataclass(frozen=True)
+class OutcomeCount:
+    """Image calls that found a plate; image calls and passes that gave no accepted reading."""
+
+    accepted: int = 0
+    refused: int = 0
+
+
+@dataclass(frozen=True)
 class Traffic:
     """What a span holds, the busiest first; no empty ``quarters``.
 
-    ``quarters`` and ``cameras`` have the same sum. ``plates`` were asked for a moment later: a row
-    that came late may be in them alone.
+    ``quarters`` and ``cameras`` have the same sum. ``plates`` and ``outcomes`` were asked for a
+    moment later: a row that came late may be in them alone.
     """
 
     quarters: tuple[QuarterCount, ...]
     cameras: tuple[CameraCount, ...]
     plates: tuple[PlateCount, ...]
+    outcomes: OutcomeCount = OutcomeCount()
 
 
 async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) -> Traffic:
@@ -70,6 +79,7 @@ async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) ->
     """
     where = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
     counts = await _rows(client, "analytics_counts", where)
+    ((accepted, refused),) = await _rows(client, "outcome_counts", where)
     frequent = await _rows(client, "analytics_plates", where | {"limit": plates})
     return Traffic(
         tuple(
@@ -83,6 +93,7 @@ async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) ->
             if camera_id is not None
         ),
         tuple(PlateCount(*values) for values in frequent),
+        OutcomeCount(accepted, refused),
     )
 
 

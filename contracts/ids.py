@@ -45,6 +45,19 @@ def recognition_id(captured_ms: int, camera_id: UUID, track: str) -> UUID:
     return derived_uuid(captured_ms, "recognition", str(camera_id), track)
 
 
+def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
+    """Return the id of what is told of a track that gave no recognition.
+
+    ``first_seen_ms`` is the capture time (Unix ms, UTC) of its first frame.
+    """
+    return derived_uuid(first_seen_ms, "missed pass", str(camera_id), track)
+
+
+def image_call_id(at_ms: int, call_id: UUID) -> UUID:
+    """Return the id of what is told of an image call that was answered at ``at_ms`` (Unix ms)."""
+    return derived_uuid(at_ms, "image call", str(call_id))
+
+
 def trigger_id(captured_ms: int, alert_id: UUID, recognition_id: UUID) -> UUID:
     """Return the id of an alert's firing for a recognition of capture time ``captured_ms``."""
     return derived_uuid(captured_ms, "trigger", str(alert_id), str(recognition_id))

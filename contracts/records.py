@@ -163,6 +163,22 @@ class Recognition(Record, frozen=True, kw_only=True):
     source: RecognitionSource = RecognitionSource.CAMERA
 
 
+class PassOutcome(Record, frozen=True, kw_only=True):
+    """On the outcomes topic: a vehicle's pass without an accepted reading, or an image call.
+
+    A pass that was accepted is not told of here: it is a :class:`Recognition`. Of image calls all
+    that were answered are; their ``camera_id`` is the nil UUID. ``id`` is derived from what it
+    tells of and begins with ``at_ms`` (Unix ms, UTC).
+    """
+
+    id: UUID
+    owner_id: UUID
+    camera_id: UUID
+    source: RecognitionSource
+    at_ms: int
+    accepted: bool
+
+
 class CameraConfig(Record, frozen=True, kw_only=True):
     """On config-cameras (compacted, key = camera id; an empty value deletes the camera).
 

@@ -17,6 +17,7 @@ from contracts.records import (
     DeadLetter,
     FrameMeta,
     FrameReadings,
+    PassOutcome,
     Recognition,
     Record,
     WebhookConfig,
@@ -80,6 +81,13 @@ RECOGNITIONS = Topic(
     producer="streams/recognition",
     record=Recognition,
     # Those of image calls that are to be stored come from the api, through its outbox.
+    key="camera id; of an image call, the owner's id",
+)
+OUTCOMES = Topic(
+    name="outcomes",
+    producer="streams/recognition",
+    record=PassOutcome,
+    # Those of image calls come from the api, through its outbox.
     key="camera id; of an image call, the owner's id",
 )
 CONFIG_CAMERAS = Topic(
@@ -181,6 +189,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     FRAMES,
     READINGS,
     RECOGNITIONS,
+    OUTCOMES,
     CONFIG_CAMERAS,
     CONFIG_ALERTS,
     CONFIG_WEBHOOKS,

@@ -12,6 +12,7 @@ from api.analytics.charts import SPAN_MS, camera_chart, daily_chart, hourly_char
 from api.analytics.models import Inventory, Overview, PassTally
 from api.analytics.repository import inventory
 from api.db.engine import Database
+from contracts.ids import NIL_UUID
 
 _TOP_PLATES = 10
 _RECENT = 10
@@ -60,7 +61,7 @@ def _overview(owned: Inventory, traffic: Traffic, page: RecognitionPage, now_ms:
     return Overview(
         total=total,
         inventory=owned,
-        passes=counted_passes(total),
+        passes=counted_passes(traffic),
         days=daily_chart(traffic.quarters, now_ms, zone),
         hours=hourly_chart(traffic.quarters, zone),
         plates=traffic.plates,
@@ -69,11 +70,12 @@ def _overview(owned: Inventory, traffic: Traffic, page: RecognitionPage, now_ms:
     )
 
 
-def counted_passes(recognitions: int) -> PassTally:
-    """Return the passes that are counted for an owner.
+def counted_passes(traffic: Traffic) -> PassTally:
+    """Return how many plate passes and image calls there were, and how many read a plate.
 
-    Only passes that ended in a recognition are: the recognition stage counts the others for its
-    own metrics (``platestream_recognition_tracks_total``), without their owner, and the outcome of
-    an image call that is not stored is not kept.
+    A pass that was accepted is a camera's recognition. An image call counts once, however many
+    plates it found and whether it was stored or not.
     """
-    return PassTally(accepted=recognitions, seen=recognitions)
+    passes = sum(one.recognitions for one in traffic.cameras if one.camera_id != NIL_UUID)
+    accepted = passes + traffic.outcomes.accepted
+    return PassTally(accepted, accepted + traffic.outcomes.refused)

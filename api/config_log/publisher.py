@@ -10,12 +10,20 @@ from kafka.errors import KafkaError
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.kafka import producer_options, require_reachable, topic_name
 from contracts.settings import KafkaSettings
-from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
+from contracts.topics import (
+    CONFIG_ALERTS,
+    CONFIG_CAMERAS,
+    CONFIG_WEBHOOKS,
+    OUTCOMES,
+    RECOGNITIONS,
+    Topic,
+)
 
 _ACK_SECONDS = 20.0
 _METADATA_MS = 10_000
 _TOPICS: dict[str, Topic] = {
-    topic.name: topic for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS)
+    topic.name: topic
+    for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, OUTCOMES)
 }
 
 

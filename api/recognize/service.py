@@ -20,9 +20,9 @@ from api.recognize import repository
 from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
-from api.recognize.storing import StoredCall, stored_call
+from api.recognize.storing import StoredCall, outcome_of, stored_call
 from contracts.errors import InvalidInputError, TransientError
-from contracts.topics import RECOGNITIONS
+from contracts.topics import OUTCOMES, RECOGNITIONS
 from recognition.pool import ImageReadings, RecognizerBusyError
 
 log = structlog.get_logger()
@@ -136,8 +136,7 @@ class ImageRecognition:
         if not call.store:
             return None
         held = paid.reservation
-        now_ms = time.time_ns() // 1_000_000
-        kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms)
+        kept = stored_call(held.owner_id, held.id, call.image, readings, _now_ms())
         if kept is not None:
             # Before the record that names it, so that no key ever leads nowhere.
             await self._photos.put(kept.photo_key, call.image, kept.content_type)
@@ -151,7 +150,7 @@ class ImageRecognition:
         kept: StoredCall | None,
         started: float,
     ) -> RecognizeAnswer:
-        """Take the credit, keep the answer and let the recognitions go, in one transaction."""
+        """Take the credit, keep the answer and tell what came of it, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
             # So slow that the sweeper took it for dead.
@@ -165,6 +164,9 @@ class ImageRecognition:
         )
         for recognition in () if kept is None else kept.recognitions:
             enqueue(session, RECOGNITIONS, str(recognition.owner_id), recognition)
+        held = paid.reservation
+        outcome = outcome_of(held.owner_id, held.id, readings, _now_ms())
+        enqueue(session, OUTCOMES, str(held.owner_id), outcome)
         if paid.claim is not None:
             data = answer.model_dump_json().encode()
             repository.store_answer(session, paid.claim, data, datetime.now(UTC))
@@ -181,6 +183,10 @@ class ImageRecognition:
             except TransientError as error:
                 log.warning("reservation_not_released", error=str(error))
             raise
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _undo(session: Session, paid: _Paid) -> None:

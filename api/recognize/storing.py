@@ -1,12 +1,12 @@
-"""What an image call leaves behind where the caller asks for it: recognitions and their photo."""
+"""What an image call leaves behind: its outcome, and on request recognitions and their photo."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
-from contracts.ids import NIL_UUID, recognition_id
+from contracts.ids import NIL_UUID, image_call_id, recognition_id
 from contracts.object_keys import uploaded_photo_key
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
-from contracts.records import PlateReading, Recognition, RecognitionSource
+from contracts.records import PassOutcome, PlateReading, Recognition, RecognitionSource
 from recognition.pool import ImageReadings
 
 CAMERA_NAME = "API"
@@ -43,6 +43,18 @@ def stored_call(
         for identifier, reading in zip(ids, found, strict=True)
     )
     return StoredCall(recognitions, photo, "image/png" if is_png else "image/jpeg")
+
+
+def outcome_of(owner_id: UUID, call_id: UUID, readings: ImageReadings, at_ms: int) -> PassOutcome:
+    """Return what is counted of a call, whether anything of it is kept or not."""
+    return PassOutcome(
+        id=image_call_id(at_ms, call_id),
+        owner_id=owner_id,
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=at_ms,
+        accepted=bool(readings.readings),
+    )
 
 
 def _recognition(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import faust
 
-from contracts.records import FrameReadings, Recognition
-from contracts.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS
+from contracts.records import FrameReadings, PassOutcome, Recognition
+from contracts.topics import FRAMES, OUTCOMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS
 from recognition.pool import RecognizerPool
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.guard import Guard, build_guard
@@ -100,9 +100,13 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
     app, guard = shared.app, shared.guard
     images = ImageStore(settings)
     recognitions = TopicPublisher(raw_topic(app, RECOGNITIONS))
+    outcomes = TopicPublisher(raw_topic(app, OUTCOMES))
 
     async def publish(key: bytes, record: Recognition) -> None:
         await recognitions.publish(key, record)
+
+    async def publish_outcome(key: bytes, record: PassOutcome) -> None:
+        await outcomes.publish(key, record)
 
     tracking = Tracking(
         states=DurableTable(
@@ -117,6 +121,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
         images=images,
         publish=publish,
+        publish_outcome=publish_outcome,
         metrics=shared.metrics,
         rules=tracking_rules(settings),
         now_ms=_now_ms,

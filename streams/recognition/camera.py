@@ -40,13 +40,15 @@ class Step:
     """The state after a frame, and what became of the tracks that it ended.
 
     ``state`` is the very same object where nothing changed. ``silent`` tracks were of plates that
-    had come out already, ``unsure`` ones had too little that was read alike.
+    had come out already, ``unsure`` ones had too little that was read alike. Of these ``missed``
+    are passes of their own; the others were strays beside another track.
     """
 
     state: CameraTracks
     passes: tuple[Pass, ...] = ()
     silent: int = 0
     unsure: int = 0
+    missed: tuple[Track, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class _Settled:
     silences: tuple[Silence, ...]
     silent: int
     unsure: int
+    missed: tuple[Track, ...]
 
 
 def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
@@ -81,7 +84,7 @@ def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> 
         tracks=kept,
         silences=without_ended(settled.silences, frame.captured_ms, rules),
     )
-    return Step(after, settled.passes, settled.silent, settled.unsure)
+    return Step(after, settled.passes, settled.silent, settled.unsure, settled.missed)
 
 
 def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
@@ -123,6 +126,7 @@ def _settle_all(
 ) -> _Settled:
     """Settle the ended tracks, the strongest first."""
     passes: list[Pass] = []
+    missed: list[Track] = []
     silent = 0
     for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
         settled = settle(track, rules)
@@ -131,11 +135,15 @@ def _settle_all(
         if index >= 0:
             silent += 1
             silences = prolong_silence(silences, index, track)
-        elif settled is not None and not _is_shadow(track, seen.text, going):
+        elif _is_shadow(track, seen.text, going):
+            continue
+        elif settled is None:
+            missed.append(track)
+        else:
             silences = begin_silence(silences, track, seen.text)
             passes.append(settled)
     unsure = len(ended) - silent - len(passes)
-    return _Settled(tuple(passes), silences, silent, unsure)
+    return _Settled(tuple(passes), silences, silent, unsure, tuple(missed))
 
 
 # A fast or half-hidden vehicle can leave a stray track of a misreading or two beside its own.
@@ -171,4 +179,5 @@ def _after_clock_set_back(state: CameraTracks, frame: FrameReadings, rules: Trac
         settled.passes + step.passes,
         settled.silent + step.silent,
         settled.unsure + step.unsure,
+        settled.missed + step.missed,
     )

@@ -1,10 +1,11 @@
-"""From a settled pass to the record on the recognitions topic. Pure."""
+"""From an ended track to the record on the recognitions topic or the outcomes topic. Pure."""
 
 from uuid import UUID
 
-from contracts.ids import recognition_id
-from contracts.records import FrameReadings, Recognition
+from contracts.ids import missed_pass_id, recognition_id
+from contracts.records import FrameReadings, PassOutcome, Recognition, RecognitionSource
 from streams.recognition.passes import Pass
+from streams.recognition.tracks import Track
 
 
 def pass_id(camera_id: UUID, settled: Pass) -> UUID:
@@ -33,4 +34,16 @@ def recognition_of(
         crop_key=crop_key,
         region=settled.best.region,
         plate_type=settled.best.plate_type,
+    )
+
+
+def missed_pass_of(frame: FrameReadings, track: Track) -> PassOutcome:
+    """Return what is told of a track without an accepted reading, the same in every replay."""
+    return PassOutcome(
+        id=missed_pass_id(track.first_seen_ms, frame.camera_id, track.name),
+        owner_id=frame.owner_id,
+        camera_id=frame.camera_id,
+        source=RecognitionSource.CAMERA,
+        at_ms=track.first_seen_ms,
+        accepted=False,
     )

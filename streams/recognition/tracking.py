@@ -17,6 +17,7 @@ from contracts.plates import mask_plate
 from contracts.records import (
     FrameReadings,
     FrameReference,
+    PassOutcome,
     Recognition,
     decode,
     encode,
@@ -25,13 +26,16 @@ from streams.recognition.camera import CameraTracks, advance, frames_needed
 from streams.recognition.crops import cut_crop
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.passes import Pass
-from streams.recognition.recognitions import pass_id, recognition_of
+from streams.recognition.recognitions import missed_pass_of, pass_id, recognition_of
 from streams.recognition.rules import TrackingRules
 
 log = structlog.get_logger()
 
 Publish = Callable[[bytes, Recognition], Awaitable[None]]
 """Publishes a recognition under a key; returns once Kafka has it."""
+
+PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
+"""Publishes the outcome of a pass under a key; returns once Kafka has it."""
 
 
 class StateTable(Protocol):
@@ -73,6 +77,7 @@ class Tracking:
         frames: Frames,
         images: Images,
         publish: Publish,
+        publish_outcome: PublishOutcome,
         metrics: RecognitionMetrics,
         rules: TrackingRules,
         now_ms: Callable[[], int],
@@ -82,6 +87,7 @@ class Tracking:
         self._frames = frames
         self._images = images
         self._publish = publish
+        self._publish_outcome = publish_outcome
         self._metrics = metrics
         self._rules = rules
         self._now_ms = now_ms
@@ -98,6 +104,8 @@ class Tracking:
         step = advance(state, frame, self._rules)
         for settled in step.passes:
             await self._publish_pass(key, frame, settled)
+        for track in step.missed:
+            await self._publish_outcome(key, missed_pass_of(frame, track))
         if step.state is not state:
             await self._states.write(key, encode(step.state))
         if frame.readings or step.state is not state:

@@ -6,10 +6,11 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
-from contracts.records import AlertTrigger, Recognition, decode
-from contracts.topics import ALERTS, RECOGNITIONS, Topic
+from contracts.records import AlertTrigger, PassOutcome, Recognition, decode
+from contracts.topics import ALERTS, OUTCOMES, RECOGNITIONS, Topic
 
 R = TypeVar("R")
 
@@ -35,12 +36,21 @@ def _trigger(value: bytes) -> TriggerRow:
     return trigger_row(decode(AlertTrigger, value))
 
 
+def _outcome(value: bytes) -> OutcomeRow:
+    return outcome_row(decode(PassOutcome, value))
+
+
 AnySinkTable: TypeAlias = SinkTable[Any]
 
 RECOGNITION_TABLE: Final = SinkTable(
     topic=RECOGNITIONS, row_of=_recognition, insert=insert_recognitions
 )
 TRIGGER_TABLE: Final = SinkTable(topic=ALERTS, row_of=_trigger, insert=insert_triggers)
+OUTCOME_TABLE: Final = SinkTable(topic=OUTCOMES, row_of=_outcome, insert=insert_outcomes)
 
-SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (RECOGNITION_TABLE, TRIGGER_TABLE)
+SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
+    RECOGNITION_TABLE,
+    TRIGGER_TABLE,
+    OUTCOME_TABLE,
+)
 """All of them: one agent each."""

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.connection import connect
 from analytics_sql.migrate import migrate
+from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions
 from api.accounts.service import create_key
 from api.analytics.charts import SPAN_MS
@@ -25,7 +26,7 @@ from api.db.engine import Database
 from api.db.tables import ApiKey, Camera, Owner
 from api.recognitions.repository import ClickHouseStore
 from api.scopes import ALL_SCOPES, Scope
-from contracts.ids import format_timestamp, recognition_id
+from contracts.ids import format_timestamp, image_call_id, recognition_id
 from contracts.object_keys import crop_key, photo_key
 from contracts.records import Box, RecognitionSource
 from tests.integration.api.application import NOW_MS, Application, Caller, running_application
@@ -218,6 +219,38 @@ async def test_a_repeated_insert_changes_nothing(
 
     assert await _get(client) == once
     assert once["stats"]["total30d"] == 50
+
+
+async def test_success_counts_passes_and_image_calls(
+    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+) -> None:
+    def outcome(number: int, camera_id: UUID, *, accepted: bool) -> OutcomeRow:
+        at_ms = NOW_MS - DAY_MS - number
+        return OutcomeRow(
+            user_id=caller.owner_id,
+            at_ms=at_ms,
+            id=image_call_id(at_ms, UUID(int=number)),
+            camera_id=camera_id,
+            source="api" if camera_id == NIL else "camera",
+            accepted=accepted,
+        )
+
+    # Three passes that became recognitions, and two plates of one image call that was stored.
+    passes = [_row(caller.owner_id, NOW_MS - DAY_MS + n, f"P{n}") for n in range(3)]
+    stored = [
+        _row(caller.owner_id, NOW_MS - n, camera_id=NIL, source=RecognitionSource.API)
+        for n in (5, 6)
+    ]
+    await insert_recognitions(clickhouse, [*passes, *stored])
+    # That call, and one that found nothing; two passes that were not accepted.
+    calls = [outcome(1, NIL, accepted=True), outcome(2, NIL, accepted=False)]
+    missed = [outcome(n, UUID(int=7), accepted=False) for n in (3, 4)]
+    for _ in range(2):
+        await insert_outcomes(clickhouse, [*calls, *missed])
+    body = await _get(client)
+
+    assert body["stats"]["total30d"] == 5
+    assert body["stats"]["successRate"] == pytest.approx(100 * 4 / 7)
 
 
 async def test_other_owners_count_nothing(

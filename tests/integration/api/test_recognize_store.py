@@ -12,13 +12,14 @@ from contracts.ids import NIL_UUID, uuid_unix_ms
 from contracts.records import (
     Box,
     CharacterOption,
+    PassOutcome,
     PlateReading,
     Recognition,
     RecognitionSource,
     decode,
 )
 from contracts.settings import S3Settings
-from contracts.topics import RECOGNITIONS
+from contracts.topics import OUTCOMES, RECOGNITIONS
 from tests.integration.api import images
 from tests.integration.api.application import Application, Caller, running_application
 from tests.integration.api.outbox import outbox_of
@@ -137,6 +138,25 @@ class _Away:
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         raise TransientError("the image store does not answer")
+
+
+async def test_the_outcome_of_a_call_is_told_once_and_of_a_failed_one_never(
+    application: Application,
+) -> None:
+    owner = await application.new_owner(credits=9)
+    answers = [await _recognize(application, owner, images.jpeg(), "", key="a") for _ in range(2)]
+    application.reader.readings = (_reading("AB12CDE"), _reading("XY34"))
+    answers.append(await _recognize(application, owner, images.jpeg(), ""))
+    application.reader.error = TransientError("away")
+    answers.append(await _recognize(application, owner, images.jpeg(), ""))
+    rows = await outbox_of(application.database, OUTCOMES)
+    told = [decode(PassOutcome, value) for _, value in rows if value is not None]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 500]
+    assert [one.accepted for one in told] == [False, True]
+    assert {one.owner_id for one in told} == {owner.owner_id}
+    assert {key for key, _ in rows} == {str(owner.owner_id)}
+    assert all(uuid_unix_ms(one.id) == one.at_ms for one in told)
 
 
 class _Counted:

@@ -12,6 +12,7 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 from analytics_sql.analytics import (
     QUARTER_MS,
     CameraCount,
+    OutcomeCount,
     OwnerSpan,
     PlateCount,
     QuarterCount,
@@ -20,8 +21,9 @@ from analytics_sql.analytics import (
 )
 from analytics_sql.connection import connect
 from analytics_sql.migrate import migrate
+from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions
-from contracts.ids import recognition_id
+from contracts.ids import NIL_UUID, image_call_id, recognition_id
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -105,6 +107,30 @@ async def test_exact_counts(client: AsyncClient) -> None:
 
 async def test_nothing(client: AsyncClient) -> None:
     assert await counted(client) == Traffic((), (), ())
+
+
+async def test_outcomes_count_once_and_for_their_owner(client: AsyncClient) -> None:
+    def outcome(number: int, *, accepted: bool, user_id: UUID = OWNER) -> OutcomeRow:
+        at_ms = START_MS + number
+        return OutcomeRow(
+            user_id=user_id,
+            at_ms=at_ms,
+            id=image_call_id(at_ms, UUID(int=number)),
+            camera_id=NIL_UUID,
+            source="api",
+            accepted=accepted,
+        )
+
+    rows = [outcome(number, accepted=number < 3) for number in range(5)]
+    beyond = [
+        replace(outcome(7, accepted=True), at_ms=at_ms) for at_ms in (SPAN.from_ms - 1, SPAN.to_ms)
+    ]
+    await client.command("SYSTEM STOP MERGES pass_outcomes")
+    for _ in range(3):
+        await insert_outcomes(client, rows)
+    await insert_outcomes(client, [*beyond, outcome(9, accepted=True, user_id=STRANGER)])
+
+    assert (await counted(client)).outcomes == OutcomeCount(accepted=3, refused=2)
 
 
 async def test_from_is_inclusive_and_to_exclusive(client: AsyncClient) -> None:

@@ -34,10 +34,12 @@ from contracts.records import (
     FrameMeta,
     FrameReadings,
     FrameReference,
+    PassOutcome,
     PlateMatchMode,
     PlateReading,
     Point,
     Recognition,
+    RecognitionSource,
     Record,
     WebhookConfig,
     Weekday,
@@ -165,6 +167,9 @@ EXAMPLES: tuple[Record, ...] = (
     ALERT,
     AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1),
     AlertTrigger(id=A, owner_id=A, alert=ALERT, recognition=RECOGNITION, decided_ms=1),
+    PassOutcome(
+        id=A, owner_id=A, camera_id=A, source=RecognitionSource.API, at_ms=1, accepted=False
+    ),
     DeadLetter(
         stage="sink", topic="t", partition=0, offset=1, code="c", reason="r", at_ms=1, value=b"\xff"
     ),

@@ -289,3 +289,19 @@ def test_no_plate_comes_out_twice_within_the_silence(frames: list[FrameReadings]
 def test_state_stays_small(frames: list[FrameReadings]) -> None:
     state, _ = play(frames)
     assert len(encode(state)) < 200_000
+
+
+def test_missed_passes_are_those_that_nothing_else_explains() -> None:
+    # A vehicle that is read too unsurely; a stray beside a followed one; one seen again.
+    frames = film([Drive("AB123CD", 0, 6000, speed_px_s=50)], 9000)
+    frames[5] = frame(5, 1000, [*frames[5].readings, reading("AB193CO", 0.4, x=1500)])
+    state, missed = CameraTracks(), []
+    last = len(frames)
+    unread = [frame(last, 20_000, [reading("XY987ZW", 0.5, x=900)]), frame(last + 1, 24_000)]
+    again = [frame(last + 2, 25_000, [reading("AB123CD", 0.5)]), frame(last + 3, 29_000)]
+    for each in (*frames, *unread, *again):
+        step = advance(state, each, RULES)
+        state = step.state
+        missed += [track.leading.text for track in step.missed]
+
+    assert missed == ["XY987ZW"]

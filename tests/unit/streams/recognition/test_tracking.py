@@ -5,8 +5,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from contracts.errors import InvalidInputError, TransientError
+from contracts.ids import uuid_unix_ms
 from contracts.object_keys import crop_key, photo_key
-from contracts.records import FrameKind, FrameReference, Recognition, encode
+from contracts.records import (
+    FrameKind,
+    FrameReference,
+    PassOutcome,
+    Recognition,
+    RecognitionSource,
+    encode,
+)
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking import Tracking
 from tests.unit.streams.recognition.builders import CAMERA, OWNER, RULES, START_MS, frame, reading
@@ -25,6 +33,7 @@ class World:
         self.states: dict[bytes, bytes] = {}
         self.objects: dict[str, bytes] = {}
         self.recognitions: list[Recognition] = []
+        self.outcomes: list[PassOutcome] = []
         self.frames: dict[FrameReference, bytes] = {}
         self.failing: set[str] = set()
         self.needed: set[FrameReference] = set()
@@ -59,6 +68,12 @@ class World:
         self.said.append("recognition")
         self.recognitions.append(recognition)
 
+    async def publish_outcome(self, key: bytes, told: PassOutcome) -> None:
+        self.fail_if("outcome")
+        assert key == KEY
+        self.said.append("outcome")
+        self.outcomes.append(told)
+
     def fail_if(self, what: str) -> None:
         if what in self.failing:
             raise TransientError(f"{what} is away")
@@ -78,6 +93,7 @@ def tracking(world: World) -> Tracking:
         frames=world,
         images=world,
         publish=world.publish,
+        publish_outcome=world.publish_outcome,
         metrics=RecognitionMetrics(world.registry),
         rules=RULES,
         now_ms=lambda: START_MS + 3000,
@@ -126,6 +142,30 @@ async def test_what_became_of_tracks_is_counted(tracking: Tracking, world: World
     assert [count(o) for o in ("recognized", "unsure", "silent")] == [1, 1, 1]
     age = "platestream_recognition_pass_age_seconds_sum"
     assert world.registry.get_sample_value(age) == pytest.approx(2.8)
+
+
+async def test_a_pass_without_an_accepted_reading_is_told_of_the_same_in_every_replay(
+    tracking: Tracking, world: World
+) -> None:
+    unsure = [frame(3, 3000, [reading("XY987ZW", 0.5)]), frame(4, 6000)]
+    await play(tracking, *SEEN, END, unsure[0])
+    assert world.outcomes == []
+    world.failing = {"state"}
+    for _ in range(2):
+        # The state cannot be written: the record is done again.
+        with pytest.raises(TransientError):
+            await play(tracking, unsure[1])
+    world.failing = set()
+    world.said.clear()
+    await play(tracking, unsure[1])
+
+    assert world.said == ["outcome", "state"]
+    assert len(world.outcomes) == 3
+    assert len({told.id for told in world.outcomes}) == 1
+    told = world.outcomes[0]
+    assert (told.owner_id, told.camera_id, told.accepted) == (OWNER, CAMERA, False)
+    assert (told.source, told.at_ms) == (RecognitionSource.CAMERA, START_MS + 3000)
+    assert uuid_unix_ms(told.id) == told.at_ms
 
 
 async def test_frames_are_kept_while_a_pass_may_be_shown_by_them(

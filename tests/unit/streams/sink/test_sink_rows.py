@@ -1,9 +1,11 @@
+from uuid import UUID
+
 import msgspec
 
-from contracts.ids import trigger_id
-from contracts.records import AlertTrigger, encode
+from contracts.ids import NIL_UUID, image_call_id, trigger_id
+from contracts.records import AlertTrigger, PassOutcome, RecognitionSource, encode
 from streams.common.batches import read_batch
-from streams.sink.tables import RECOGNITION_TABLE, TRIGGER_TABLE
+from streams.sink.tables import OUTCOME_TABLE, RECOGNITION_TABLE, TRIGGER_TABLE
 from tests.records import alert, recognition
 
 RECOGNITION = RECOGNITION_TABLE.row_of
@@ -62,3 +64,29 @@ def test_a_trigger_of_another_time_is_refused() -> None:
     never = msgspec.structs.replace(_trigger(3), decided_ms=-1)
     refused = read_batch([("a", encode(liar)), ("b", encode(never))], TRIGGER).refused
     assert [error.code for _, error in refused] == ["id_of_other_time", "time_out_of_range"]
+
+
+def _outcome(at_ms: int) -> PassOutcome:
+    return PassOutcome(
+        id=image_call_id(at_ms, UUID(int=5)),
+        owner_id=UUID(int=1),
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=at_ms,
+        accepted=True,
+    )
+
+
+def test_an_outcome_is_a_row() -> None:
+    sent = _outcome(1_790_000_000_000)
+    row = read_batch([("a", encode(sent))], OUTCOME_TABLE.row_of).read["a"]
+    assert (row.id, row.user_id, row.at_ms) == (sent.id, sent.owner_id, sent.at_ms)
+    assert (row.source, row.accepted) == ("api", True)
+
+
+def test_an_outcome_of_another_time_is_refused() -> None:
+    sent = _outcome(1_790_000_000_000)
+    for at_ms, code in ((sent.at_ms + 1, "id_of_other_time"), (-1, "time_out_of_range")):
+        liar = encode(msgspec.structs.replace(sent, at_ms=at_ms))
+        ((_, error),) = read_batch([("a", liar)], OUTCOME_TABLE.row_of).refused
+        assert error.code == code

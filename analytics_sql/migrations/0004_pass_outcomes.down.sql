@@ -1,0 +1,1 @@
+DROP TABLE IF EXISTS pass_outcomes SYNC;
