@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status logs test check bench fault lock bootstrap clean train-detector train-reader evaluate
+.PHONY: help run up down status logs test check bench client schemathesis fault lock bootstrap clean train-detector train-reader evaluate
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -55,6 +55,13 @@ fault: ## Only the tests that kill processes; ROUNDS=2: all of them, twice, unde
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m benchmarks
+
+schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
+	$(BOOTSTRAP) test
+	PLATESTREAM_TEST_EXAMPLES=$(or $(EXAMPLES),200) $(PYTHON) -m pytest --timeout=3600 tests/integration/api/test_description_holds.py
+
+client: ## Make the typed Python client in clients/python from the API's description
+	@$(INSTALLED); $(PYTHON) -m deploy.python_client
 
 # Training has an environment of its own (recognition/training/README.md): make ... TRAIN=.venv-train/bin/python
 TRAIN ?= .venv-train/bin/python
