@@ -1,5 +1,6 @@
 """``platestream``: accounts, keys and cameras from a terminal."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from api.credits import repository as credits_repository
 from api.credits.models import EntryKind
 from api.db.engine import in_transaction, open_engine
 from api.scopes import ALL_SCOPES, Scope
+from api.stack_check import StackSettings, check_stack
 from contracts.errors import InvalidInputError, PlatestreamError
 from contracts.settings import DatabaseSettings, load_settings
 
@@ -36,6 +38,8 @@ camera_app = typer.Typer(no_args_is_help=True, help="Cameras.")
 app.add_typer(owner_app, name="owner")
 app.add_typer(key_app, name="key")
 app.add_typer(camera_app, name="camera")
+stack_app = typer.Typer(no_args_is_help=True, help="The servers of the installation.")
+app.add_typer(stack_app, name="stack")
 
 _T = TypeVar("_T")
 EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
@@ -128,6 +132,24 @@ def camera_list(as_json: JsonOption = False) -> None:
     _print({"cameras": [_camera_fields(camera) for camera in cameras]}, as_json, "\n".join(lines))
 
 
+@stack_app.command("check")
+def stack_check(
+    api_url: Annotated[
+        str | None, typer.Option(help="Also ask whether the API at this address is ready.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are there and set up; 1 if not."""
+    settings = load_settings(StackSettings)
+    found = _in_family(lambda: asyncio.run(check_stack(settings, api_url)))
+    checks = {name: fault or "ok" for name, fault in found.faults.items()}
+    status = "ready" if found.is_ready else "not ready"
+    lines = [f"{name}\t{said}" for name, said in checks.items()]
+    _print({"status": status, "checks": checks}, as_json, "\n".join(lines))
+    if not found.is_ready:
+        raise typer.Exit(1)
+
+
 def _password(given: str | None, *, from_stdin: bool) -> str:
     if given is not None:
         return given
@@ -217,6 +239,7 @@ def _camera_fields(camera: CameraRow) -> dict[str, Any]:
         "identifier": camera.values.identifier,
         "name": camera.values.name,
         "location": camera.values.location,
+        "rtspUrl": camera.values.stream_url_shown,
         "enabled": camera.values.enabled,
         "createdAt": _time(camera.created_at),
     }

@@ -28,9 +28,12 @@ class Readiness:
 class Health:
     """Asks all dependencies at once, and not more often than twice a second."""
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
+    def __init__(
+        self, checks: Mapping[str, Check], *, check_seconds: float = _CHECK_SECONDS
+    ) -> None:
         """``checks`` return when the named dependency is well and raise otherwise."""
         self._checks = dict(checks)
+        self._check_seconds = check_seconds
         self._lock = asyncio.Lock()
         self._last = Readiness({})
         self._until = 0.0
@@ -39,18 +42,19 @@ class Health:
         """Return what is up and what is down."""
         async with self._lock:
             if time.monotonic() >= self._until:
-                faults = await asyncio.gather(*map(_fault, self._checks.values()))
+                asked = (_fault(check, self._check_seconds) for check in self._checks.values())
+                faults = await asyncio.gather(*asked)
                 self._last = Readiness(dict(zip(self._checks, faults, strict=True)))
                 self._until = time.monotonic() + _REMEMBER_SECONDS
             return self._last
 
 
-async def _fault(check: Check) -> str | None:
+async def _fault(check: Check, seconds: float) -> str | None:
     try:
-        async with asyncio.timeout(_CHECK_SECONDS):
+        async with asyncio.timeout(seconds):
             await check()
     except TimeoutError:
-        return f"no answer within {_CHECK_SECONDS:g} s"
+        return f"no answer within {seconds:g} s"
     except PlatestreamError as error:
         return str(error)
     return None

@@ -4,12 +4,19 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 from typer.testing import CliRunner
 
+from analytics_sql.migrate import migrate
 from api.accounts import keys
+from api.accounts.service import owner_by_email
+from api.cameras.repository import confirm_camera, insert_camera
 from api.cli import app
+from api.db.engine import Database
 from api.scopes import Scope
-from contracts.settings import DatabaseSettings
+from contracts.settings import DatabaseSettings, KafkaSettings, S3Settings
+from tests.integration.api.cameras import values as camera_values
+from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
@@ -106,3 +113,63 @@ def test_a_key_for_nobody_is_an_error() -> None:
 
 def test_no_cameras_yet() -> None:
     assert _run("camera", "list") == {"cameras": []}
+
+
+def test_a_camera_is_listed_without_its_password(database: Database) -> None:
+    _create_owner()
+
+    def work(session: Session) -> str:
+        owner = owner_by_email(session, "owner@platestream.example")
+        row = insert_camera(session, owner.id, camera_values("Gate"), limit=9)
+        assert confirm_camera(session, row.id)
+        return str(row.id)
+
+    with database.engine.begin() as connection:
+        camera_id = work(Session(connection))
+    (camera,) = _run("camera", "list")["cameras"]
+
+    assert (camera["id"], camera["name"]) == (camera_id, "Gate")
+    assert camera["rtspUrl"] == "rtsp://viewer:***@10.0.0.8/1"
+
+
+def test_a_stack_that_is_well_and_one_that_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+    s3_settings: S3Settings,
+) -> None:
+    clickhouse = clickhouse_address.settings()
+    client = clickhouse_address.client()
+    migrate(client, retention_days=400)
+    client.close()
+    values = {
+        "CLICKHOUSE_URL": clickhouse.clickhouse_url,
+        "CLICKHOUSE_USER": clickhouse.clickhouse_user,
+        "CLICKHOUSE_PASSWORD": clickhouse.clickhouse_password.get_secret_value(),
+        "CLICKHOUSE_DATABASE": clickhouse.clickhouse_database,
+        "KAFKA_BOOTSTRAP_SERVERS": kafka_topics.kafka_bootstrap_servers,
+        "KAFKA_TOPIC_PREFIX": kafka_topics.kafka_topic_prefix,
+        "S3_ENDPOINT": s3_settings.s3_endpoint,
+        "S3_ACCESS_KEY": s3_settings.s3_access_key,
+        "S3_SECRET_KEY": s3_settings.s3_secret_key.get_secret_value(),
+        "S3_BUCKET": s3_settings.s3_bucket,
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(f"PLATESTREAM_{name}", str(value))
+    assert _run("stack", "check") == {
+        "status": "ready",
+        "checks": dict.fromkeys(("postgres", "clickhouse", "s3", "kafka"), "ok"),
+    }
+
+    monkeypatch.setenv("PLATESTREAM_KAFKA_TOPIC_PREFIX", "nobody-")
+    monkeypatch.setenv("PLATESTREAM_S3_ENDPOINT", "http://127.0.0.1:1")
+    arguments = ["stack", "check", "--json", "--api-url", "http://127.0.0.1:1"]
+    result = CliRunner().invoke(app, arguments)
+    said = json.loads(result.stdout)
+    assert (result.exit_code, said["status"]) == (1, "not ready")
+    assert "nobody-recognitions" in said["checks"]["kafka"]
+    assert said["checks"]["api"] == "the API does not answer"
+    assert {name for name, text in said["checks"].items() if text == "ok"} == {
+        "postgres",
+        "clickhouse",
+    }
