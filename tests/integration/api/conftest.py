@@ -1,6 +1,7 @@
 """Fixtures of the api's tests: a migrated database for each test, an application over it."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
@@ -25,16 +26,23 @@ def migrated_template(postgres_url: str) -> str:
     return _name(settings)
 
 
-@pytest.fixture
-def api_database(postgres_url: str, migrated_template: str) -> Iterator[DatabaseSettings]:
-    """Settings of a fresh, migrated database."""
-    settings = create_database(postgres_url, template=migrated_template)
+@contextmanager
+def copied_database(postgres_url: str, template: str) -> Iterator[DatabaseSettings]:
+    """Yield the settings of a copy of a database, which is dropped in the end."""
+    settings = create_database(postgres_url, template=template)
     yield settings
     # A dropped database is not written out at the server's last checkpoint, where dozens of them
     # were seen to take half a minute.
     drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(_name(settings)))
     with psycopg.connect(postgres_url, autocommit=True, connect_timeout=10) as connection:
         connection.execute(drop)
+
+
+@pytest.fixture
+def api_database(postgres_url: str, migrated_template: str) -> Iterator[DatabaseSettings]:
+    """Settings of a fresh, migrated database."""
+    with copied_database(postgres_url, migrated_template) as settings:
+        yield settings
 
 
 def _name(settings: DatabaseSettings) -> str:

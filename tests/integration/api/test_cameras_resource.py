@@ -4,7 +4,6 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -15,8 +14,13 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.db.engine import Database
-from contracts.records import CameraConfig, CameraState, CameraStatus, decode
-from tests.integration.api.application import NOW_MS, Application
+from contracts.records import CameraConfig, CameraState, decode
+from tests.integration.api.application import Application
+from tests.integration.api.camera_worker import (
+    camera_status,
+    taking_cameras,
+    unconfirmed_cameras,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -27,7 +31,7 @@ BODY = {"name": "Gate", "rtspUrl": STREAM}
 @pytest.fixture
 async def worker(application: Application) -> AsyncIterator[None]:
     """A worker that takes every camera as soon as its record is in the outbox."""
-    async with _worker(application):
+    async with taking_cameras(application):
         yield
 
 
@@ -105,7 +109,7 @@ async def test_without_a_worker_it_is_502_and_nothing_is_kept(
     (told, deleted) = await _outbox(application.database)
     assert told[1] is not None
     assert deleted == (told[0], None)
-    async with _worker(application):
+    async with taking_cameras(application):
         assert (await client.post("/api/cameras", json=BODY)).status_code == 201
 
 
@@ -285,10 +289,10 @@ async def test_a_bad_field_is_named(
 async def test_the_status_comes_from_the_worker(
     application: Application, client: httpx.AsyncClient
 ) -> None:
-    async with _worker(application):
+    async with taking_cameras(application):
         camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
     camera_id = UUID(camera["id"])
-    application.board.post([(camera_id, _status(camera_id, CameraState.ONLINE))])
+    application.board.post([(camera_id, camera_status(camera_id, CameraState.ONLINE))])
 
     (shown,) = (await client.get("/api/cameras")).json()["cameras"]
     assert shown["status"] == "online"
@@ -296,50 +300,11 @@ async def test_the_status_comes_from_the_worker(
     assert (shown["frameWidth"], shown["frameHeight"]) == (1920, 1080)
 
 
-def _status(camera_id: UUID, state: CameraState, revision: int = 1) -> CameraStatus:
-    return CameraStatus(
-        camera_id=camera_id,
-        owner_id=uuid.uuid4(),
-        state=state,
-        revision=revision,
-        worker="test",
-        at_ms=NOW_MS,
-        last_seen_ms=NOW_MS if state is CameraState.ONLINE else None,
-        frame_width_px=1920 if state is CameraState.ONLINE else None,
-        frame_height_px=1080 if state is CameraState.ONLINE else None,
-    )
-
-
-@asynccontextmanager
-async def _worker(application: Application) -> AsyncIterator[None]:
-    async def take_all() -> None:
-        taken: set[UUID] = set()
-        while True:
-            for camera_id in await _all_unconfirmed(application.database):
-                if camera_id not in taken:
-                    taken.add(camera_id)
-                    status = _status(camera_id, CameraState.CONNECTING)
-                    application.board.post([(camera_id, status)])
-            await asyncio.sleep(0.01)
-
-    task = asyncio.create_task(take_all())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def _all_unconfirmed(database: Database) -> list[UUID]:
-    query = text("SELECT id FROM cameras WHERE NOT confirmed")
-    return await database.run(lambda session: list(session.scalars(query)))
-
-
 async def _unconfirmed(database: Database) -> UUID:
     async with asyncio.timeout(5):
         found: list[UUID] = []
         while not found:
-            found = await _all_unconfirmed(database)
+            found = await unconfirmed_cameras(database)
     return found[0]
 
 

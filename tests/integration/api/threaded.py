@@ -1,0 +1,72 @@
+"""An application that serves from a thread of its own, for tools that call it synchronously."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+from api.db.engine import Database
+from contracts.settings import DatabaseSettings
+from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.camera_worker import taking_cameras
+from tests.integration.api.serving import served
+
+_START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class ThreadedApi:
+    """Where it serves, an owner with all scopes, and the application itself."""
+
+    address: str
+    caller: Caller
+    application: Application
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The owner's credential."""
+        return {"Authorization": f"Bearer {self.caller.key}"}
+
+
+@contextmanager
+def serving_in_thread(settings: DatabaseSettings, *, credits: int) -> Iterator[ThreadedApi]:
+    """Yield a running API: a worker takes all cameras, streams end as soon as they are open."""
+    started: queue.Queue[ThreadedApi | BaseException] = queue.Queue()
+    stop = asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def run() -> None:
+        loops.append(asyncio.get_running_loop())
+        database = Database(settings, pool_size=8)
+        async with AsyncExitStack() as held:
+            held.callback(database.close)
+            application = await held.enter_async_context(
+                running_application(database, feeds_streams=True)
+            )
+            application.services.live.end_all()
+            await held.enter_async_context(taking_cameras(application))
+            address = await held.enter_async_context(served(application))
+            caller = await application.new_owner(credits=credits)
+            started.put(ThreadedApi(address, caller, application))
+            await stop.wait()
+
+    def work() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as error:
+            started.put(error)
+            raise
+
+    thread = threading.Thread(target=work, name="api")
+    thread.start()
+    try:
+        found = started.get(timeout=_START_SECONDS)
+        if isinstance(found, BaseException):
+            raise found
+        yield found
+    finally:
+        with suppress(RuntimeError):
+            loops[0].call_soon_threadsafe(stop.set)
+        thread.join(timeout=_START_SECONDS)
