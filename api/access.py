@@ -45,6 +45,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/readyz"): Access(Public.ANYBODY),
     ("GET", "/metrics"): Access(Public.ANYBODY),
     ("GET", "/api/openapi.json"): Access(Public.ANYBODY),
+    ("GET", "/api/docs"): Access(Public.ANYBODY),
     ("POST", "/api/session"): Access(Public.ANYBODY, BodyKind.JSON),
     ("DELETE", "/api/session"): Access(OwnSession.ONLY),
     ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),

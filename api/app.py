@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
-from api import operations
+from api import docs_page, operations
 from api.alerts import insight_routes
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
@@ -41,6 +41,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sessions_routes.router,
     analytics_routes.router,
     operations.router,
+    docs_page.router,
 )
 
 OpenServices = Callable[[], AbstractAsyncContextManager[Services]]

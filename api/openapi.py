@@ -39,10 +39,15 @@ def install_openapi(app: FastAPI) -> None:
 @router.get("/api/openapi.json")
 async def openapi(request: Request) -> JSONResponse:
     """Answer with the OpenAPI description."""
-    state = request.app.state
-    if state.openapi is None:
-        state.openapi = describe(request.app)
-    return JSONResponse(state.openapi)
+    return JSONResponse(description_of(request.app))
+
+
+def description_of(app: FastAPI) -> dict[str, Any]:
+    """Return the description of ``app``, made once."""
+    if app.state.openapi is None:
+        app.state.openapi = describe(app)
+    found: dict[str, Any] = app.state.openapi
+    return found
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

@@ -59,7 +59,9 @@ def api(postgres_url: str, migrated_template: str) -> Iterator[ThreadedApi]:
         yield running
 
 
-@pytest.mark.parametrize("operation", _operations(), ids=lambda operation: str(operation.label))
+@pytest.mark.parametrize(
+    "operation", list(_operations()), ids=lambda operation: str(operation.label)
+)
 def test_an_operation_answers_as_described(operation: Operation, api: ThreadedApi) -> None:
     @given(case=operation.as_strategy())
     @settings(

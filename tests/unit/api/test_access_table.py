@@ -13,7 +13,7 @@ from api.scopes import Scope
 from contracts.errors import MisconfiguredError
 from tests.unit.api.nothing import no_services
 
-OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json"}
+OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json", "/api/docs"}
 PUBLIC = {"/api/session", "/api/demo"}
 
 
