@@ -1,6 +1,8 @@
 """Cursors of the recognitions list."""
 
 import base64
+import random
+import struct
 from dataclasses import replace
 from uuid import UUID
 
@@ -17,6 +19,7 @@ WANTED = RecognitionFilter(user_id=OWNER, plate="AB12", from_ms=5)
 POSITION = RecognitionCursor(1_790_000_000_123, UUID(int=99))
 KEY = Fernet.generate_key().decode()
 SEALER = CursorSealer(KEY)
+SEALER_PLACE = struct.Struct(">Bq16s")
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.uuids())
@@ -75,3 +78,27 @@ def test_after_a_key_rotation_old_cursors_open_and_other_keys_do_not() -> None:
 
     assert CursorSealer(f"{new},{KEY}").open(WANTED, sealed) == POSITION
     assert CursorSealer(new).open(WANTED, sealed) is None
+
+
+def test_none_of_a_thousand_forged_cursors_opens() -> None:
+    chance = random.Random(1000)
+    sealed = base64.urlsafe_b64decode(SEALER.seal(WANTED, POSITION) + "==")
+    strangers = CursorSealer(Fernet.generate_key().decode())
+
+    def forged(number: int) -> str:
+        data = bytearray(sealed)
+        if number % 4 == 0:
+            data = bytearray(chance.randbytes(len(sealed)))
+        elif number % 4 == 1:
+            # Another place under the same seal.
+            data[:25] = SEALER_PLACE.pack(1, chance.randrange(2**40), chance.randbytes(16))
+        elif number % 4 == 2:
+            for _ in range(chance.randrange(1, 4)):
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        else:
+            return strangers.seal(WANTED, RecognitionCursor(number, UUID(int=number)))
+        return base64.urlsafe_b64encode(bytes(data)).decode().rstrip("=")
+
+    cursors = {forged(number) for number in range(1000)} - {SEALER.seal(WANTED, POSITION)}
+    assert len(cursors) > 900
+    assert all(SEALER.open(WANTED, cursor) is None for cursor in cursors)
