@@ -72,7 +72,7 @@ async def check_again(request: Request) -> None:
         TransientError: it can not be told.
     """
     principal = await _authenticate(request, services_of(request))
-    _check_scope(principal, access_to(request.method, request.scope["route"].path))
+    check_scope(principal, access_to(request.method, request.scope["route"].path))
 
 
 def check_origin(request: Request, *, required: bool) -> None:
@@ -107,11 +107,16 @@ async def _admit(request: Request, access: Access) -> Mapping[str, str]:
     headers = await services.limiter.admit(
         str(principal.credential_id), recognizes=access.recognizes
     )
-    _check_scope(principal, access)
+    check_scope(principal, access)
     return headers
 
 
-def _check_scope(principal: Principal, access: Access) -> None:
+def check_scope(principal: Principal, access: Access) -> None:
+    """Refuse a caller who may not do what a route does.
+
+    Raises:
+        ApiError: 403.
+    """
     if isinstance(access.scope, OwnSession):
         if not principal.is_session:
             raise ApiError(ErrorCode.MISSING_SCOPE, "This is for sessions, not for API keys.")

@@ -13,6 +13,8 @@ from limits.errors import StorageError
 from api.errors import ApiError, ErrorCode
 from api.limit_storage import STORE_SECONDS, LimitStore, Outage
 
+_RESET = "RateLimit-Reset"
+
 ABUSE_FACTOR = 5
 """More than this many times a limit, within a minute, blocks the caller for a while."""
 
@@ -112,11 +114,16 @@ class _Counter:
         # All of them before any refusal: what one limit refuses is abuse of the other as well.
         for limit in limits:
             await self._note_abuse(limit, caller)
-        headers: Mapping[str, str] = {}
         for limit in limits:
-            # The last one is the tightest and the one to tell of.
-            headers = await self._count(limit, caller)
-        return headers
+            if not await self._windows.hit(limit.usual, caller):
+                headers = await self._left(limit, caller)
+                raise ApiError(
+                    ErrorCode.RATE_LIMITED,
+                    headers=headers,
+                    retry_after_seconds=int(headers[_RESET]),
+                )
+        # The last one is the tightest and the one to tell of.
+        return await self._left(limits[-1], caller) if limits else {}
 
     async def close(self) -> None:
         await self._store.close()
@@ -136,14 +143,10 @@ class _Counter:
             await self._store.block(caller, self._block_seconds)
             await self._refuse_blocked(caller)
 
-    async def _count(self, limit: _Limit, caller: str) -> Mapping[str, str]:
-        passed = await self._windows.hit(limit.usual, caller)
+    async def _left(self, limit: _Limit, caller: str) -> Mapping[str, str]:
         window = await self._windows.get_window_stats(limit.usual, caller)
         reset = max(1, math.ceil(window.reset_time - time.time()))
-        headers = _headers(limit.usual.amount, window.remaining, reset)
-        if not passed:
-            raise ApiError(ErrorCode.RATE_LIMITED, headers=headers, retry_after_seconds=reset)
-        return headers
+        return _headers(limit.usual.amount, window.remaining, reset)
 
 
 def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:
@@ -160,5 +163,5 @@ def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:
     return {
         "RateLimit-Limit": str(limit),
         "RateLimit-Remaining": str(remaining),
-        "RateLimit-Reset": str(reset_seconds),
+        _RESET: str(reset_seconds),
     }
