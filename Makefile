@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status logs test check bench client schemathesis fault lock bootstrap clean train-detector train-reader evaluate
+.PHONY: help run up down status logs test check bench client schemathesis mutations fault lock bootstrap clean train-detector train-reader evaluate
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -59,6 +59,11 @@ bench: ## Measure; results go to docs/benchmarks.md by hand
 schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
 	$(BOOTSTRAP) test
 	PLATESTREAM_TEST_EXAMPLES=$(or $(EXAMPLES),200) $(PYTHON) -m pytest --timeout=3600 tests/integration/api/test_description_holds.py
+
+mutations: ## Send spoilt images and bodies; COUNT=10000 of each
+	$(BOOTSTRAP) test
+	PLATESTREAM_TEST_MUTATIONS=$(or $(COUNT),10000) $(PYTHON) -m pytest --timeout=7200 \
+		tests/integration/api/test_mutated_images.py tests/integration/api/test_mutated_bodies.py
 
 client: ## Make the typed Python client in clients/python from the API's description
 	@$(INSTALLED); $(PYTHON) -m deploy.python_client

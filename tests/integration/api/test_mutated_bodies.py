@@ -1,6 +1,10 @@
-"""Bodies of which something was spoilt: told what is wrong, never an error of ours."""
+"""Bodies of which something was spoilt: told what is wrong, never an error of ours.
+
+``PLATESTREAM_TEST_MUTATIONS`` bodies in all: ``make mutations``.
+"""
 
 import json
+import os
 import random
 from collections import Counter
 from typing import Any
@@ -15,7 +19,7 @@ from tests.integration.api.application import Application
 pytestmark = pytest.mark.integration
 
 JSON = {"Content-Type": "application/json"}
-ROUNDS = 400
+ROUNDS = int(os.environ.get("PLATESTREAM_TEST_MUTATIONS", "1600")) // 4
 BODIES: dict[str, dict[str, Any]] = {
     "/api/alertas": {
         "name": "Night",
