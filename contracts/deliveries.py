@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.ids import delivery_id, event_id
 from contracts.records import (
     AlertTrigger,
     CameraConfig,
@@ -139,3 +140,81 @@ class WebhookStatus(Record, frozen=True, kw_only=True):
     disabled_reason: str | None = None
     disabled_revision: int | None = None
     disabled_ms: int | None = None
+
+
+def recognition_delivery(
+    recognition: Recognition,
+    webhook_id: UUID,
+    *,
+    created_ms: int,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of recognition.created to a webhook."""
+    captured_ms = recognition.captured_ms
+    event = event_id(captured_ms, EventName.RECOGNITION_CREATED, str(recognition.id))
+    return Delivery(
+        id=delivery_id(event, str(webhook_id)),
+        endpoint=str(webhook_id),
+        owner_id=recognition.owner_id,
+        target=WebhookTarget(webhook_id=webhook_id),
+        event=EventName.RECOGNITION_CREATED,
+        event_id=event,
+        occurred_ms=captured_ms,
+        created_ms=created_ms,
+        cause=cause,
+        requested_ms=requested_ms,
+        recognition=recognition,
+    )
+
+
+def trigger_delivery(
+    trigger: AlertTrigger,
+    endpoint: str,
+    target: DeliveryTarget,
+    *,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of alert.triggered to an endpoint."""
+    captured_ms = trigger.recognition.captured_ms
+    event = event_id(captured_ms, EventName.ALERT_TRIGGERED, str(trigger.id))
+    return Delivery(
+        id=delivery_id(event, endpoint),
+        endpoint=endpoint,
+        owner_id=trigger.owner_id,
+        target=target,
+        event=EventName.ALERT_TRIGGERED,
+        event_id=event,
+        occurred_ms=captured_ms,
+        created_ms=trigger.decided_ms,
+        cause=cause,
+        requested_ms=requested_ms,
+        trigger=trigger,
+    )
+
+
+def camera_delivery(
+    event: EventName,
+    told: CameraEvent,
+    webhook_id: UUID,
+    *,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of camera.online or camera.offline to a webhook."""
+    status = told.status
+    identifier = event_id(status.at_ms, event, str(status.camera_id))
+    return Delivery(
+        id=delivery_id(identifier, str(webhook_id)),
+        endpoint=str(webhook_id),
+        owner_id=status.owner_id,
+        target=WebhookTarget(webhook_id=webhook_id),
+        event=event,
+        event_id=identifier,
+        occurred_ms=status.at_ms,
+        created_ms=status.at_ms,
+        cause=cause,
+        requested_ms=requested_ms,
+        camera=told,
+    )

@@ -63,6 +63,16 @@ def trigger_id(captured_ms: int, alert_id: UUID, recognition_id: UUID) -> UUID:
     return derived_uuid(captured_ms, "trigger", str(alert_id), str(recognition_id))
 
 
+def event_id(unix_ms: int, event: str, cause: str) -> UUID:
+    """Return the id of an event that clients are told of; ``cause`` names what happened."""
+    return derived_uuid(unix_ms, event, cause)
+
+
+def delivery_id(event: UUID, endpoint: str) -> UUID:
+    """Return the id of the delivery of an event to an endpoint."""
+    return derived_uuid(uuid_unix_ms(event), "delivery", str(event), endpoint)
+
+
 def format_timestamp(unix_ms: int) -> str:
     """Return Unix milliseconds as ISO 8601 in UTC with milliseconds and ``Z``."""
     moment = datetime.fromtimestamp(unix_ms / 1000, tz=UTC)

@@ -48,6 +48,7 @@ class Directory:
         self._destinations: dict[UUID, Destination] = {}
         self._statuses: dict[UUID, WebhookStatus] = {}
         self._cameras: dict[UUID, CameraConfig] = {}
+        self._deleted: set[UUID] = set()
         self._news = asyncio.Event()
 
     def take_webhooks(self, news: Iterable[News[WebhookConfig]]) -> None:
@@ -109,7 +110,9 @@ class Directory:
         Raises:
             MisconfiguredError: encrypted with another key.
         """
-        await self._wait_for(lambda: webhook_id in self._webhooks, wait_seconds)
+        await self._wait_for(
+            lambda: webhook_id in self._webhooks or webhook_id in self._deleted, wait_seconds
+        )
         webhook = self._webhooks.get(webhook_id)
         if webhook is None:
             return Absent("The webhook was deleted.")
@@ -139,7 +142,10 @@ class Directory:
         self._destinations.pop(key, None)
         if before is not None:
             self._of_owner[before.owner_id].pop(key, None)
-        if webhook is not None:
+        if webhook is None:
+            self._deleted.add(key)
+        else:
+            self._deleted.discard(key)
             self._webhooks[key] = webhook
             self._of_owner[webhook.owner_id][key] = webhook
 

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable
-from uuid import UUID
 
 from contracts.deliveries import (
     CameraEvent,
@@ -11,8 +10,10 @@ from contracts.deliveries import (
     EmailTarget,
     UrlTarget,
     WebhookTarget,
+    camera_delivery,
+    recognition_delivery,
+    trigger_delivery,
 )
-from contracts.ids import derived_uuid
 from contracts.records import (
     AlertTrigger,
     EmailNotification,
@@ -30,21 +31,8 @@ def recognition_deliveries(
     recognition: Recognition, webhooks: Iterable[WebhookConfig], *, published_ms: int
 ) -> list[Delivery]:
     """Return the deliveries of recognition.created."""
-    event_id = derived_uuid(
-        recognition.captured_ms, EventName.RECOGNITION_CREATED, str(recognition.id)
-    )
     return [
-        Delivery(
-            id=delivery_id(event_id, str(webhook.webhook_id)),
-            endpoint=str(webhook.webhook_id),
-            owner_id=recognition.owner_id,
-            target=WebhookTarget(webhook_id=webhook.webhook_id),
-            event=EventName.RECOGNITION_CREATED,
-            event_id=event_id,
-            occurred_ms=recognition.captured_ms,
-            created_ms=published_ms,
-            recognition=recognition,
-        )
+        recognition_delivery(recognition, webhook.webhook_id, created_ms=published_ms)
         for webhook in webhooks
     ]
 
@@ -64,49 +52,14 @@ def trigger_deliveries(
         for webhook in webhooks
     }
     targets.update(_notification_targets(trigger, box))
-    captured_ms = trigger.recognition.captured_ms
-    event_id = derived_uuid(captured_ms, EventName.ALERT_TRIGGERED, str(trigger.id))
-    return [
-        Delivery(
-            id=delivery_id(event_id, endpoint),
-            endpoint=endpoint,
-            owner_id=trigger.owner_id,
-            target=target,
-            event=EventName.ALERT_TRIGGERED,
-            event_id=event_id,
-            occurred_ms=captured_ms,
-            created_ms=trigger.decided_ms,
-            trigger=trigger,
-        )
-        for endpoint, target in targets.items()
-    ]
+    return [trigger_delivery(trigger, endpoint, target) for endpoint, target in targets.items()]
 
 
 def camera_deliveries(
     event: EventName, told: CameraEvent, webhooks: Iterable[WebhookConfig]
 ) -> list[Delivery]:
     """Return the deliveries of camera.online or camera.offline."""
-    status = told.status
-    event_id = derived_uuid(status.at_ms, event, str(status.camera_id))
-    return [
-        Delivery(
-            id=delivery_id(event_id, str(webhook.webhook_id)),
-            endpoint=str(webhook.webhook_id),
-            owner_id=status.owner_id,
-            target=WebhookTarget(webhook_id=webhook.webhook_id),
-            event=event,
-            event_id=event_id,
-            occurred_ms=status.at_ms,
-            created_ms=status.at_ms,
-            camera=told,
-        )
-        for webhook in webhooks
-    ]
-
-
-def delivery_id(event_id: UUID, endpoint: str) -> UUID:
-    """Return the id of an event's delivery to an endpoint."""
-    return derived_uuid(event_id.int >> 80, "delivery", str(event_id), endpoint)
+    return [camera_delivery(event, told, webhook.webhook_id) for webhook in webhooks]
 
 
 def _notification_targets(trigger: AlertTrigger, box: SecretBox) -> dict[str, DeliveryTarget]:

@@ -1,12 +1,19 @@
 """Events through the stage to a real receiver, and what a kill leaves behind."""
 
+import json
+from collections import Counter
+
 import pytest
 from standardwebhooks import Webhook
 
 from contracts.deliveries import AttemptOutcome
+from contracts.ids import format_timestamp, trigger_id
+from contracts.records import AlertTrigger, CameraConfig, CameraState, CameraStatus, EventName
+from contracts.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS
 from tests.integration.streams.stages import wait_until
-from tests.integration.webhooks.way import SECRET, Way
-from tests.records import recognition, recognitions
+from tests.integration.webhooks.way import SECRET, Way, now_ms
+from tests.records import CAMERAS, OWNER, alert, recognition, recognitions
+from tests.services.mail import MailServer
 from tests.services.receiver import Receiver
 
 pytestmark = pytest.mark.integration
@@ -58,3 +65,96 @@ def test_nothing_is_forgotten_when_the_stage_is_killed(way: Way, receiver: Recei
             == 20
         ),
     )
+
+
+def test_an_alert_reaches_webhooks_urls_and_addresses(way: Way, receiver: Receiver) -> None:
+    way.webhook(receiver.url("/webhook"), events=(EventName.ALERT_TRIGGERED,))
+    notifications = [
+        {"type": "webhook", "url": receiver.url("/notified")},
+        {"type": "email", "addresses": ["guard@example.com"]},
+        {"type": "email", "addresses": ["boss@example.com", "Guard@example.com"]},
+    ]
+    rule = alert(
+        1,
+        owner_id=OWNER,
+        notifications_encrypted=way.box.encrypt(json.dumps(notifications)),
+        notification_secret_encrypted=way.box.encrypt(SECRET),
+    )
+    trigger = AlertTrigger(
+        id=trigger_id(recognition(3).captured_ms, rule.alert_id, recognition(3).id),
+        owner_id=OWNER,
+        alert=rule,
+        recognition=recognition(3),
+        decided_ms=now_ms(),
+    )
+    with MailServer() as server:
+        server.refuse("boss@example.com", "550 no such user")
+        way.start(smtp_host="127.0.0.1", smtp_port=str(server.port), smtp_encryption="none")
+        for _ in range(2):
+            way.send(ALERTS, str(rule.alert_id), trigger)
+        wait_until("all attempts", lambda: len(way.attempts()) >= 4)
+
+    assert {request.path for request in receiver.received} == {"/webhook", "/notified"}
+    bodies = [request.json for request in receiver.received]
+    assert bodies[0] == bodies[1]
+    assert bodies[0]["event"] == "alert.triggered"
+    assert bodies[0]["data"]["alert"]["notifications"] == notifications
+    assert bodies[0]["data"]["recognition"]["plate"] == "AB00003"
+    for request in receiver.received:
+        Webhook(SECRET).verify(request.body, dict(request.headers))
+    assert [address.lower() for address in server.recipients] == ["guard@example.com"]
+    outcomes = Counter(attempt.outcome for attempt in way.attempts())
+    assert outcomes == {AttemptOutcome.DELIVERED: 3, AttemptOutcome.DEAD: 1}
+
+
+def test_a_camera_that_comes_and_goes(way: Way, receiver: Receiver) -> None:
+    events = (EventName.CAMERA_ONLINE, EventName.CAMERA_OFFLINE)
+    way.webhook(receiver.url(), events=events)
+    camera = CameraConfig(
+        camera_id=CAMERAS[0],
+        owner_id=OWNER,
+        name="Gate",
+        stream_url_encrypted=way.box.encrypt("rtsp://user:hunter2@10.0.0.9/stream"),
+        enabled=True,
+        revision=1,
+        identifier="gate",
+    )
+    way.send(CONFIG_CAMERAS, str(camera.camera_id), camera)
+    way.start()
+    for state, at_ms, seen_ms in (
+        (CameraState.CONNECTING, 1_000, None),
+        (CameraState.ONLINE, 2_000, 2_000),
+        (CameraState.ONLINE, 7_000, 7_000),
+        (CameraState.OFFLINE, 20_000, 7_000),
+        (CameraState.OFFLINE, 25_000, 7_000),
+        (CameraState.OFFLINE, 30_000, 7_000),
+    ):
+        status = CameraStatus(
+            camera_id=camera.camera_id,
+            owner_id=OWNER,
+            state=state,
+            revision=1,
+            worker="w",
+            at_ms=1_795_000_000_000 + at_ms,
+            last_seen_ms=None if seen_ms is None else 1_795_000_000_000 + seen_ms,
+        )
+        way.send(CAMERA_STATUS, str(camera.camera_id), status)
+    wait_until("both events", lambda: len(receiver.received) == 2)
+
+    online, offline = receiver.bodies()
+    assert (online["event"], offline["event"]) == ("camera.online", "camera.offline")
+    assert offline["data"]["at"] == format_timestamp(1_795_000_025_000)
+    assert offline["data"]["camera"]["rtspUrl"] == "rtsp://user:***@10.0.0.9/stream"
+    assert offline["data"]["camera"]["status"] == "offline"
+    wait_until("their deliveries", lambda: way.deliveries() == 2)
+
+
+def test_one_endpoint_that_never_answers_delays_no_other(way: Way) -> None:
+    with Receiver() as healthy, Receiver() as hanging:
+        way.webhook(hanging.url("/never"))
+        way.webhook(healthy.url())
+        way.start(webhook_timeout_seconds="20")
+        way.recognized(*recognitions(range(200)))
+        wait_until("the healthy one has all", lambda: len(healthy.received) == 200, 30)
+
+    assert 1 <= len(hanging.received) <= 16

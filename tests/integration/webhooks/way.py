@@ -20,7 +20,7 @@ from contracts.topics import (
     Topic,
 )
 from tests.integration.streams.stages import Feeder, Reader, environment_of, stage
-from tests.records import OWNER
+from tests.records import OWNER, messages
 from tests.services.process import ChildProcess
 
 SECRET = "whsec_dGhlIHNlY3JldCBvZiB0aGUgdGVzdHMsIGxvbmcgZW5vdWdo"
@@ -73,15 +73,17 @@ class Way:
 
     def recognized(self, *recognitions: Recognition) -> None:
         """Publish recognitions."""
-        for recognition in recognitions:
-            self.send(RECOGNITIONS, recognition.camera_id.bytes, recognition)
+        self._feeder(RECOGNITIONS).send_pairs(messages(recognitions))
 
     def send(self, topic: Topic, key: str | bytes, record: Record) -> None:
         """Publish a record."""
+        raw = key.encode() if isinstance(key, str) else key
+        self._feeder(topic).send_pairs([(raw, encode(record))])
+
+    def _feeder(self, topic: Topic) -> Feeder:
         if topic.name not in self._feeders:
             self._feeders[topic.name] = Feeder(self.kafka, topic)
-        raw = key.encode() if isinstance(key, str) else key
-        self._feeders[topic.name].send_pairs([(raw, encode(record))])
+        return self._feeders[topic.name]
 
     def values(self, topic: Topic) -> list[bytes]:
         """Return everything that is on a topic."""

@@ -1,0 +1,140 @@
+"""E-mail of alerts through a real SMTP server."""
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.deliveries import Delivery, EmailTarget, trigger_delivery
+from contracts.errors import TransientError
+from contracts.records import AlertTrigger
+from streams.webhooks.mail import MailSender
+from streams.webhooks.schedule import SendKind
+from streams.webhooks.settings import MailSettings
+from tests.integration.ingest.tls import certificate_in
+from tests.records import alert, recognition
+from tests.services.mail import MailServer
+
+pytestmark = pytest.mark.integration
+
+GUARD = "guard@example.com"
+CROP = b"\xff\xd8\xff a picture \xff\xd9"
+
+
+@pytest.fixture
+def server() -> Iterator[MailServer]:
+    """A server without TLS."""
+    with MailServer() as running:
+        yield running
+
+
+async def _crop(key: str) -> bytes | None:
+    return CROP
+
+
+async def _no_crop(key: str) -> bytes | None:
+    raise TransientError("S3 is away")
+
+
+def _sender(server: MailServer, crop: Any = _crop, **settings: Any) -> MailSender:
+    given = {
+        "smtp_host": "127.0.0.1",
+        "smtp_port": server.port,
+        "smtp_encryption": "none",
+        "smtp_from": "Gate <gate@platestream.example>",
+        "public_url": "https://plates.example.com",
+    } | settings
+    return MailSender(MailSettings.model_validate(given), crop, timeout_seconds=5)
+
+
+def _delivery(number: int = 1) -> Delivery:
+    trigger = AlertTrigger(
+        id=recognition(number).id,
+        owner_id=recognition(number).owner_id,
+        alert=alert(1, name="Stolen <cars>", timezone="Europe/Lisbon"),
+        recognition=recognition(number),
+        decided_ms=recognition(number).captured_ms + 5,
+    )
+    target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="unused")
+    return trigger_delivery(trigger, "email-1", target)
+
+
+async def test_a_letter_has_text_page_picture_and_link(server: MailServer) -> None:
+    result = await _sender(server).send(_delivery(), GUARD)
+
+    assert result.kind is SendKind.ACCEPTED
+    (letter,) = server.letters
+    assert server.recipients == [GUARD]
+    assert letter["Subject"] == "Stolen <cars>: AB00001 at camera 1"
+    assert str(letter["From"]) == "Gate <gate@platestream.example>"
+    assert letter["Message-ID"] == f"<{_delivery().id}@platestream.example>"
+    text = letter.get_body(("plain",))
+    page = letter.get_body(("html",))
+    assert text is not None
+    assert page is not None
+    link = f"https://plates.example.com/api/recognitions/{recognition(1).id}"
+    assert link in text.get_content()
+    assert "Plate: AB00001" in text.get_content()
+    assert link in page.get_content()
+    assert "Stolen &lt;cars&gt;" in page.get_content()
+    images = [part for part in letter.walk() if part.get_content_type() == "image/jpeg"]
+    assert [image.get_content() for image in images] == [CROP]
+    assert images[0]["Content-ID"].strip("<>") in page.get_content()
+
+
+async def test_a_letter_goes_without_a_picture_that_is_not_to_be_had(server: MailServer) -> None:
+    result = await _sender(server, _no_crop).send(_delivery(), GUARD)
+
+    assert result.kind is SendKind.ACCEPTED
+    (letter,) = server.letters
+    assert "image/jpeg" not in [part.get_content_type() for part in letter.walk()]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "status"),
+    [
+        ("550 no such user", SendKind.REFUSED, 550),
+        ("552 mailbox full", SendKind.REFUSED, 552),
+        ("450 try later", SendKind.FAILED, 450),
+        ("421 going down", SendKind.FAILED, 421),
+    ],
+)
+async def test_what_refusals_mean(
+    server: MailServer, reply: str, kind: SendKind, status: int
+) -> None:
+    server.refuse(GUARD, reply)
+    result = await _sender(server).send(_delivery(), GUARD)
+
+    assert (result.kind, result.status) == (kind, status)
+    assert server.letters == []
+
+
+async def test_a_busy_rule_cannot_flood_an_address(server: MailServer) -> None:
+    sender = _sender(server, mail_per_address_per_hour=2)
+    results = [await sender.send(_delivery(number), GUARD) for number in range(4)]
+    other = await sender.send(_delivery(), "other@example.com")
+
+    kinds = [result.kind for result in results]
+    assert kinds == [SendKind.ACCEPTED] * 2 + [SendKind.REFUSED] * 2
+    assert other.kind is SendKind.ACCEPTED
+    assert results[-1].error == "The address had its 2 e-mails of this hour already."
+
+
+async def test_starttls_and_a_certificate_that_is_trusted_or_not(tmp_path: Path) -> None:
+    certificate = certificate_in(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with MailServer(context) as server:
+        refused = await _sender(server, smtp_encryption="starttls").send(_delivery(), GUARD)
+        plain = await _sender(server, smtp_encryption="none").send(_delivery(), GUARD)
+
+    assert (refused.kind, plain.kind) == (SendKind.FAILED, SendKind.REFUSED)
+    assert server.letters == []
+
+
+async def test_no_server_is_worth_another_try(server: MailServer) -> None:
+    result = await _sender(server, smtp_port=1).send(_delivery(), GUARD)
+
+    assert result.kind is SendKind.FAILED

@@ -1,0 +1,78 @@
+"""A real SMTP server that keeps what it is given, or refuses it."""
+
+import ssl
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from types import TracebackType
+from typing import Any, Self
+
+from aiosmtpd.controller import Controller
+
+from deploy.local.ports import free_ports
+
+
+@dataclass
+class _Handler:
+    letters: list[EmailMessage] = field(default_factory=list)
+    recipients: list[str] = field(default_factory=list)
+    replies: dict[str, str] = field(default_factory=dict)
+
+    async def handle_RCPT(  # noqa: N802 - the library's name
+        self, server: Any, session: Any, envelope: Any, address: str, options: Any
+    ) -> str:
+        if address in self.replies:
+            return self.replies[address]
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(  # noqa: N802 - the library's name
+        self, server: Any, session: Any, envelope: Any
+    ) -> str:
+        letter = message_from_bytes(envelope.content, policy=policy.default)
+        assert isinstance(letter, EmailMessage)
+        self.letters.append(letter)
+        self.recipients.extend(envelope.rcpt_tos)
+        return "250 taken"
+
+
+class MailServer:
+    """A server on a port of its own; with ``tls`` it asks for STARTTLS. Use as context manager."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        """Listen when entered."""
+        self._handler = _Handler()
+        (self.port,) = free_ports(1)
+        self._controller = Controller(
+            self._handler,
+            hostname="127.0.0.1",
+            port=self.port,
+            tls_context=tls,
+            require_starttls=tls is not None,
+        )
+
+    @property
+    def letters(self) -> list[EmailMessage]:
+        """What was taken, in order."""
+        return self._handler.letters
+
+    @property
+    def recipients(self) -> list[str]:
+        """To whom."""
+        return self._handler.recipients
+
+    def refuse(self, address: str, reply: str) -> None:
+        """Answer ``reply`` to letters for an address."""
+        self._handler.replies[address] = reply
+
+    def __enter__(self) -> Self:
+        self._controller.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._controller.stop()
