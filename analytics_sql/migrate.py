@@ -24,7 +24,11 @@ _BETWEEN_STATEMENTS = re.compile(r";\s*(?:\n|$)")
 _DOWN_SUFFIX = ".down.sql"
 
 # The statement that makes each table keep what is personal for so many days.
-_RETENTIONS = {"recognitions": "set_retention", "alert_triggers": "set_trigger_retention"}
+_RETENTIONS = {
+    "recognitions": "set_retention",
+    "alert_triggers": "set_trigger_retention",
+    "delivery_attempts": "set_attempt_retention",
+}
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.attempts import check_attempt, insert_attempts
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
+from contracts.deliveries import DeliveryAttempt
 from contracts.records import AlertTrigger, PassOutcome, Recognition, decode
-from contracts.topics import ALERTS, OUTCOMES, RECOGNITIONS, Topic
+from contracts.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
 
 R = TypeVar("R")
 
@@ -40,6 +42,10 @@ def _outcome(value: bytes) -> OutcomeRow:
     return outcome_row(decode(PassOutcome, value))
 
 
+def _attempt(value: bytes) -> DeliveryAttempt:
+    return check_attempt(decode(DeliveryAttempt, value))
+
+
 AnySinkTable: TypeAlias = SinkTable[Any]
 
 RECOGNITION_TABLE: Final = SinkTable(
@@ -47,10 +53,12 @@ RECOGNITION_TABLE: Final = SinkTable(
 )
 TRIGGER_TABLE: Final = SinkTable(topic=ALERTS, row_of=_trigger, insert=insert_triggers)
 OUTCOME_TABLE: Final = SinkTable(topic=OUTCOMES, row_of=_outcome, insert=insert_outcomes)
+ATTEMPT_TABLE: Final = SinkTable(topic=ATTEMPTS, row_of=_attempt, insert=insert_attempts)
 
 SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     RECOGNITION_TABLE,
     TRIGGER_TABLE,
     OUTCOME_TABLE,
+    ATTEMPT_TABLE,
 )
 """All of them: one agent each."""

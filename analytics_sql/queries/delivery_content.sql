@@ -1,0 +1,16 @@
+-- Question: what was to be delivered, so that it can be sent again?
+--
+-- Parameters:
+--   user_id, webhook_id  whose delivery
+--   delivery_id          which
+--   occurred_ms          Unix ms, UTC, as the id tells it (contracts.ids.uuid_unix_ms)
+-- Result: one row or none: the encoded record, '' where it is past retention.
+-- Sort key: (user_id, webhook_id, occurred, delivery_id).
+SELECT delivery
+FROM delivery_attempts
+WHERE user_id = {user_id:UUID}
+  AND webhook_id = {webhook_id:UUID}
+  AND occurred = fromUnixTimestamp64Milli({occurred_ms:Int64}, 'UTC')
+  AND delivery_id = {delivery_id:UUID}
+ORDER BY delivery = '', started DESC
+LIMIT 1

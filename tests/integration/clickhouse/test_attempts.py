@@ -1,0 +1,127 @@
+"""Delivery attempts written to and read from a real engine."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.attempts import (
+    DeliveryFilter,
+    deliveries_between,
+    delivery_content,
+    insert_attempts,
+    list_deliveries,
+)
+from analytics_sql.connection import connect, connect_for_schema
+from analytics_sql.migrate import migrate
+from contracts.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryAttempt,
+    DeliveryCause,
+    recognition_delivery,
+)
+from contracts.ids import derived_uuid
+from contracts.records import EventName, decode
+from tests.records import OWNER, recognition
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+WEBHOOK = UUID("00000000-0000-4000-8000-00000000000a")
+OTHER = UUID("00000000-0000-4000-8000-00000000000b")
+START_MS = 1_793_491_200_000
+
+
+@pytest.fixture
+async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+    """A client on a database with this release's schema."""
+    schema = connect_for_schema(clickhouse_address.settings())
+    schema.database = clickhouse_address.database
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = await connect(clickhouse_address.settings())
+    yield client
+    await client.close()
+
+
+def _delivery(number: int, webhook: UUID = WEBHOOK, **marks: object) -> Delivery:
+    made = recognition(number, captured_ms=START_MS + number * 1000)
+    return recognition_delivery(made, webhook, created_ms=START_MS, **marks)  # type: ignore[arg-type]
+
+
+def _attempt(delivery: Delivery, number: int, outcome: AttemptOutcome) -> DeliveryAttempt:
+    is_ok = outcome is AttemptOutcome.DELIVERED
+    return DeliveryAttempt(
+        id=derived_uuid(START_MS, str(delivery.id), str(delivery.requested_ms), str(number)),
+        delivery=delivery,
+        number=number,
+        started_ms=delivery.occurred_ms + delivery.requested_ms + number * 100,
+        duration_ms=7,
+        outcome=outcome,
+        status=200 if is_ok else 503,
+        error=None if is_ok else "Answered 503.",
+        next_attempt_ms=START_MS + 99 if outcome is AttemptOutcome.RETRYING else None,
+    )
+
+
+ONE, TWO, THREE = (_delivery(number) for number in (1, 2, 3))
+AGAIN = _delivery(1, cause=DeliveryCause.REDELIVERY, requested_ms=500_000)
+ATTEMPTS = (
+    _attempt(ONE, 1, AttemptOutcome.RETRYING),
+    _attempt(ONE, 2, AttemptOutcome.DEAD),
+    _attempt(AGAIN, 1, AttemptOutcome.DELIVERED),
+    _attempt(TWO, 1, AttemptOutcome.RETRYING),
+    _attempt(THREE, 1, AttemptOutcome.DELIVERED),
+    _attempt(_delivery(4, OTHER), 1, AttemptOutcome.DELIVERED),
+)
+MINE = DeliveryFilter(user_id=OWNER, webhook_id=WEBHOOK)
+
+
+async def test_each_delivery_with_what_its_last_attempt_came_to(client: AsyncClient) -> None:
+    await insert_attempts(client, ATTEMPTS)
+    await insert_attempts(client, ATTEMPTS)
+    found = await list_deliveries(client, MINE, 10)
+
+    assert [(one.id, one.outcome, one.attempts, one.status, one.cause) for one in found] == [
+        (ONE.id, AttemptOutcome.DELIVERED, 3, 200, DeliveryCause.REDELIVERY),
+        (THREE.id, AttemptOutcome.DELIVERED, 1, 200, DeliveryCause.EVENT),
+        (TWO.id, AttemptOutcome.RETRYING, 1, 503, DeliveryCause.EVENT),
+    ]
+    assert (found[2].error, found[2].next_attempt_ms) == ("Answered 503.", START_MS + 99)
+    assert (found[2].event_id, found[2].created_ms) == (TWO.event_id, START_MS)
+    assert await list_deliveries(client, MINE, 2) == found[:2]
+    later = DeliveryFilter(user_id=OWNER, webhook_id=WEBHOOK, before_ms=found[1].last_attempt_ms)
+    assert await list_deliveries(client, later, 10) == found[2:]
+    retrying = DeliveryFilter(
+        user_id=OWNER, webhook_id=WEBHOOK, outcomes=(AttemptOutcome.RETRYING,)
+    )
+    assert await list_deliveries(client, retrying, 10) == found[2:]
+    stranger = DeliveryFilter(user_id=WEBHOOK, webhook_id=WEBHOOK)
+    assert await list_deliveries(client, stranger, 10) == ()
+
+
+async def test_what_was_to_be_delivered_comes_back(client: AsyncClient) -> None:
+    await insert_attempts(client, ATTEMPTS)
+    content = await delivery_content(client, OWNER, WEBHOOK, TWO.id)
+
+    assert content is not None
+    assert decode(Delivery, content) == TWO
+    assert await delivery_content(client, OWNER, OTHER, TWO.id) is None
+    assert await delivery_content(client, OWNER, WEBHOOK, UUID(int=2**128 - 1)) is None
+
+
+async def test_the_events_of_a_time_in_order_once_each(client: AsyncClient) -> None:
+    await insert_attempts(client, ATTEMPTS)
+
+    async def between(from_ms: int, to_ms: int, *events: EventName) -> list[Delivery]:
+        found = await deliveries_between(
+            client, MINE, events, from_ms=from_ms, to_ms=to_ms, limit=10
+        )
+        return [decode(Delivery, content) for content in found]
+
+    wanted = EventName.RECOGNITION_CREATED
+    assert await between(START_MS, START_MS + 9_000, wanted) == [ONE, TWO, THREE]
+    assert await between(START_MS + 2_000, START_MS + 3_000, wanted) == [TWO]
+    assert await between(START_MS, START_MS + 9_000, EventName.CAMERA_ONLINE) == []
