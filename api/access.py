@@ -72,6 +72,13 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/api/webhooks"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
     ("PUT", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
     ("DELETE", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE),
+    ("GET", "/api/webhooks/{id}/deliveries"): Access(Scope.WEBHOOKS_READ),
+    ("POST", "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver"): Access(
+        Scope.WEBHOOKS_WRITE, BodyKind.JSON
+    ),
+    ("POST", "/api/webhooks/{id}/test"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
+    ("POST", "/api/webhooks/{id}/replay"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
+    ("POST", "/api/webhooks/{id}/rotate-secret"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
     ("GET", "/api/api-keys"): Access(Scope.API_KEYS_READ),
     ("POST", "/api/api-keys"): Access(Scope.API_KEYS_WRITE, BodyKind.JSON),
     ("PUT", "/api/api-keys/{id}"): Access(Scope.API_KEYS_WRITE, BodyKind.JSON),

@@ -24,6 +24,7 @@ from api.recognize import routes as recognize_routes
 from api.request_context import RequestContext
 from api.services import Services
 from api.sessions import routes as sessions_routes
+from api.webhooks import delivery_routes
 from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -37,6 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     alerts_routes.router,
     insight_routes.router,
     webhooks_routes.router,
+    delivery_routes.router,
     api_keys_routes.router,
     sessions_routes.router,
     analytics_routes.router,

@@ -19,6 +19,7 @@ from api.recognitions.service import Recognitions
 from api.recognize.service import ImageRecognition
 from api.sessions.service import Sessions
 from api.validation import ValidationRules
+from api.webhooks.deliveries import Deliveries
 from api.webhooks.service import Webhooks
 from contracts.outbound import IpNetwork
 
@@ -39,6 +40,7 @@ class Services:
     api_keys: ApiKeys
     sessions: Sessions
     webhooks: Webhooks
+    deliveries: Deliveries
     analytics: Analytics
     images: ImageStore
     health: Health

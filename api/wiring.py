@@ -40,15 +40,19 @@ from api.sessions.attempts import AttemptRules, LoginAttempts
 from api.sessions.service import Sessions
 from api.settings import ApiSettings
 from api.validation import ValidationRules
+from api.webhooks.board import WebhookBoard
+from api.webhooks.deliveries import Deliveries
 from api.webhooks.repository import WebhookRepository
+from api.webhooks.samples import SampleMaker
 from api.webhooks.service import Webhooks
+from contracts.deliveries import WebhookStatus
 from contracts.errors import TransientError
 from contracts.outbound import OutboundRules
 from contracts.records import CameraStatus
 from contracts.secrets import SecretBox
 from contracts.stream_urls import stream_url_rules
 from contracts.topic_feed import TopicFeed
-from contracts.topics import CAMERA_STATUS
+from contracts.topics import CAMERA_STATUS, WEBHOOK_STATUS
 
 log = structlog.get_logger()
 
@@ -87,6 +91,14 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="api-camera-status")
     recent = RecentRecognitions(settings.stream_memory_records)
     live_feed = RecognitionFeed(settings, recent)
+    webhook_board = WebhookBoard()
+    webhook_feed = TopicFeed(
+        settings, WEBHOOK_STATUS, WebhookStatus, webhook_board.post, client="api-webhook-status"
+    )
+    webhook_rows = WebhookRepository(box)
+    webhooks = Webhooks(
+        database, webhook_rows, gate, webhook_board, per_owner=settings.webhooks_per_owner
+    )
     engine = RecognizerEngine(settings)
     authenticator = Authenticator(database)
     sessions = Sessions(
@@ -121,9 +133,8 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         alert_insight=AlertInsight(database, alert_rows, store),
         api_keys=ApiKeys(database, authenticator, per_owner=settings.api_keys_per_owner),
         sessions=sessions,
-        webhooks=Webhooks(
-            database, WebhookRepository(box), gate, per_owner=settings.webhooks_per_owner
-        ),
+        webhooks=webhooks,
+        deliveries=Deliveries(database, webhook_rows, store, SampleMaker(box), _now_ms),
         analytics=Analytics(database, store, _now_ms),
         images=images,
         health=Health(
@@ -141,8 +152,15 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     )
     feed.start()
     live_feed.start()
+    webhook_feed.start()
     engine.start()
-    sweeps = (cameras.sweep, cameras.renew, image_recognition.sweep, sessions.sweep)
+    sweeps = (
+        cameras.sweep,
+        cameras.renew,
+        image_recognition.sweep,
+        sessions.sweep,
+        webhooks.sweep,
+    )
     sweeper = asyncio.create_task(_sweep_for_ever(sweeps))
     try:
         yield services
@@ -157,6 +175,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         await asyncio.to_thread(feed.stop)
         await asyncio.to_thread(live_feed.stop)
         await services.alerts.close()
+        await asyncio.to_thread(webhook_feed.stop)
         await store.close()
         resolver.close()
         images.close()

@@ -1,5 +1,7 @@
 """The outbox: records that leave with the transaction that caused them."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
@@ -23,3 +25,13 @@ def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> 
         )
     )
     session.execute(select(func.pg_notify(CHANNEL, "")))
+
+
+def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
+    """Add many records to the outbox, each with its key, in order."""
+    if records:
+        rows = [
+            {"topic": topic.name, "key": key, "value": encode(record)} for key, record in records
+        ]
+        session.execute(insert(ConfigOutbox), rows)
+        session.execute(select(func.pg_notify(CHANNEL, "")))

@@ -14,6 +14,7 @@ from contracts.topics import (
     CONFIG_ALERTS,
     CONFIG_CAMERAS,
     CONFIG_WEBHOOKS,
+    DELIVERIES,
     OUTCOMES,
     RECOGNITIONS,
     Topic,
@@ -23,7 +24,14 @@ _ACK_SECONDS = 20.0
 _METADATA_MS = 10_000
 _TOPICS: dict[str, Topic] = {
     topic.name: topic
-    for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, OUTCOMES)
+    for topic in (
+        CONFIG_CAMERAS,
+        CONFIG_ALERTS,
+        CONFIG_WEBHOOKS,
+        DELIVERIES,
+        OUTCOMES,
+        RECOGNITIONS,
+    )
 }
 
 

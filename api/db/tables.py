@@ -198,6 +198,8 @@ class Webhook(Base):
     last_delivery_at: Mapped[datetime | None]
     last_delivery_status: Mapped[int | None]
     disabled_reason: Mapped[str | None]
+    previous_secret_encrypted: Mapped[str | None]
+    previous_secret_until: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -1,13 +1,20 @@
 """ClickHouse as the API asks it: recognitions, and alerts that fired for them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.analytics import OwnerSpan, Traffic, count_traffic
+from analytics_sql.attempts import (
+    DeliveryFilter,
+    DeliverySummary,
+    deliveries_between,
+    delivery_content,
+    list_deliveries,
+)
 from analytics_sql.connection import clickhouse_errors, connect
 from analytics_sql.recognitions import (
     RecognitionCursor,
@@ -29,6 +36,7 @@ from analytics_sql.trigger_queries import (
     triggers_of,
 )
 from contracts.errors import TransientError
+from contracts.records import EventName
 from contracts.settings import ClickHouseSettings
 
 _QUERY_SECONDS = 10.0
@@ -62,6 +70,45 @@ class ClickHouseStore:
         """
         async with self._connected() as client:
             return await get_recognition(client, owner_id, recognition_id)
+
+    async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
+        """Return at most ``limit`` deliveries to a webhook, the latest tried first.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await list_deliveries(client, wanted, limit)
+
+    async def delivery_content(
+        self, owner_id: UUID, webhook_id: UUID, delivery_id: UUID
+    ) -> bytes | None:
+        """Return the encoded record of a delivery: empty past retention, None for an unknown one.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await delivery_content(client, owner_id, webhook_id, delivery_id)
+
+    async def deliveries_between(
+        self,
+        webhook: DeliveryFilter,
+        events: Sequence[EventName],
+        *,
+        from_ms: int,
+        to_ms: int,
+        limit: int,
+    ) -> tuple[bytes, ...]:
+        """Return the encoded records of the events of a time that were to reach a webhook.
+
+        Raises:
+            TransientError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await deliveries_between(
+                client, webhook, events, from_ms=from_ms, to_ms=to_ms, limit=limit
+            )
 
     async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
         """Return the counts of a span, and at most so many ``plates``.

@@ -1,5 +1,7 @@
 """A webhook as the delivery stage is told of it."""
 
+from datetime import datetime
+
 from api.db.tables import Webhook
 from contracts.records import EventName, WebhookConfig
 
@@ -17,4 +19,10 @@ def webhook_config(webhook: Webhook) -> WebhookConfig:
         enabled=webhook.enabled,
         revision=webhook.revision,
         created_ms=round(webhook.created_at.timestamp() * 1000),
+        previous_secret_encrypted=webhook.previous_secret_encrypted,
+        previous_secret_until_ms=_unix_ms(webhook.previous_secret_until),
     )
+
+
+def _unix_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)

@@ -40,3 +40,4 @@ class WebhookRow:
     values: WebhookValues
     history: DeliveryHistory
     created_at: datetime
+    previous_secret_until: datetime | None = None

@@ -54,6 +54,13 @@ class WebhookRepository:
         session.add(webhook)
         return self._written(session, webhook)
 
+    def find(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
+        """Return one of the owner's webhooks."""
+        webhook = session.scalar(
+            select(Webhook).where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
+        )
+        return None if webhook is None else self._row(webhook)
+
     def lock(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
         """Return one of the owner's webhooks, locked until the transaction ends."""
         webhook = session.scalar(
@@ -69,13 +76,45 @@ class WebhookRepository:
         Switching it on takes back what the service said when it switched it off.
         """
         webhook = session.get_one(Webhook, webhook_id)
+        before = webhook.secret_encrypted
         for column, value in self._columns(values).items():
             setattr(webhook, column, value)
         if values.enabled:
             webhook.disabled_reason = None
+        if self._box.decrypt(before) != values.secret:
+            # A secret that is set, not rotated, counts at once and alone.
+            webhook.previous_secret_encrypted = webhook.previous_secret_until = None
         webhook.revision += 1
         webhook.updated_at = datetime.now(UTC)
         return self._written(session, webhook)
+
+    def rotate(
+        self, session: Session, webhook_id: UUID, secret: str, until: datetime | None
+    ) -> WebhookRow:
+        """Give a locked webhook a new secret; the one before signs as well until ``until``."""
+        webhook = session.get_one(Webhook, webhook_id)
+        webhook.previous_secret_encrypted = None if until is None else webhook.secret_encrypted
+        webhook.previous_secret_until = until
+        webhook.secret_encrypted = self._box.encrypt(secret)
+        webhook.revision += 1
+        webhook.updated_at = datetime.now(UTC)
+        return self._written(session, webhook)
+
+    def switch_off(self, session: Session, webhook_id: UUID, revision: int, reason: str) -> bool:
+        """Switch a webhook off unless it was changed since ``revision``; False for nothing done."""
+        webhook = session.scalar(
+            select(Webhook)
+            .where(Webhook.id == webhook_id, Webhook.revision == revision, Webhook.enabled)
+            .with_for_update()
+        )
+        if webhook is None:
+            return False
+        webhook.enabled = False
+        webhook.disabled_reason = reason
+        webhook.revision += 1
+        webhook.updated_at = datetime.now(UTC)
+        self._written(session, webhook)
+        return True
 
     def delete(self, session: Session, owner_id: UUID, webhook_id: UUID) -> bool:
         """Delete one of the owner's webhooks and tell the delivery stage; False for none."""
@@ -128,4 +167,5 @@ class WebhookRepository:
                 disabled_reason=webhook.disabled_reason,
             ),
             created_at=webhook.created_at,
+            previous_secret_until=webhook.previous_secret_until,
         )

@@ -1,5 +1,6 @@
 """JSON of the webhooks resource."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -83,6 +84,7 @@ _SHOWN_ONLY = frozenset(
         "lastDeliveryAt",
         "lastDeliveryStatus",
         "disabledReason",
+        "previousSecretUntil",
         "createdAt",
     }
 )
@@ -130,6 +132,9 @@ class WebhookBody(ResponseModel):
     disabled_reason: str | None = Field(
         description="Why the service switched the webhook off; null where it did not."
     )
+    previous_secret_until: Timestamp | None = Field(
+        description="Until then the secret before the last rotation signs as well."
+    )
     created_at: Timestamp
 
 
@@ -160,5 +165,10 @@ def webhook_body(row: WebhookRow) -> WebhookBody:
         last_delivery_at=history.last_delivery_at,
         last_delivery_status=history.last_delivery_status,
         disabled_reason=history.disabled_reason,
+        previous_secret_until=_future(row.previous_secret_until),
         created_at=row.created_at,
     )
+
+
+def _future(moment: datetime | None) -> datetime | None:
+    return moment if moment is not None and moment > datetime.now(UTC) else None

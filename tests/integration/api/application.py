@@ -15,7 +15,9 @@ from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
 from analytics_sql.analytics import OwnerSpan, Traffic
+from analytics_sql.attempts import DeliveryFilter, DeliverySummary
 from analytics_sql.recognitions import (
+    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -58,11 +60,14 @@ from api.services import Services
 from api.sessions.attempts import AttemptRules, LoginAttempts
 from api.sessions.service import Sessions
 from api.validation import ValidationRules
+from api.webhooks.board import WebhookBoard
+from api.webhooks.deliveries import Deliveries, DeliveryStore
 from api.webhooks.repository import WebhookRepository
+from api.webhooks.samples import SampleMaker
 from api.webhooks.service import Webhooks
 from contracts.errors import TransientError
 from contracts.outbound import IpAddress, OutboundRules, parse_networks
-from contracts.records import PlateReading
+from contracts.records import EventName, PlateReading
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
 from contracts.stream_urls import StreamUrlRules
@@ -105,6 +110,41 @@ class StandInStore:
         self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
     ) -> tuple[SpanRow, ...]:
         return ()
+
+
+class StandInDeliveries(StandInStore):
+    """Holds no deliveries, unless a test gives it some."""
+
+    def __init__(self) -> None:
+        self.summaries: tuple[DeliverySummary, ...] = ()
+        self.contents: dict[UUID, bytes] = {}
+        self.recognitions: tuple[ListedRecognition, ...] = ()
+        self.asked: list[DeliveryFilter] = []
+
+    async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
+        self.asked.append(wanted)
+        return self.summaries[:limit]
+
+    async def delivery_content(
+        self, owner_id: UUID, webhook_id: UUID, delivery_id: UUID
+    ) -> bytes | None:
+        return self.contents.get(delivery_id)
+
+    async def deliveries_between(
+        self,
+        webhook: DeliveryFilter,
+        events: Sequence[EventName],
+        *,
+        from_ms: int,
+        to_ms: int,
+        limit: int,
+    ) -> tuple[bytes, ...]:
+        return tuple(self.contents.values()) if events else ()
+
+    async def page(
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+    ) -> RecognitionPage:
+        return RecognitionPage(self.recognitions, None)
 
 
 class StandInReader:
@@ -153,6 +193,7 @@ class Application:
     box: SecretBox
     resolver: StandInResolver
     recent: RecentRecognitions
+    webhook_board: WebhookBoard
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -208,6 +249,7 @@ async def running_application(
     store: RecognitionStore | None = None,
     traffic: TrafficStore | None = None,
     triggers: TriggerStore | None = None,
+    deliveries: DeliveryStore | None = None,
     reader: ImageReader | None = None,
     photos: PhotoStore | None = None,
     take_seconds: float = 0.5,
@@ -242,6 +284,7 @@ async def running_application(
     outbound = OutboundRules(parse_networks(allowed_networks))
     resolver = StandInResolver()
     gate = OutboundGate(resolver, outbound)
+    webhook_rows, webhook_board = WebhookRepository(box), WebhookBoard()
     services = Services(
         authenticator=authenticator,
         limiter=limiter,
@@ -266,7 +309,14 @@ async def running_application(
         alert_insight=AlertInsight(database, AlertRepository(box), triggers or StandInStore()),
         api_keys=ApiKeys(database, authenticator, per_owner=PER_OWNER),
         sessions=sessions,
-        webhooks=Webhooks(database, WebhookRepository(box), gate, per_owner=PER_OWNER),
+        webhooks=Webhooks(database, webhook_rows, gate, webhook_board, per_owner=PER_OWNER),
+        deliveries=Deliveries(
+            database,
+            webhook_rows,
+            deliveries or StandInDeliveries(),
+            SampleMaker(box),
+            lambda: NOW_MS,
+        ),
         analytics=Analytics(database, traffic or StandInStore(), lambda: NOW_MS),
         images=images,
         health=Health({"postgres": database.ping}),
@@ -286,4 +336,6 @@ async def running_application(
 
     app = create_app(given_services)
     async with app.router.lifespan_context(app):
-        yield Application(app, database, board, stand_in, services, box, resolver, recent)
+        yield Application(
+            app, database, board, stand_in, services, box, resolver, recent, webhook_board
+        )

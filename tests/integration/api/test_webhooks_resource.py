@@ -42,6 +42,7 @@ async def test_create_answers_with_the_whole_webhook(client: httpx.AsyncClient) 
         "lastDeliveryAt": None,
         "lastDeliveryStatus": None,
         "disabledReason": None,
+        "previousSecretUntil": None,
     }
 
 

@@ -1,0 +1,71 @@
+"""How deliveries to each webhook go, as the delivery stage last said, in this process's memory.
+
+Lives on one event loop: only that loop writes and reads it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from api.webhooks.models import DeliveryHistory, WebhookRow
+from contracts.deliveries import WebhookStatus
+from contracts.topic_feed import News
+
+
+class WebhookBoard:
+    """The latest status of each webhook."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._latest: dict[UUID, WebhookStatus] = {}
+
+    def post(self, news: Iterable[News[WebhookStatus]]) -> None:
+        """Take news in the order of the topic."""
+        for webhook_id, status in news:
+            if status is None:
+                self._latest.pop(webhook_id, None)
+            else:
+                self._latest[webhook_id] = status
+
+    def switched_off(self) -> list[WebhookStatus]:
+        """Return those that the stage has ever switched off."""
+        return [status for status in self._latest.values() if status.disabled_revision is not None]
+
+    def forget_switch_off(self, status: WebhookStatus) -> None:
+        """Note that a switch-off is dealt with, until the stage says something new."""
+        if self._latest.get(status.webhook_id) is status:
+            self._latest[status.webhook_id] = _without_switch_off(status)
+
+    def shown(self, row: WebhookRow) -> WebhookRow:
+        """Return a webhook with how its deliveries went."""
+        status = self._latest.get(row.id)
+        if status is None:
+            return row
+        is_off = row.values.enabled and status.disabled_revision == row.revision
+        reason = status.disabled_reason if is_off else row.history.disabled_reason
+        return replace(
+            row,
+            values=replace(row.values, enabled=False) if is_off else row.values,
+            history=DeliveryHistory(
+                failure_count=status.failure_count,
+                last_delivery_at=_moment(status.last_delivery_ms),
+                last_delivery_status=status.last_delivery_status,
+                disabled_reason=reason,
+            ),
+        )
+
+
+def _without_switch_off(status: WebhookStatus) -> WebhookStatus:
+    return WebhookStatus(
+        webhook_id=status.webhook_id,
+        owner_id=status.owner_id,
+        attempts_offset=status.attempts_offset,
+        failure_count=status.failure_count,
+        last_delivery_ms=status.last_delivery_ms,
+        last_delivery_status=status.last_delivery_status,
+    )
+
+
+def _moment(unix_ms: int | None) -> datetime | None:
+    return None if unix_ms is None else datetime.fromtimestamp(unix_ms / 1000, tz=UTC)

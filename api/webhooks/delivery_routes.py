@@ -1,0 +1,125 @@
+"""``/api/webhooks/{id}/…``: what was delivered, tests, replays, a new secret."""
+
+from datetime import timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from analytics_sql.attempts import DeliveryFilter
+from api.answers import BODY_ERRORS, errors
+from api.errors import ApiError, ErrorCode, invalid_field
+from api.guard import Caller, GuardedRoute
+from api.ids import ResourceId
+from api.services import services_of
+from api.signing_secrets import new_signing_secret
+from api.webhooks.delivery_schemas import (
+    DeliveryList,
+    DeliveryQuery,
+    QueuedAnswer,
+    Redeliver,
+    Replay,
+    ReplayAnswer,
+    RotateSecret,
+    SendTest,
+    delivery_body,
+    queued_answer,
+)
+from api.webhooks.schemas import WebhookAnswer, webhook_body
+
+router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
+
+
+async def _delivery_id(
+    delivery_id: Annotated[str, Path(alias="deliveryId", description="Id of the delivery.")],
+) -> UUID:
+    try:
+        return UUID(delivery_id)
+    except ValueError as error:
+        raise ApiError(ErrorCode.NOT_FOUND) from error
+
+
+DeliveryId = Annotated[UUID, Depends(_delivery_id)]
+
+
+@router.get(
+    "/api/webhooks/{id}/deliveries",
+    summary="List deliveries to a webhook",
+    responses=errors(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
+)
+async def list_deliveries(
+    request: Request, caller: Caller, id: ResourceId, query: Annotated[DeliveryQuery, Query()]
+) -> DeliveryList:
+    """Return the deliveries of the last three months, the latest tried first."""
+    wanted = DeliveryFilter(
+        user_id=caller.owner_id,
+        webhook_id=id,
+        outcomes=() if query.outcome is None else (query.outcome,),
+        before_ms=query.before,
+    )
+    found = await services_of(request).deliveries.latest(wanted, query.limit)
+    return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
+
+
+@router.post(
+    "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+    status_code=202,
+    summary="Send a delivery again",
+    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+async def redeliver(
+    request: Request, caller: Caller, id: ResourceId, delivery_id: DeliveryId, body: Redeliver
+) -> QueuedAnswer:
+    """Send a delivery again, with the same ids and a schedule of retries of its own.
+
+    The body is an empty object.
+    """
+    queued = await services_of(request).deliveries.redeliver(caller.owner_id, id, delivery_id)
+    return queued_answer(queued)
+
+
+@router.post(
+    "/api/webhooks/{id}/test",
+    status_code=202,
+    summary="Send a made-up event",
+    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+async def send_test(
+    request: Request, caller: Caller, id: ResourceId, body: SendTest
+) -> QueuedAnswer:
+    """Send a made-up event, with ``test: true`` in it; also to a webhook that is switched off."""
+    queued = await services_of(request).deliveries.test(caller.owner_id, id, body.event)
+    return queued_answer(queued)
+
+
+@router.post(
+    "/api/webhooks/{id}/replay",
+    status_code=202,
+    summary="Send past events again",
+    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+async def replay(request: Request, caller: Caller, id: ResourceId, body: Replay) -> ReplayAnswer:
+    """Send the events of a time again, with their ids and ``replay: true``; at most 5,000."""
+    from_ms, to_ms = (round(moment.timestamp() * 1000) for moment in (body.from_, body.to))
+    if from_ms >= to_ms:
+        raise invalid_field("to", "must be after from")
+    count = await services_of(request).deliveries.replay(
+        caller.owner_id, id, max(0, from_ms), max(0, to_ms)
+    )
+    return ReplayAnswer(queued=count)
+
+
+@router.post(
+    "/api/webhooks/{id}/rotate-secret",
+    summary="Give a webhook a new secret",
+    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+async def rotate_secret(
+    request: Request, response: Response, caller: Caller, id: ResourceId, body: RotateSecret
+) -> WebhookAnswer:
+    """Make a new secret; for ``overlapHours`` the old one signs as well."""
+    secret = body.secret or new_signing_secret()
+    overlap = timedelta(hours=body.overlap_hours)
+    row = await services_of(request).webhooks.rotate_secret(caller.owner_id, id, secret, overlap)
+    response.headers["Cache-Control"] = "private, no-store"
+    return WebhookAnswer(webhook=webhook_body(row))

@@ -1,0 +1,137 @@
+"""JSON of what was delivered to a webhook, and of what is asked of it."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from analytics_sql.attempts import DeliverySummary
+from api.moments import Instant, Moment
+from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
+from api.webhooks.schemas import Secret
+from contracts.deliveries import AttemptOutcome, Delivery, DeliveryCause
+from contracts.records import EventName
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+_WEEK_HOURS = 168
+
+Hours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(json_number)]
+
+
+class DeliveryQuery(BaseModel):
+    """Which deliveries of a webhook are wanted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Most rows.")
+    outcome: AttemptOutcome | None = Field(
+        default=None, description="Only those whose last attempt ended so."
+    )
+    before: Moment | None = Field(
+        default=None, description="Only those last tried before this moment."
+    )
+
+
+class RotateSecret(RequestModel):
+    """A new signing secret; the old one signs as well for a while."""
+
+    secret: Secret | None = None
+    overlap_hours: Hours = 24
+
+
+class SendTest(RequestModel):
+    """A made-up event to send; the first that the webhook wants unless it is named."""
+
+    event: EventName | None = None
+
+
+class Redeliver(RequestModel):
+    """Nothing more is asked."""
+
+
+class Replay(RequestModel):
+    """The time whose events are to be sent again: ``from`` inclusive, ``to`` exclusive."""
+
+    from_: Instant = Field(alias="from")
+    to: Instant
+
+
+class DeliveryBody(ResponseModel):
+    """A delivery with what its last attempt came to."""
+
+    id: str = Field(json_schema_extra={"format": "uuid"})
+    event_id: str = Field(json_schema_extra={"format": "uuid"})
+    event: EventName
+    cause: DeliveryCause = Field(description="Why it was last sent.")
+    outcome: AttemptOutcome
+    attempts: int
+    created_at: Timestamp
+    last_attempt_at: Timestamp
+    last_duration_ms: int
+    last_status: int | None = Field(description="HTTP status, null where there was no answer.")
+    last_error: str | None
+    next_attempt_at: Timestamp | None
+
+
+class DeliveryList(ResponseModel):
+    """Deliveries, the latest tried first."""
+
+    deliveries: list[DeliveryBody]
+
+
+class QueuedBody(ResponseModel):
+    """A delivery that is about to be sent."""
+
+    id: str = Field(json_schema_extra={"format": "uuid"})
+    event_id: str = Field(json_schema_extra={"format": "uuid"})
+    event: EventName
+    cause: DeliveryCause
+
+
+class QueuedAnswer(ResponseModel):
+    """A delivery that is about to be sent; the list of deliveries tells how it went."""
+
+    delivery: QueuedBody
+
+
+class ReplayAnswer(ResponseModel):
+    """How many events are about to be sent again."""
+
+    queued: int
+
+
+def delivery_body(summary: DeliverySummary) -> DeliveryBody:
+    """Return the JSON form of a delivery."""
+    next_ms = summary.next_attempt_ms
+    is_retrying = summary.outcome is AttemptOutcome.RETRYING
+    return DeliveryBody(
+        id=str(summary.id),
+        event_id=str(summary.event_id),
+        event=summary.event,
+        cause=summary.cause,
+        outcome=summary.outcome,
+        attempts=summary.attempts,
+        created_at=_moment(summary.created_ms),
+        last_attempt_at=_moment(summary.last_attempt_ms),
+        last_duration_ms=summary.last_duration_ms,
+        last_status=summary.status,
+        last_error=summary.error,
+        next_attempt_at=_moment(next_ms) if is_retrying and next_ms is not None else None,
+    )
+
+
+def queued_answer(delivery: Delivery) -> QueuedAnswer:
+    """Return the JSON form of a delivery that is about to be sent."""
+    return QueuedAnswer(
+        delivery=QueuedBody(
+            id=str(delivery.id),
+            event_id=str(delivery.event_id),
+            event=delivery.event,
+            cause=delivery.cause,
+        )
+    )
+
+
+def _moment(unix_ms: int) -> datetime:
+    return datetime.fromtimestamp(unix_ms / 1000, tz=UTC)

@@ -1,0 +1,143 @@
+"""Made-up events with which a receiver can be tried. Pure but for the encryption."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from contracts.deliveries import (
+    CameraEvent,
+    Delivery,
+    DeliveryCause,
+    WebhookTarget,
+    camera_delivery,
+    recognition_delivery,
+    trigger_delivery,
+)
+from contracts.ids import NIL_UUID, derived_uuid, trigger_id
+from contracts.records import (
+    AlertConfig,
+    AlertSchedule,
+    AlertTrigger,
+    Box,
+    CameraConfig,
+    CameraScope,
+    CameraState,
+    CameraStatus,
+    CooldownScope,
+    EventName,
+    PlateMatchMode,
+    Recognition,
+)
+from contracts.secrets import SecretBox
+
+_PLATE = "TEST123"
+_STREAM = "rtsp://camera.example.com/stream"
+
+
+@dataclass(frozen=True)
+class SampleMaker:
+    """Makes events of an owner that never happened."""
+
+    box: SecretBox
+
+    def delivery(
+        self, event: EventName, owner_id: UUID, webhook_id: UUID, *, now_ms: int
+    ) -> Delivery:
+        """Return the delivery of a made-up event, marked as a test."""
+        recognition = _recognition(owner_id, now_ms)
+        if event is EventName.RECOGNITION_CREATED:
+            return recognition_delivery(
+                recognition,
+                webhook_id,
+                created_ms=now_ms,
+                cause=DeliveryCause.TEST,
+                requested_ms=now_ms,
+            )
+        if event is EventName.ALERT_TRIGGERED:
+            return trigger_delivery(
+                self._trigger(recognition, now_ms),
+                str(webhook_id),
+                WebhookTarget(webhook_id=webhook_id),
+                cause=DeliveryCause.TEST,
+                requested_ms=now_ms,
+            )
+        return camera_delivery(
+            event,
+            self._camera(event, owner_id, now_ms),
+            webhook_id,
+            cause=DeliveryCause.TEST,
+            requested_ms=now_ms,
+        )
+
+    def _trigger(self, recognition: Recognition, now_ms: int) -> AlertTrigger:
+        alert = AlertConfig(
+            alert_id=NIL_UUID,
+            owner_id=recognition.owner_id,
+            name="Test alert",
+            description="",
+            enabled=True,
+            plate_match_mode=PlateMatchMode.SPECIFIC,
+            plates=(_PLATE,),
+            camera_scope=CameraScope.ALL,
+            camera_ids=(),
+            schedule_enabled=False,
+            schedule=AlertSchedule(),
+            timezone="UTC",
+            min_confidence=0.5,
+            cooldown_minutes=5,
+            cooldown_scope=CooldownScope.ALERT,
+            match_tolerance=0,
+            notifications_encrypted=self.box.encrypt("[]"),
+            notification_secret_encrypted="",
+            revision=1,
+            created_ms=now_ms,
+        )
+        return AlertTrigger(
+            id=trigger_id(now_ms, alert.alert_id, recognition.id),
+            owner_id=recognition.owner_id,
+            alert=alert,
+            recognition=recognition,
+            decided_ms=now_ms,
+        )
+
+    def _camera(self, event: EventName, owner_id: UUID, now_ms: int) -> CameraEvent:
+        is_online = event is EventName.CAMERA_ONLINE
+        return CameraEvent(
+            camera=CameraConfig(
+                camera_id=NIL_UUID,
+                owner_id=owner_id,
+                name="Test camera",
+                stream_url_encrypted=self.box.encrypt(_STREAM),
+                enabled=True,
+                revision=1,
+                identifier="test-camera",
+                created_ms=now_ms,
+            ),
+            status=CameraStatus(
+                camera_id=NIL_UUID,
+                owner_id=owner_id,
+                state=CameraState.ONLINE if is_online else CameraState.OFFLINE,
+                revision=1,
+                worker="test",
+                at_ms=now_ms,
+                last_seen_ms=now_ms,
+                frame_width_px=1920,
+                frame_height_px=1080,
+            ),
+        )
+
+
+def _recognition(owner_id: UUID, now_ms: int) -> Recognition:
+    return Recognition(
+        id=derived_uuid(now_ms, "test", str(owner_id)),
+        owner_id=owner_id,
+        camera_id=NIL_UUID,
+        camera_name="Test camera",
+        plate=_PLATE,
+        confidence=0.98,
+        character_confidences=(0.98,) * len(_PLATE),
+        captured_ms=now_ms,
+        first_seen_ms=now_ms,
+        last_seen_ms=now_ms,
+        readings_count=2,
+        box=Box(x=860, y=640, width=180, height=44),
+    )

@@ -1,0 +1,291 @@
+"""What was delivered to a webhook, and what can be asked of it, over a real database."""
+
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from analytics_sql.attempts import DeliverySummary
+from analytics_sql.recognitions import ListedRecognition
+from api.db.engine import Database
+from contracts.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryCause,
+    WebhookStatus,
+    recognition_delivery,
+)
+from contracts.records import EventName, WebhookConfig, decode, encode
+from contracts.topics import CONFIG_WEBHOOKS, DELIVERIES
+from tests.integration.api.application import (
+    NOW_MS,
+    Application,
+    StandInDeliveries,
+    running_application,
+)
+from tests.integration.api.outbox import outbox_of
+from tests.records import recognition
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/webhooks"
+BODY = {
+    "name": "Gate",
+    "url": "https://receiver.example.com/plates",
+    "events": ["camera.online", "recognition.created", "alert.triggered"],
+}
+
+
+@pytest.fixture
+def stored() -> StandInDeliveries:
+    """What ClickHouse holds."""
+    return StandInDeliveries()
+
+
+@pytest.fixture
+async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
+    """The API over a real database."""
+    async with running_application(database, deliveries=stored) as app:
+        yield app
+
+
+@pytest.fixture
+async def webhook(client: httpx.AsyncClient) -> dict[str, Any]:
+    """A webhook as the API shows it."""
+    made: dict[str, Any] = (await client.post(PATH, json=BODY)).json()["webhook"]
+    return made
+
+
+async def _queued(application: Application) -> list[Delivery]:
+    rows = await outbox_of(application.database, DELIVERIES)
+    found = [(key, decode(Delivery, value or b"")) for key, value in rows]
+    assert all(key == delivery.endpoint for key, delivery in found)
+    return [delivery for _, delivery in found]
+
+
+async def test_deliveries_are_listed(
+    client: httpx.AsyncClient, stored: StandInDeliveries, webhook: dict[str, Any]
+) -> None:
+    stored.summaries = (
+        DeliverySummary(
+            id=UUID(int=1),
+            event_id=UUID(int=2),
+            event=EventName.RECOGNITION_CREATED,
+            cause=DeliveryCause.EVENT,
+            created_ms=1_790_000_000_000,
+            attempts=2,
+            last_attempt_ms=1_790_000_005_000,
+            last_duration_ms=12,
+            outcome=AttemptOutcome.RETRYING,
+            status=503,
+            error="Answered 503.",
+            next_attempt_ms=1_790_000_035_000,
+        ),
+    )
+    path = f"{PATH}/{webhook['id']}/deliveries"
+    answer = await client.get(path, params={"outcome": "retrying", "limit": 5})
+
+    assert answer.json() == {
+        "deliveries": [
+            {
+                "id": str(UUID(int=1)),
+                "eventId": str(UUID(int=2)),
+                "event": "recognition.created",
+                "cause": "event",
+                "outcome": "retrying",
+                "attempts": 2,
+                "createdAt": "2026-09-21T14:13:20.000Z",
+                "lastAttemptAt": "2026-09-21T14:13:25.000Z",
+                "lastDurationMs": 12,
+                "lastStatus": 503,
+                "lastError": "Answered 503.",
+                "nextAttemptAt": "2026-09-21T14:13:55.000Z",
+            }
+        ]
+    }
+    assert stored.asked[0].outcomes == (AttemptOutcome.RETRYING,)
+    for wrong in ({"limit": 0}, {"limit": 201}, {"outcome": "lost"}, {"before": "soon"}):
+        assert (await client.get(path, params=wrong)).status_code == 400
+
+
+@pytest.mark.parametrize("event", [None, *EventName], ids=str)
+async def test_a_made_up_event_is_queued(
+    application: Application,
+    client: httpx.AsyncClient,
+    webhook: dict[str, Any],
+    event: EventName | None,
+) -> None:
+    body = {} if event is None else {"event": event.value}
+    answer = await client.post(f"{PATH}/{webhook['id']}/test", json=body)
+    (queued,) = await _queued(application)
+
+    assert answer.status_code == 202
+    assert answer.json()["delivery"] == {
+        "id": str(queued.id),
+        "eventId": str(queued.event_id),
+        "event": (event or EventName.CAMERA_ONLINE).value,
+        "cause": "test",
+    }
+    assert queued.event is (event or EventName.CAMERA_ONLINE)
+    assert (queued.cause, queued.endpoint) == (DeliveryCause.TEST, webhook["id"])
+
+
+async def test_a_delivery_is_sent_again_with_its_ids(
+    application: Application,
+    client: httpx.AsyncClient,
+    stored: StandInDeliveries,
+    webhook: dict[str, Any],
+) -> None:
+    dead = recognition_delivery(recognition(1), UUID(webhook["id"]), created_ms=5)
+    stored.contents[dead.id] = encode(dead)
+    path = f"{PATH}/{webhook['id']}/deliveries"
+    answer = await client.post(f"{path}/{dead.id}/redeliver", json={})
+    (queued,) = await _queued(application)
+
+    assert answer.status_code == 202
+    assert (queued.id, queued.event_id, queued.created_ms) == (dead.id, dead.event_id, 5)
+    assert (queued.cause, queued.requested_ms) == (DeliveryCause.REDELIVERY, NOW_MS)
+    stored.contents[dead.id] = b""
+    for unknown in (dead.id, uuid.uuid4(), "1"):
+        assert (await client.post(f"{path}/{unknown}/redeliver", json={})).status_code == 404
+
+
+async def test_a_replay_sends_past_events_marked_and_in_order(
+    application: Application,
+    client: httpx.AsyncClient,
+    stored: StandInDeliveries,
+    webhook: dict[str, Any],
+) -> None:
+    before = recognition(1, captured_ms=1_789_000_000_000)
+    stored.recognitions = tuple(
+        ListedRecognition(
+            id=made.id,
+            user_id=made.owner_id,
+            camera_id=made.camera_id,
+            camera_name=made.camera_name,
+            plate=made.plate,
+            confidence=made.confidence,
+            captured_ms=made.captured_ms,
+            box=made.box,
+            photo_key=made.photo_key,
+            crop_key=made.crop_key,
+        )
+        for made in (recognition(2), before)
+    )
+    path = f"{PATH}/{webhook['id']}/replay"
+    period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00+02:00"}
+    answer = await client.post(path, json=period)
+    queued = await _queued(application)
+
+    assert (answer.status_code, answer.json()) == (202, {"queued": 2})
+    original = recognition_delivery(before, UUID(webhook["id"]), created_ms=0)
+    assert (queued[0].id, queued[0].event_id) == (original.id, original.event_id)
+    assert [one.cause for one in queued] == [DeliveryCause.REPLAY] * 2
+    for wrong in ({}, period | {"to": period["from"]}, {"from": "x", "to": "y"}):
+        assert (await client.post(path, json=wrong)).status_code == 400
+
+
+async def test_a_new_secret_with_an_overlap(
+    application: Application, client: httpx.AsyncClient, webhook: dict[str, Any]
+) -> None:
+    path = f"{PATH}/{webhook['id']}/rotate-secret"
+    first = (await client.post(path, json={"overlapHours": 2})).json()["webhook"]
+    until = datetime.fromisoformat(first["previousSecretUntil"])
+    second = (await client.post(path, json={"secret": "my own secret", "overlapHours": 0})).json()
+
+    assert first["secret"] not in (webhook["secret"], "")
+    assert timedelta(hours=1, minutes=59) < until - datetime.now(UTC) <= timedelta(hours=2)
+    assert second["webhook"]["secret"] == "my own secret"
+    assert second["webhook"]["previousSecretUntil"] is None
+    told = [
+        decode(WebhookConfig, value or b"")
+        for _, value in await outbox_of(application.database, CONFIG_WEBHOOKS)
+    ]
+    rotated = told[1]
+    assert rotated.previous_secret_encrypted is not None
+    assert application.box.decrypt(rotated.previous_secret_encrypted) == webhook["secret"]
+    assert rotated.previous_secret_until_ms == round(until.timestamp() * 1000)
+    assert told[2].previous_secret_encrypted is None
+    await client.post(path, json={"overlapHours": 2})
+    put = await client.put(f"{PATH}/{webhook['id']}", json={"secret": "set outright"})
+    assert put.json()["webhook"]["previousSecretUntil"] is None
+
+
+def _status(webhook: dict[str, Any], **fields: Any) -> WebhookStatus:
+    return WebhookStatus(
+        webhook_id=UUID(webhook["id"]), owner_id=UUID(int=1), attempts_offset=1, **fields
+    )
+
+
+async def test_how_deliveries_went_is_shown(
+    application: Application, client: httpx.AsyncClient, webhook: dict[str, Any]
+) -> None:
+    status = _status(
+        webhook, failure_count=3, last_delivery_ms=1_790_000_000_000, last_delivery_status=503
+    )
+    application.webhook_board.post([(status.webhook_id, status)])
+    (shown,) = (await client.get(PATH)).json()["webhooks"]
+
+    assert shown == webhook | {
+        "failureCount": 3,
+        "lastDeliveryAt": "2026-09-21T14:13:20.000Z",
+        "lastDeliveryStatus": 503,
+    }
+
+
+async def test_what_the_stage_switched_off_is_off_until_it_is_switched_on(
+    application: Application, client: httpx.AsyncClient, webhook: dict[str, Any]
+) -> None:
+    status = _status(webhook, failure_count=20, disabled_revision=1, disabled_reason="Why.")
+    application.webhook_board.post([(status.webhook_id, status)])
+    (shown,) = (await client.get(PATH)).json()["webhooks"]
+    assert (shown["enabled"], shown["disabledReason"]) == (False, "Why.")
+
+    assert await application.services.webhooks.sweep() == 1
+    assert await application.services.webhooks.sweep() == 0
+    (shown,) = (await client.get(PATH)).json()["webhooks"]
+    assert (shown["enabled"], shown["disabledReason"]) == (False, "Why.")
+
+    put = await client.put(f"{PATH}/{webhook['id']}", json={"enabled": True})
+    assert put.json()["webhook"]["enabled"] is True
+    assert put.json()["webhook"]["disabledReason"] is None
+    # The stage says the same again: it was about an older configuration.
+    application.webhook_board.post([(status.webhook_id, status)])
+    assert await application.services.webhooks.sweep() == 0
+    (shown,) = (await client.get(PATH)).json()["webhooks"]
+    assert (shown["enabled"], shown["disabledReason"]) == (True, None)
+
+
+async def test_switching_on_before_the_row_says_off(
+    application: Application, client: httpx.AsyncClient, webhook: dict[str, Any]
+) -> None:
+    status = _status(webhook, failure_count=20, disabled_revision=1, disabled_reason="Why.")
+    application.webhook_board.post([(status.webhook_id, status)])
+    put = await client.put(f"{PATH}/{webhook['id']}", json={"enabled": True})
+
+    assert put.json()["webhook"]["enabled"] is True
+    assert await application.services.webhooks.sweep() == 0
+    rows = await outbox_of(application.database, CONFIG_WEBHOOKS)
+    assert decode(WebhookConfig, rows[-1][1] or b"").revision == 2
+
+
+async def test_webhooks_of_another_owner_do_not_exist(
+    application: Application, webhook: dict[str, Any]
+) -> None:
+    path = f"{PATH}/{webhook['id']}"
+    period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
+    async with application.client(await application.new_owner()) as other:
+        answers = [
+            await other.get(f"{path}/deliveries"),
+            await other.post(f"{path}/test", json={}),
+            await other.post(f"{path}/replay", json=period),
+            await other.post(f"{path}/rotate-secret", json={}),
+            await other.post(f"{path}/deliveries/{uuid.uuid4()}/redeliver", json={}),
+        ]
+
+    assert [answer.status_code for answer in answers] == [404] * 5
+    assert await _queued(application) == []
