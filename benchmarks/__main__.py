@@ -35,6 +35,7 @@ def main() -> None:
         _run("stream_throughput", str(clip))
     _run("pass_latency")
     _run("sink_throughput")
+    _run("deliveries")
     _run("list_query")
     _run("analytics_query")
     _run("list_call")

@@ -1,0 +1,276 @@
+"""How fast webhooks are delivered, by one worker to receivers on this machine.
+
+Command: ``python -m benchmarks.deliveries [--deliveries 5000] [--rate 200] [--seconds 15]
+[--pending 100000]``. Starts
+Kafka and one worker of the stage in a temporary folder, receivers in processes of their own, and
+prints a table for docs/benchmarks.md:
+
+- deliveries a second when all wait on the topic (to 1 and to 100 endpoints), and CPU for each;
+- how much longer 99 endpoints take for theirs while the hundredth never answers;
+- how long a worker takes to start with ``--pending`` deliveries that wait, and its memory;
+- from an event on the topic to its receipt, quiet and at ``--rate`` events a second.
+"""
+
+import argparse
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from aiohttp import web
+from kafka import KafkaAdminClient, KafkaProducer
+
+from contracts.deliveries import recognition_delivery
+from contracts.kafka import client_options, create_topics, group_name, producer_options
+from contracts.records import Recognition, encode
+from contracts.settings import KafkaSettings
+from deploy.local.processes import memory_mib
+from deploy.local.servers.kafka import KafkaServer
+from streams.webhooks.app import STAGE
+from streams.webhooks.pending import PendingDelivery, key_of
+from tests.integration.streams.stages import wait_until
+from tests.integration.webhooks.way import Way
+from tests.records import recognition
+from tests.services.kafka import fresh_kafka_settings, kafka_process
+from tests.services.process import ChildProcess
+
+_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+_HANGING = "/never"
+
+
+class Counting:
+    """A receiver in a process of its own: when each event came, by recognition."""
+
+    def __init__(self) -> None:
+        """Start it."""
+        self._ours, theirs = multiprocessing.Pipe()
+        self._process = multiprocessing.Process(target=_receive, args=(theirs,), daemon=True)
+        self._process.start()
+        self.port: int = self._ours.recv()
+
+    def url(self, path: str) -> str:
+        """Return an address of it."""
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def count(self) -> int:
+        """Return how many deliveries came so far."""
+        self._ours.send("count")
+        return int(self._ours.recv())
+
+    def seen(self) -> dict[str, float]:
+        """Return when (Unix seconds) each recognition came first, and forget."""
+        self._ours.send("seen")
+        found: dict[str, float] = self._ours.recv()
+        return found
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.join()
+
+
+def _receive(pipe: Connection) -> None:
+    import asyncio
+    import json
+
+    seen: dict[str, float] = {}
+    counted = 0
+
+    async def take(request: web.Request) -> web.Response:
+        nonlocal counted
+        if request.path == _HANGING:
+            await asyncio.sleep(3600)
+        body = json.loads(await request.read())
+        seen.setdefault(body["data"]["recognition"]["id"], time.time())
+        counted += 1
+        return web.Response()
+
+    async def serve() -> None:
+        nonlocal counted
+        app = web.Application()
+        app.router.add_post("/{tail:.*}", take)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+        await site.start()
+        pipe.send(runner.addresses[0][1])
+        while True:
+            if pipe.poll():
+                if pipe.recv() == "count":
+                    pipe.send(counted)
+                else:
+                    pipe.send(dict(seen))
+                    seen.clear()
+                    counted = 0
+            await asyncio.sleep(0.01)
+
+    asyncio.run(serve())
+
+
+@contextmanager
+def _way(folder: Path, servers: str) -> Iterator[Way]:
+    settings = fresh_kafka_settings(servers)
+    create_topics(settings)
+    way = Way(settings, folder / settings.kafka_topic_prefix)
+    (folder / settings.kafka_topic_prefix).mkdir()
+    try:
+        yield way
+    finally:
+        way.close()
+
+
+def _cpu_seconds(process: ChildProcess) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
+
+
+def _made(numbers: Sequence[int]) -> list[Recognition]:
+    start_ms = time.time_ns() // 1_000_000
+    return [recognition(number, captured_ms=start_ms + number) for number in numbers]
+
+
+def _warm_up(way: Way, receiver: Counting, endpoints: int) -> None:
+    way.recognized(*_made([1]))
+    wait_until("the first delivery", lambda: receiver.count() >= endpoints)
+    receiver.seen()
+
+
+def throughput(folder: Path, servers: str, endpoints: int, deliveries: int) -> str:
+    """Return a row: everything waits, then one worker delivers it."""
+    receiver = Counting()
+    with _way(folder, servers) as way:
+        for number in range(endpoints):
+            way.webhook(receiver.url(f"/{number}"))
+        worker = way.start(log_level="warning")
+        _warm_up(way, receiver, endpoints)
+        before, started = _cpu_seconds(worker), time.monotonic()
+        way.recognized(*_made(range(deliveries // endpoints)))
+        wait_until("all", lambda: receiver.count() >= deliveries // endpoints * endpoints, 300)
+        seconds, cpu = time.monotonic() - started, _cpu_seconds(worker) - before
+    receiver.close()
+    return (
+        f"| deliveries/s to {endpoints} endpoints | {deliveries / seconds:,.0f}"
+        f" | {1e6 * cpu / deliveries:,.0f} µs of CPU each |"
+    )
+
+
+def hanging(folder: Path, servers: str, deliveries: int) -> str:
+    """Return a row: 99 endpoints with and without one more that never answers."""
+    seconds = []
+    for path in ("/99", _HANGING):
+        receiver = Counting()
+        with _way(folder, servers) as way:
+            for number in range(99):
+                way.webhook(receiver.url(f"/{number}"))
+            way.webhook(receiver.url(path))
+            way.start(log_level="warning")
+            _warm_up(way, receiver, 99)
+            started = time.monotonic()
+            each = deliveries // 100
+            way.recognized(*_made(range(each)))
+            wanted = each * (100 if path != _HANGING else 99)
+            wait_until("all", lambda: receiver.count() >= wanted, 300)  # noqa: B023
+            seconds.append((time.monotonic() - started) / wanted)
+        receiver.close()
+    return (
+        f"| slowdown of 99 endpoints while one hangs | {100 * (seconds[1] / seconds[0] - 1):.1f} %"
+        f" | {1e3 * seconds[0]:.2f} and {1e3 * seconds[1]:.2f} ms a delivery |"
+    )
+
+
+def latency(folder: Path, servers: str, rate: float, duration_seconds: float) -> str:
+    """Return a row: from the event on its topic to its receipt."""
+    receiver = Counting()
+    with _way(folder, servers) as way:
+        way.webhook(receiver.url("/0"))
+        way.start(log_level="warning")
+        _warm_up(way, receiver, 1)
+        sent: dict[UUID, float] = {}
+        started = time.monotonic()
+        for number in range(int(rate * duration_seconds)):
+            time.sleep(max(0.0, started + number / rate - time.monotonic()))
+            (made,) = _made([number])
+            sent[made.id] = time.time()
+            way.recognized(made)
+        behind = time.monotonic() - started - duration_seconds
+        wait_until("all", lambda: receiver.count() >= len(sent), 60)
+        seen = receiver.seen()
+    receiver.close()
+    ages = sorted(1e3 * (seen[str(key)] - at) for key, at in sent.items())
+    cuts = statistics.quantiles(ages, n=100)
+    return (
+        f"| event → received at {rate:g}/s, p50 / p95 / p99"
+        f" | {cuts[49]:.0f} / {cuts[94]:.0f} / {cuts[98]:.0f} ms"
+        f" | {len(ages)} events, feeder {max(0.0, behind):.1f} s behind |"
+    )
+
+
+def restart(folder: Path, servers: str, pending: int) -> str:
+    """Return a row: a worker that starts with deliveries that all wait for their next try."""
+    with _way(folder, servers) as way:
+        webhook = way.webhook("http://127.0.0.1:9/")
+        way.start(log_level="warning").kill()
+        changelog = f"{group_name(way.kafka, STAGE)}-pending-deliveries-changelog"
+        _wait_for_topic(way.kafka, changelog)
+        _fill(way.kafka, changelog, webhook, pending)
+        started = time.monotonic()
+        worker = way.start()
+        wait_until("its state", lambda: "deliveries_restored" in worker.log.read_text(), 120)
+        seconds = time.monotonic() - started
+        memory = memory_mib(worker.pid)
+    return (
+        f"| start with {pending:,} pending deliveries | {seconds:.1f} s"
+        f" | {memory:,.0f} MiB of memory |"
+    )
+
+
+def _wait_for_topic(settings: KafkaSettings, name: str) -> None:
+    admin = KafkaAdminClient(**client_options(settings, "bench"))
+    wait_until("the changelog", lambda: name in admin.list_topics())
+    admin.close()
+
+
+def _fill(settings: KafkaSettings, topic: str, webhook: UUID, pending: int) -> None:
+    producer = KafkaProducer(**producer_options(settings, "bench"))
+    due_ms = time.time_ns() // 1_000_000 + 3_600_000
+    for number in range(pending):
+        made = recognition(number)
+        delivery = recognition_delivery(made, webhook, created_ms=made.captured_ms)
+        partition = number % settings.kafka_partitions
+        record = PendingDelivery(delivery=delivery, attempts=3, due_ms=due_ms, partition=partition)
+        producer.send(topic, key=key_of(delivery), value=encode(record), partition=partition)
+    producer.flush(120)
+    producer.close(10)
+
+
+def main() -> None:
+    """Measure all."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--deliveries", type=int, default=5_000)
+    parser.add_argument("--pending", type=int, default=100_000)
+    parser.add_argument("--rate", type=float, default=200)
+    parser.add_argument("--seconds", type=float, default=15)
+    options = parser.parse_args()
+    with (
+        TemporaryDirectory(prefix="platestream-bench-") as name,
+        kafka_process(Path(name)) as kafka,
+    ):
+        assert isinstance(kafka.server, KafkaServer)
+        servers, folder = kafka.server.bootstrap_servers, Path(name)
+        print("| what | figure | beside |\n|---|---|---|", flush=True)
+        print(throughput(folder, servers, 1, options.deliveries), flush=True)
+        print(throughput(folder, servers, 100, options.deliveries), flush=True)
+        print(hanging(folder, servers, options.deliveries), flush=True)
+        print(restart(folder, servers, options.pending), flush=True)
+        print(latency(folder, servers, 2, options.seconds), flush=True)
+        print(latency(folder, servers, options.rate, options.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
