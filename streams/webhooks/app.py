@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import faust
+import structlog
 
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.errors import InvalidInputError
@@ -42,6 +43,8 @@ from streams.webhooks.queues import QueueRules
 from streams.webhooks.service import DeliveryService
 from streams.webhooks.settings import WebhooksSettings
 from streams.webhooks.status import SwitchOffRules
+
+log = structlog.get_logger()
 
 STAGE = "webhooks"
 
@@ -151,11 +154,13 @@ def _add_delivery(shared: _Shared) -> None:
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
             try:
-                delivery = decode(Delivery, event.message.value or b"")
+                await dispatcher.offer(decode(Delivery, event.message.value or b""), event)
             except InvalidInputError as error:
                 await shared.guard.reject(event, error)
-            else:
-                await dispatcher.offer(delivery, event)
+            except Exception as error:
+                # The edge of the agent, which must not raise.
+                log.exception("delivery_not_taken")
+                await shared.guard.reject(event, error)
 
     async def close() -> None:
         images.close()

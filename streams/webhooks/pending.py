@@ -42,9 +42,9 @@ class PendingTable:
         self._table = table
 
     def get(self, key: bytes) -> PendingDelivery | None:
-        """Return a pending delivery."""
+        """Return a pending delivery; None also for one that another release wrote."""
         data = self._table.get(key)
-        return None if data is None else decode(PendingDelivery, data)
+        return None if data is None else _read(data)
 
     async def put(self, pending: PendingDelivery) -> None:
         """Keep a delivery; when this returns Kafka has it.
@@ -67,13 +67,19 @@ class PendingTable:
     def keep_only(self, partitions: Collection[int]) -> Iterator[tuple[bytes, PendingDelivery]]:
         """Yield what is pending in ``partitions``; forget the rest, which others have now."""
         for key, data in self._table.items():
-            try:
-                pending = decode(PendingDelivery, data)
-            except InvalidInputError as error:
-                # Of another release: it stays on the changelog for that one.
-                log.error("pending_delivery_unreadable", error=str(error))
+            pending = _read(data)
+            if pending is None:
                 continue
             if pending.partition in partitions:
                 yield key, pending
             else:
                 self._table.forget(key)
+
+
+def _read(data: bytes) -> PendingDelivery | None:
+    try:
+        return decode(PendingDelivery, data)
+    except InvalidInputError as error:
+        # It stays on the changelog for the release that wrote it.
+        log.error("pending_delivery_unreadable", error=str(error))
+        return None
