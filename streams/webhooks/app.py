@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import faust
@@ -11,7 +12,14 @@ import structlog
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.errors import InvalidInputError
 from contracts.outbound import OutboundRules
-from contracts.records import CameraConfig, WebhookConfig, decode, encode
+from contracts.records import (
+    AlertTrigger,
+    CameraConfig,
+    Recognition,
+    WebhookConfig,
+    decode,
+    encode,
+)
 from contracts.secrets import SecretBox
 from contracts.topic_feed import TopicFeed
 from contracts.topics import (
@@ -27,6 +35,7 @@ from contracts.topics import (
     Topic,
 )
 from streams.common.app import Event, StageApp, build_app, raw_topic
+from streams.common.batch_agent import BatchAgent
 from streams.common.guard import Guard, build_guard
 from streams.common.sending import send_and_wait
 from streams.common.tables import DurableTable
@@ -91,9 +100,11 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
 
 def _add_fan_out(shared: _Shared) -> None:
     publish = publisher_of(raw_topic(shared.app, DELIVERIES))
-    fan_out = FanOut(shared.guard, shared.directory, shared.box, publish)
-    _add_batches(shared.app, RECOGNITIONS, fan_out.recognitions, _BATCH_WAIT_SECONDS)
-    _add_batches(shared.app, ALERTS, fan_out.triggers, _BATCH_WAIT_SECONDS)
+    fan_out = FanOut(shared.directory, shared.box, publish)
+    recognitions = BatchAgent(shared.guard, partial(decode, Recognition), fan_out.recognitions)
+    triggers = BatchAgent(shared.guard, partial(decode, AlertTrigger), fan_out.triggers)
+    _add_batches(shared.app, RECOGNITIONS, recognitions.take, _BATCH_WAIT_SECONDS)
+    _add_batches(shared.app, ALERTS, triggers.take, _BATCH_WAIT_SECONDS)
 
 
 def _add_batches(app: StageApp, topic: Topic, take: Take, wait_seconds: float) -> None:
@@ -171,7 +182,6 @@ def _add_delivery(shared: _Shared) -> None:
 
 def _add_status(shared: _Shared) -> None:
     keeper = StatusKeeper(
-        shared.guard,
         shared.directory,
         raw_topic(shared.app, WEBHOOK_STATUS),
         SwitchOffRules(
@@ -179,7 +189,8 @@ def _add_status(shared: _Shared) -> None:
             over_ms=round(shared.settings.webhook_switch_off_seconds * 1000),
         ),
     )
-    _add_batches(shared.app, ATTEMPTS, keeper.take, _STATUS_WAIT_SECONDS)
+    attempts = BatchAgent(shared.guard, partial(decode, DeliveryAttempt), keeper.take)
+    _add_batches(shared.app, ATTEMPTS, attempts.take, _STATUS_WAIT_SECONDS)
 
 
 def _mail(settings: WebhooksSettings, images: ImageReader) -> SendsMails:

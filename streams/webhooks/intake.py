@@ -1,8 +1,7 @@
 """The agents' bodies: what happened becomes deliveries, attempts become statuses."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Protocol
 from uuid import UUID
 
 import faust
@@ -15,20 +14,18 @@ from contracts.deliveries import (
     WebhookStatus,
     WebhookTarget,
 )
-from contracts.errors import InvalidInputError
 from contracts.records import (
     AlertTrigger,
     CameraStatus,
     EventName,
     Recognition,
-    Record,
     decode,
     encode,
 )
 from contracts.secrets import SecretBox
 from streams.common.app import Event
 from streams.common.guard import Guard
-from streams.common.sending import send_and_wait
+from streams.common.sending import send_all
 from streams.webhooks import presence, status
 from streams.webhooks.directory import Directory
 from streams.webhooks.fan_out import (
@@ -38,8 +35,6 @@ from streams.webhooks.fan_out import (
 )
 
 log = structlog.get_logger()
-
-R = TypeVar("R", bound=Record)
 
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
@@ -55,12 +50,7 @@ def publisher_of(topic: faust.TopicT) -> Published:
     """Return what publishes deliveries to their topic."""
 
     async def publish(deliveries: Sequence[Delivery]) -> None:
-        await asyncio.gather(
-            *(
-                send_and_wait(topic, key=delivery.endpoint.encode(), value=encode(delivery))
-                for delivery in deliveries
-            )
-        )
+        await send_all(topic, ((one.endpoint.encode(), encode(one)) for one in deliveries))
 
     return publish
 
@@ -68,42 +58,40 @@ def publisher_of(topic: faust.TopicT) -> Published:
 class FanOut:
     """Tells of recognitions and alerts, batch by batch."""
 
-    def __init__(
-        self, guard: Guard, directory: Directory, box: SecretBox, publish: Published
-    ) -> None:
+    def __init__(self, directory: Directory, box: SecretBox, publish: Published) -> None:
         """Take who wants to know, and how to tell them."""
-        self._guard = guard
         self._directory = directory
         self._box = box
         self._publish = publish
 
-    async def recognitions(self, events: Sequence[Event]) -> None:
-        """Publish what recognitions give. Never raises."""
-        await self._run(events, Recognition, self._of_recognition)
+    async def recognitions(self, told: Sequence[tuple[Event, Recognition]]) -> None:
+        """Publish what recognitions give. Safe to do again.
 
-    async def triggers(self, events: Sequence[Event]) -> None:
-        """Publish what alerts that fired give. Never raises."""
-        await self._run(events, AlertTrigger, self._of_trigger)
+        Raises:
+            TransientError: Kafka is away.
+        """
+        await self._publish(
+            [
+                delivery
+                for event, recognition in told
+                for delivery in self._of_recognition(recognition, published_ms(event))
+            ]
+        )
 
-    async def _run(
-        self,
-        events: Sequence[Event],
-        record_type: type[R],
-        deliveries_of: Callable[[R, int], list[Delivery]],
-    ) -> None:
-        found: dict[Event, list[Delivery]] = {}
-        for event in events:
-            try:
-                record = decode(record_type, event.message.value or b"")
-                found[event] = deliveries_of(record, published_ms(event))
-            except InvalidInputError as error:
-                await self._guard.reject(event, error)
+    async def triggers(self, told: Sequence[tuple[Event, AlertTrigger]]) -> None:
+        """Publish what alerts that fired give. Safe to do again.
 
-        async def publish(part: Sequence[Event]) -> None:
-            await self._publish([delivery for event in part for delivery in found[event]])
-
-        if found:
-            await self._guard.run_batch(tuple(found), publish)
+        Raises:
+            TransientError: Kafka is away.
+            MisconfiguredError: an alert was encrypted with another key.
+        """
+        await self._publish(
+            [
+                delivery
+                for event, trigger in told
+                for delivery in self._of_trigger(trigger, published_ms(event))
+            ]
+        )
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Delivery]:
         wanted = EventName.RECOGNITION_CREATED
@@ -188,48 +176,29 @@ class StatusKeeper:
     """Counts attempts, batch by batch, and publishes how each webhook fares."""
 
     def __init__(
-        self,
-        guard: Guard,
-        directory: Directory,
-        topic: faust.TopicT,
-        rules: status.SwitchOffRules,
+        self, directory: Directory, topic: faust.TopicT, rules: status.SwitchOffRules
     ) -> None:
         """Take what is known so far and where to tell of it."""
-        self._guard = guard
         self._directory = directory
         self._topic = topic
         self._rules = rules
 
-    async def take(self, events: Sequence[Event]) -> None:
-        """Take in attempts and publish what has changed. Never raises."""
-        readable: dict[Event, DeliveryAttempt] = {}
-        for event in events:
-            try:
-                readable[event] = decode(DeliveryAttempt, event.message.value or b"")
-            except InvalidInputError as error:
-                await self._guard.reject(event, error)
+    async def take(self, told: Sequence[tuple[Event, DeliveryAttempt]]) -> None:
+        """Take in attempts and publish what has changed. Safe to do again.
 
-        async def publish(part: Sequence[Event]) -> None:
-            await self._publish({event: readable[event] for event in part})
-
-        if readable:
-            await self._guard.run_batch(tuple(readable), publish)
-
-    async def _publish(self, attempts: dict[Event, DeliveryAttempt]) -> None:
+        Raises:
+            TransientError: Kafka is away; what is known is as before.
+        """
         changed: dict[UUID, WebhookStatus] = {}
-        for event, attempt in attempts.items():
+        for event, attempt in told:
             target = attempt.delivery.target
             if isinstance(target, WebhookTarget):
                 known = changed.get(target.webhook_id) or self._directory.status(target.webhook_id)
                 after = self._after(known, attempt, event.message.offset)
                 if after is not None:
                     changed[target.webhook_id] = after
-        await asyncio.gather(
-            *(
-                send_and_wait(self._topic, key=str(key).encode(), value=encode(after))
-                for key, after in changed.items()
-            )
-        )
+        messages = [(str(key).encode(), encode(after)) for key, after in changed.items()]
+        await send_all(self._topic, messages)
         for after in changed.values():
             self._directory.note_status(after)
 
