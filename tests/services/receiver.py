@@ -83,9 +83,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", "2")
+        # A 204 has no body by definition.
+        body = b"" if status == 204 else b"ok"
+        if body:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"ok")
+        self.wfile.write(body)
 
     def _never(self) -> None:
         self.state.stopping.wait(60)
