@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recognition.training.photos import Card
+from recognition.evaluation.photos import Card
 
 Floats = npt.NDArray[np.float64]
 

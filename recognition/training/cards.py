@@ -8,10 +8,11 @@ import hashlib
 import json
 from pathlib import Path
 
+from recognition.evaluation.photos import Card
 from recognition.training.onnx_models import load_card
 
 
-def write_card(model: Path, card: dict) -> None:
+def write_card(model: Path, card: Card) -> None:
     """Write the card beside an ONNX file, with the SHA-256 of the file as it is now."""
     card = card | {"sha256": hashlib.sha256(model.read_bytes()).hexdigest()}
     text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"

@@ -10,6 +10,7 @@ import math
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("YOLO_OFFLINE", "1")
 os.environ.setdefault("YOLO_AUTOINSTALL", "false")
@@ -21,11 +22,14 @@ from ultralytics import YOLO
 from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
+from recognition.evaluation.photos import load_photos
 from recognition.training.detector_data import write_dataset, write_description
 from recognition.training.detector_net import Bfloat16Model
 from recognition.training.halves import halve
 from recognition.training.labels import load_labels
-from recognition.training.photos import load_photos
+
+Batch = dict[str, Any]
+"""What ultralytics' data loader gives: tensors and lists by name."""
 
 ARCHITECTURE = "yolov5n.yaml"
 OPSET = 17
@@ -58,12 +62,14 @@ class PlateTrainer(DetectionTrainer):
     threads = 2
     minutes = math.inf
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         """As ultralytics' own."""
         super().__init__(*args, **kwargs)
         self.step, self.began = -1, time.monotonic()
 
-    def get_model(self, cfg=None, weights=None, verbose=True):
+    def get_model(
+        self, cfg: Any = None, weights: torch.nn.Module | None = None, verbose: bool = True
+    ) -> torch.nn.Module:
         """A one-class network in channels-last order, from ``weights`` or from ``start``."""
         model = Bfloat16Model(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
         if weights is not None:
@@ -72,18 +78,18 @@ class PlateTrainer(DetectionTrainer):
             load_start(model, self.start)
         return model.to(memory_format=torch.channels_last)
 
-    def preprocess_batch(self, batch):
+    def preprocess_batch(self, batch: Batch) -> Batch:
         """As ultralytics' own, in channels-last order."""
         batch = super().preprocess_batch(batch)
         batch["img"] = batch["img"].contiguous(memory_format=torch.channels_last)
         return batch
 
-    def get_dataloader(self, *args, **kwargs):
+    def get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
         """As ultralytics' own, photos prepared in a process of their own also without a GPU."""
         self.args.workers = 1
         return super().get_dataloader(*args, **kwargs)
 
-    def optimizer_step(self):
+    def optimizer_step(self) -> None:
         """A step at a rate that falls with each step, to its end also where the time is short."""
         self.step = self.step + 1 if self.step >= 0 else self.start_epoch * len(self.train_loader)
         done = (self.step + 1) / (self.epochs * len(self.train_loader))
@@ -91,16 +97,16 @@ class PlateTrainer(DetectionTrainer):
         for group in self.optimizer.param_groups:
             group["lr"] = rate_at(self.step, done)
         super().optimizer_step()
-        self.stop = self.stop or done >= 1.0
+        self.stop: bool = self.stop or done >= 1.0
 
-    def validate(self):
+    def validate(self) -> tuple[Any, float]:
         """Nothing: ``recognition.training.evaluate`` measures, at the engine's size."""
         return self.metrics, 0.0
 
-    def final_eval(self):
+    def final_eval(self) -> None:
         """Nothing, as ``validate``."""
 
-    def _setup_train(self):
+    def _setup_train(self) -> None:
         super()._setup_train()
         torch.set_num_threads(self.threads)
 
@@ -123,7 +129,8 @@ def load_start(model: torch.nn.Module, path: Path) -> int:
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
     if path.suffix == ".npz":
         return {k: torch.from_numpy(v.astype(np.float32)) for k, v in np.load(path).items()}
-    return YOLO(str(path)).model.float().state_dict()
+    state: dict[str, torch.Tensor] = YOLO(str(path)).model.float().state_dict()
+    return state
 
 
 def train(args: argparse.Namespace) -> None:
@@ -151,7 +158,7 @@ def export(args: argparse.Namespace) -> None:
     halve(Path(written), args.out)
 
 
-def _settings(args: argparse.Namespace, data: Path) -> dict:
+def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
     return {
         "model": ARCHITECTURE,
         "data": str(data),

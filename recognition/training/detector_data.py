@@ -6,9 +6,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from recognition.evaluation.photos import Box, Image, Photo, read_image
 from recognition.training.labels import Labels
 from recognition.training.onnx_models import grow
-from recognition.training.photos import Box, Image, Photo, read_image
 from recognition.training.staging import add_writing, exchange_plates
 
 PLATE_FREE_SHARE = 0.3

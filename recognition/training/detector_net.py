@@ -3,6 +3,8 @@
 In a module of its own, because ultralytics' checkpoints name the class by where it lives.
 """
 
+from typing import Any
+
 import torch
 from ultralytics.nn.tasks import DetectionModel
 
@@ -10,14 +12,14 @@ from ultralytics.nn.tasks import DetectionModel
 class Bfloat16Model(DetectionModel):
     """The network computes in bfloat16, the loss in float32; 2x faster on CPUs that have it."""
 
-    def predict(self, x, *args, **kwargs):
+    def predict(self, x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """As ultralytics' own, with float32 results."""
         with torch.autocast("cpu", torch.bfloat16, enabled=x.device.type == "cpu"):
             found = super().predict(x, *args, **kwargs)
         return _float32(found)
 
 
-def _float32(value):
+def _float32(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.float() if value.is_floating_point() else value
     if isinstance(value, dict):

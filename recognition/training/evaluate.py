@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from recognition.evaluation.photos import Card, Image, Photo, load_photos, read_image
+from recognition.evaluation.scoring import Figures, Said, score
 from recognition.training.calibration import Curve, apply, fit_curve
 from recognition.training.cards import write_card
 from recognition.training.onnx_models import (
@@ -24,9 +26,7 @@ from recognition.training.onnx_models import (
     onnxruntime_runner,
     openvino_runner,
 )
-from recognition.training.photos import Image, Photo, load_photos, read_image
 from recognition.training.reader_data import Sample, load_samples, plain_crop
-from recognition.training.scoring import Figures, Said, score
 
 CALIBRATION_JITTERS = (0.0, 0.03)
 
@@ -37,8 +37,8 @@ class Pair:
 
     detector: Detector
     reader: Reader
-    detector_card: dict
-    reader_card: dict
+    detector_card: Card
+    reader_card: Card
     threshold: float
 
     def read(self, image: Image) -> list[Said]:

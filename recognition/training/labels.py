@@ -10,8 +10,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from recognition.evaluation.photos import Box, Photo, iou, load_photos, read_image
 from recognition.training.onnx_models import Detector, Found, onnxruntime_runner
-from recognition.training.photos import Box, Photo, iou, load_photos, read_image
 
 SURE, UNSURE = 0.5, 0.08
 """Teacher scores from which an unboxed find is a label, and from which it is masked."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from recognition.training.photos import Box, Card, Image
+from recognition.evaluation.photos import Box, Card, Image
 
 LETTERBOX_GREY = 114
 

@@ -9,15 +9,18 @@ import argparse
 import copy
 import json
 import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import cv2
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from recognition.evaluation.photos import Card, Image, as_image
 from recognition.training.onnx_models import load_card
-from recognition.training.photos import Image
 from recognition.training.reader_data import (
     Sample,
     changed_crop,
@@ -32,6 +35,7 @@ from recognition.training.rendered import Rendered, render_samples
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
 EMA_DECAY = 0.998
+WARM_UP_STEPS = 60
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the trained weights that are tried at the end; the rest is the published ones."""
 
@@ -53,7 +57,7 @@ class Shape:
     slots: int
 
     @classmethod
-    def of(cls, card: dict) -> "Shape":
+    def of(cls, card: Card) -> "Shape":
         """Taken from a reader's model card."""
         out, crop = card["output"], card["crop"]
         size = (card["input"]["width"], card["input"]["height"])
@@ -76,7 +80,7 @@ class Crops(torch.utils.data.Dataset):
         """Crops an epoch."""
         return self._length
 
-    def __getitem__(self, index: int):
+    def __getitem__(self, index: int) -> tuple[Image, npt.NDArray[np.int64]]:
         """H×W×3 uint8 RGB and the class of each slot."""
         rng = np.random.default_rng((self._seed, self.epoch, index))
         if rng.random() < self._rendered.share:
@@ -102,7 +106,9 @@ def validation_crops(samples: list[Sample], shape: Shape) -> tuple[list[Image], 
 
 
 @torch.no_grad()
-def exact_share(network, crops: list[Image], texts: list[str], shape: Shape) -> float:
+def exact_share(
+    network: torch.nn.Module, crops: list[Image], texts: list[str], shape: Shape
+) -> float:
     """Share of the crops whose whole text is read right, 0–1."""
     right = 0
     for start in range(0, len(crops), 64):
@@ -112,14 +118,20 @@ def exact_share(network, crops: list[Image], texts: list[str], shape: Shape) -> 
     return right / len(texts)
 
 
-def loss_of(network, teacher, images: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+def loss_of(
+    network: torch.nn.Module,
+    teacher: torch.nn.Module,
+    images: torch.Tensor,
+    classes: torch.Tensor,
+) -> torch.Tensor:
     """Cross entropy of the slots, and of the region against what the published network says."""
-    plate, region = network(images)
+    with torch.autocast(images.device.type, torch.bfloat16):
+        plate, region = (output.float() for output in network(images))
     logs = plate.clamp_min(1e-7).log().flatten(0, 1)
     smooth = LABEL_SMOOTHING
     chars = functional.nll_loss(logs, classes.flatten()) * (1 - smooth) - smooth * logs.mean()
-    with torch.no_grad():
-        wanted = teacher(images)[1]
+    with torch.no_grad(), torch.autocast(images.device.type, torch.bfloat16):
+        wanted = teacher(images)[1].float()
     kept = -(wanted * region.clamp_min(1e-7).log()).sum(-1).mean()
     return chars + REGION_WEIGHT * kept
 
@@ -135,7 +147,8 @@ class Training:
         self.published = _snapshot(self.weights)
         self.average = _snapshot(self.weights)
         self.optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
-        self.epoch, self.step, self.history = 0, 0, []
+        self.epoch, self.step = 0, 0
+        self.history: list[Card] = []
         samples = load_samples(args.photos, "train", shape.slots, lone=True)
         learnt = [s for s in samples if not s.held_out]
         rendered = render_samples(args.rendered_share, args.rendered, shape.slots, args.seed)
@@ -143,17 +156,23 @@ class Training:
         val = load_samples(args.photos, "val", shape.slots, lone=False)
         self.val = validation_crops(val, shape)
         print(f"learnt {len(learnt)}, held out {len(samples) - len(learnt)}, val {len(val)}")
+        self._began, self._minutes_before = time.monotonic(), 0.0
         self._restore()
 
     @property
+    def _minutes(self) -> float:
+        return self._minutes_before + (time.monotonic() - self._began) / 60
+
+    @property
     def _checkpoint(self) -> Path:
-        return self.args.work / "reader.pt"
+        work: Path = self.args.work
+        return work / "reader.pt"
 
     def run(self) -> None:
         """Train the epochs that are left."""
         if self.epoch == 0:
             self._note("published", self.published)
-        while self.epoch < self.args.epochs:
+        while self.epoch < self.args.epochs and self._minutes < self.args.minutes:
             self._one_epoch()
             self.epoch += 1
             self._note(f"epoch {self.epoch}", self.average)
@@ -189,8 +208,9 @@ class Training:
                 self.average[name].lerp_(value.detach(), 1 - decay)
 
     def _set_rate(self, total: int) -> None:
-        warm = min(1.0, self.step / (0.05 * total))
-        rate = self.args.rate * warm * (0.02 + 0.49 * (1 + math.cos(math.pi * self.step / total)))
+        done = min(1.0, max(self.step / total, self._minutes / self.args.minutes))
+        warm = min(1.0, self.step / WARM_UP_STEPS)
+        rate = self.args.rate * warm * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
@@ -199,7 +219,9 @@ class Training:
         with torch.no_grad():
             for name, value in weights.items():
                 parameters[name].copy_(value)
-        return exact_share(network, *self.val, self.shape)
+        crops, texts = self.val
+        exact: float = exact_share(network, crops, texts, self.shape)
+        return exact
 
     def _note(self, what: str, weights: dict[str, torch.Tensor]) -> None:
         exact = self._measure(weights)
@@ -214,6 +236,7 @@ class Training:
             "epoch": self.epoch,
             "step": self.step,
             "history": self.history,
+            "minutes": self._minutes,
         }
         torch.save(state, self._checkpoint.with_suffix(".new"))
         self._checkpoint.with_suffix(".new").replace(self._checkpoint)
@@ -228,6 +251,7 @@ class Training:
         self.average, self.history = state["average"], state["history"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.step = state["epoch"], state["step"]
+        self._minutes_before = state["minutes"]
 
 
 def _snapshot(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -235,9 +259,7 @@ def _snapshot(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _resized(crop: Image, size: tuple[int, int]) -> Image:
-    import cv2
-
-    return cv2.resize(crop, size, interpolation=cv2.INTER_LINEAR)
+    return as_image(cv2.resize(crop, size, interpolation=cv2.INTER_LINEAR))
 
 
 def main() -> None:
@@ -248,13 +270,14 @@ def main() -> None:
     parser.add_argument("--card", type=Path, required=True, help="the reader's model card")
     parser.add_argument("--work", type=Path, required=True, help="checkpoint and history")
     parser.add_argument("--out", type=Path, required=True, help="ONNX file to write")
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--crops-an-epoch", type=int, default=2560)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--rate", type=float, default=2e-4)
-    parser.add_argument("--rendered-share", type=float, default=0.3)
-    parser.add_argument("--rendered", type=int, default=3000, help="different rendered plates")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
+    parser.add_argument("--crops-an-epoch", type=int, default=7680)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--rendered-share", type=float, default=0.4)
+    parser.add_argument("--rendered", type=int, default=6000, help="different rendered plates")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     torch.manual_seed(args.seed)

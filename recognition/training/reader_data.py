@@ -10,11 +10,24 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from recognition.evaluation.photos import (
+    Box,
+    Image,
+    as_image,
+    load_lone_crops,
+    load_photos,
+    read_image,
+)
 from recognition.training.onnx_models import cut, grow
-from recognition.training.photos import Box, Image, load_lone_crops, load_photos, read_image
 
 CONTEXT = 0.35
 """Photo kept around a plate, as a share of its width and height, so that boxes can be moved."""
+
+COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
+"""Of the crops, those that a plate this many pixels wide gave."""
+
+PALE_SHARE = 0.15
+"""Of the crops, those with little contrast: dirt, glare and haze leave a fifth to a half of it."""
 
 HOLD_OUT_PERCENT = 12
 """Of the training plates (by text), those kept back to fit the calibration."""
@@ -43,7 +56,9 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
     samples = []
     for photo in load_photos(folder, split):
         plates = [p for p in photo.plates if not p.uncertain and 0 < len(p.text) <= slots]
-        image = read_image(photo.path) if plates else None
+        if not plates:
+            continue
+        image = read_image(photo.path)
         for plate in plates:
             samples.append(_with_context(image, plate.box, plate.text, photo.group))
     if lone:
@@ -61,7 +76,7 @@ def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
     weights = np.array(
         [(LONE_CROP_WEIGHT if s.group == "lone" else 1.0) * counts[s.text] ** -0.7 for s in samples]
     )
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def plain_crop(
@@ -125,45 +140,48 @@ def _warped(
     target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     matrix = cv2.getPerspectiveTransform(corners, target)
     # Shrinking by a plain warp would alias, which the serving resize does too, but less.
-    return cv2.warpPerspective(
+    bent_crop = cv2.warpPerspective(
         sample.image, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
+    return as_image(bent_crop)
 
 
 def _coarser(crop: Image, sample: Sample, size: tuple[int, int], rng: np.random.Generator) -> Image:
-    if rng.random() > 0.35:
+    if rng.random() > COARSE_SHARE:
         return crop
     plate_px = sample.box[2] - sample.box[0]
-    width = int(min(plate_px, rng.uniform(34, 110)))
+    width = int(min(plate_px, rng.uniform(*COARSE_PX)))
     height = max(8, round(width * (sample.box[3] - sample.box[1]) / plate_px))
     small = cv2.resize(crop, (max(12, width), height), interpolation=cv2.INTER_AREA)
-    return cv2.resize(small, size, interpolation=cv2.INTER_LINEAR)
+    return as_image(cv2.resize(small, size, interpolation=cv2.INTER_LINEAR))
 
 
 def _other_light(crop: Image, rng: np.random.Generator) -> Image:
-    values = crop.astype(np.float32)
+    values: npt.NDArray[np.floating] = crop.astype(np.float32)
     if rng.random() < 0.5:
         values = (values - 128) * rng.uniform(0.5, 1.3) + 128 + rng.uniform(-45, 35)
     if rng.random() < 0.25:
         values = 255 * (np.clip(values, 0, 255) / 255) ** rng.uniform(0.5, 2.0)
-    if rng.random() < 0.2:
-        values = values * rng.uniform(0.75, 1.2, (1, 1, 3))
+    if rng.random() < 0.25:
+        values = values * rng.uniform(0.5, 1.2, (1, 1, 3))
+    if rng.random() < PALE_SHARE:
+        values = (values - 128) * rng.uniform(0.15, 0.5) + rng.uniform(90, 215)
     if rng.random() < 0.15:
         values = np.repeat(values.mean(axis=2, keepdims=True), 3, axis=2)
-    return np.clip(values, 0, 255).astype(np.uint8)
+    return as_image(np.clip(values, 0, 255))
 
 
 def _other_camera(crop: Image, rng: np.random.Generator) -> Image:
     if rng.random() < 0.15:
-        crop = cv2.GaussianBlur(crop, (0, 0), float(rng.uniform(0.4, 1.5)))
+        crop = as_image(cv2.GaussianBlur(crop, (0, 0), float(rng.uniform(0.4, 1.5))))
     if rng.random() < 0.12:
         length = int(rng.integers(3, 8))
-        crop = cv2.filter2D(crop, -1, np.full((1, length), 1 / length, np.float32))
+        crop = as_image(cv2.filter2D(crop, -1, np.full((1, length), 1 / length, np.float32)))
     if rng.random() < 0.2:
         noise = rng.normal(0, rng.uniform(3, 16), crop.shape)
         crop = np.clip(crop + noise, 0, 255).astype(np.uint8)
     if rng.random() < 0.3:
         quality = int(rng.integers(20, 85))
         _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, quality])
-        crop = cv2.imdecode(data, cv2.IMREAD_COLOR)
-    return np.asarray(crop, dtype=np.uint8)
+        crop = as_image(np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR)))
+    return crop

@@ -3,6 +3,7 @@
 The graph is kept as it is, node for node: training only changes the values of its weights.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -69,12 +70,12 @@ def _is_learnt(name: str) -> bool:
     return "const_fold" not in name and not name.endswith("Cast/x:0")
 
 
-def _tensors(network: torch.nn.Module):
+def _tensors(network: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str, torch.Tensor]]:
     for owner in network.modules():
         for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
             if tensor is not None and tensor.dtype == torch.float32:
                 yield owner, name, tensor
 
 
-def _key(tensor: torch.Tensor) -> tuple:
+def _key(tensor: torch.Tensor) -> tuple[tuple[int, ...], bytes]:
     return tuple(tensor.shape), tensor.detach().contiguous().numpy().tobytes()

@@ -5,11 +5,16 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from recognition.training.photos import Image
+from recognition.evaluation.photos import Image, as_image
+from recognition.training.layouts import random_layout
 from recognition.training.reader_data import CONTEXT, Sample
+from synthetic.noise import cloud
 from synthetic.plates import Plate, random_plate
 
 PLATE_WIDTH_PX = (70, 260)
+
+TINTED_SHARE = 0.4
+"""Of the plates, those with an uneven ground, as the pictures on American ones make it."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Rendered:
 def render_samples(share: float, count: int, slots: int, seed: int) -> Rendered:
     """``count`` plates of at most ``slots`` characters; none at all where ``share`` is 0."""
     rng = np.random.default_rng(seed)
-    plates = (random_plate(rng) for _ in range(count if share else 0))
+    plates = (random_plate(rng, random_layout(rng)) for _ in range(count if share else 0))
     return Rendered(share, tuple(_mounted(p, rng) for p in plates if len(p.text) <= slots))
 
 
@@ -35,7 +40,9 @@ def _mounted(plate: Plate, rng: np.random.Generator) -> Sample:
     width = int(rng.uniform(*PLATE_WIDTH_PX))
     height = round(width * plate.image.shape[0] / plate.image.shape[1])
     size = (width, height)
-    front = cv2.resize(plate.image, size, interpolation=cv2.INTER_AREA)[..., ::-1]
+    front = as_image(cv2.resize(plate.image, size, interpolation=cv2.INTER_AREA)[..., ::-1])
+    if rng.random() < TINTED_SHARE:
+        front = _tinted(front, rng)
     alpha = cv2.resize(plate.alpha, size, interpolation=cv2.INTER_AREA)[..., None]
     left, top = round(width * CONTEXT), round(height * CONTEXT)
     image = _bodywork(width + 2 * left, height + 2 * top, rng)
@@ -45,9 +52,15 @@ def _mounted(plate: Plate, rng: np.random.Generator) -> Sample:
     return Sample(image, box, plate.text, "rendered")
 
 
+def _tinted(front: Image, rng: np.random.Generator) -> Image:
+    patches = cloud(front.shape[:2], rng, coarse=3, octaves=3)[..., None]
+    tint = rng.uniform(-90, 60, 3) * rng.uniform(0.2, 1.0)
+    return np.asarray(np.clip(front + patches * tint, 0, 255), dtype=np.uint8)
+
+
 def _bodywork(width: int, height: int, rng: np.random.Generator) -> Image:
     """A plain, uneven surface of any colour around the plate."""
-    coarse = rng.uniform(0, 255, 3) + rng.normal(0, 30, (3, 3, 1))
-    return cv2.resize(
-        np.clip(coarse, 0, 255).astype(np.uint8), (width, height), interpolation=cv2.INTER_CUBIC
-    )
+    colour = rng.uniform(0, 255) + rng.normal(0, 45, 3)
+    coarse = colour + rng.normal(0, 30, (3, 3, 1))
+    few = np.clip(coarse, 0, 255).astype(np.uint8)
+    return as_image(cv2.resize(few, (width, height), interpolation=cv2.INTER_CUBIC))

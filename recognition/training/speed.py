@@ -8,10 +8,12 @@ on a busy one.
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from recognition.evaluation.photos import Card
 from recognition.training.onnx_models import Runner, load_card, onnxruntime_runner, openvino_runner
 
 WARM_UP, ROUNDS = 5, 40
@@ -26,7 +28,7 @@ def runners(path: Path) -> dict[str, Runner]:
     }
 
 
-def time_of(run: Runner, tensor: npt.NDArray) -> tuple[float, float]:
+def time_of(run: Runner, tensor: npt.NDArray[Any]) -> tuple[float, float]:
     """Median milliseconds of one call: on the wall, and of processor time."""
     for _ in range(WARM_UP):
         run(tensor)
@@ -39,7 +41,7 @@ def time_of(run: Runner, tensor: npt.NDArray) -> tuple[float, float]:
     return 1000 * float(np.median(wall)), 1000 * float(np.median(used))
 
 
-def tensor_for(card: dict, side: int | None) -> npt.NDArray:
+def tensor_for(card: Card, side: int | None) -> npt.NDArray[Any]:
     """A random image as the card wants it, ``side`` pixels high and wide where it is given."""
     height, width = (side, side) if side else (card["input"]["height"], card["input"]["width"])
     nchw = card["input"]["layout"] == "NCHW"

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
-from recognition.training.photos import Box, Image
+from recognition.evaluation.photos import Box, Image, as_image
 from synthetic import lettering
 from synthetic.lettering import Face
 from synthetic.plates import Plate, random_plate
@@ -72,7 +73,8 @@ def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:
     front = _lit(_coloured(front, rng), part, rng)
     _wipe(image, box)
     if rng.random() < 0.5:
-        front = cv2.GaussianBlur(front, (0, 0), float(rng.uniform(0.3, 0.012 * (x2 - x1) + 0.5)))
+        spread = float(rng.uniform(0.3, 0.012 * (x2 - x1) + 0.5))
+        front = np.asarray(cv2.GaussianBlur(front, (0, 0), spread), np.float32)
     part[:] = (part * (1 - alpha) + front * alpha).astype(np.uint8)
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
     return (
@@ -100,7 +102,7 @@ def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
     shift = rng.normal(0, CORNER_SHIFT, (4, 2)) * [width, width / aspect]
     slope = np.array([[0, -1], [0, 1], [0, 1], [0, -1]]) * rng.normal(0, 0.02) * width
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-    return (centre + half * signs + shift + slope).astype(np.float32)
+    return np.asarray(centre + half * signs + shift + slope, dtype=np.float32)
 
 
 def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Image, np.ndarray]:
@@ -108,17 +110,17 @@ def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Ima
     front, alpha = plate.image[..., ::-1], plate.alpha
     while front.shape[1] > 2.5 * size[0]:
         half = (front.shape[1] // 2, front.shape[0] // 2)
-        front = cv2.resize(front, half, interpolation=cv2.INTER_AREA)
-        alpha = cv2.resize(alpha, half, interpolation=cv2.INTER_AREA)
+        front = as_image(cv2.resize(front, half, interpolation=cv2.INTER_AREA))
+        alpha = np.asarray(cv2.resize(alpha, half, interpolation=cv2.INTER_AREA), np.float32)
     height, width = front.shape[:2]
     source = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     matrix = cv2.getPerspectiveTransform(source, corners.astype(np.float32))
-    front = cv2.warpPerspective(front, matrix, size, borderMode=cv2.BORDER_REPLICATE)
+    front = as_image(cv2.warpPerspective(front, matrix, size, borderMode=cv2.BORDER_REPLICATE))
     return front, cv2.warpPerspective(alpha, matrix, size)[..., None]
 
 
 def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
-    values = front.astype(np.float32)
+    values: npt.NDArray[np.floating] = front.astype(np.float32)
     if rng.random() < 0.4:  # half of the layouts are yellow, the world's plates are not
         values = np.repeat(values.max(axis=2, keepdims=True), 3, axis=2)
     if rng.random() < 0.2:
@@ -132,7 +134,7 @@ def _lit(front: np.ndarray, part: Image, rng: np.random.Generator) -> np.ndarray
     """As bright and as tinted as the place that the plate is put on."""
     colour = part.reshape(-1, 3)[part.sum(axis=2).ravel() >= np.percentile(part.sum(axis=2), 60)]
     light = np.clip(colour.mean(axis=0) / 190.0, 0.12, 1.1) * rng.uniform(0.8, 1.2)
-    return np.clip(front * light, 0, 255).astype(np.float32)
+    return np.asarray(np.clip(front * light, 0, 255), dtype=np.float32)
 
 
 def _sign(height: float, rng: np.random.Generator) -> np.ndarray:

@@ -9,12 +9,12 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from recognition.evaluation.photos import Photo, iou, load_photos, read_image
+from recognition.evaluation.scoring import DETECTED_IOU, Said
 from recognition.training.cards import write_card
 from recognition.training.detector_data import kept_back
 from recognition.training.evaluate import Pair, add_pair_arguments, load_pair
 from recognition.training.labels import Labels, load_labels
-from recognition.training.photos import Photo, iou, load_photos, read_image
-from recognition.training.scoring import DETECTED_IOU, Said
 
 THRESHOLDS = tuple(round(0.1 + 0.05 * step, 2) for step in range(12))
 

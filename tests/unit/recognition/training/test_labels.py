@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from recognition.evaluation.photos import Photo, Plate
 from recognition.training.labels import complete
 from recognition.training.onnx_models import Found
-from recognition.training.photos import Photo, Plate
 
 OWN = (100.0, 100.0, 200.0, 140.0)
 OTHER = (400.0, 300.0, 460.0, 320.0)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from recognition.training.photos import iou
+from recognition.evaluation.photos import iou
 from recognition.training.staging import add_writing, exchange_plates
 
 PLATE = (200.0, 200.0, 320.0, 230.0)

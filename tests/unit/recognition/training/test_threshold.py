@@ -1,8 +1,8 @@
 from pathlib import Path
 
+from recognition.evaluation.photos import Photo, Plate
+from recognition.evaluation.scoring import Said
 from recognition.training.labels import Labels
-from recognition.training.photos import Photo, Plate
-from recognition.training.scoring import Said
 from recognition.training.threshold import Mistakes, cheapest, mistakes
 
 PLATE = (100.0, 100.0, 200.0, 125.0)

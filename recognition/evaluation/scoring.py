@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from recognition.training.photos import Box, Card, Photo, iou
+from recognition.evaluation.photos import Box, Card, Photo, iou
 
 DETECTED_IOU, SAME_PLATE_IOU = 0.5, 0.3
 FOLDED = str.maketrans("OIQ", "010")

@@ -1,6 +1,6 @@
 """Compares what two pairs of models said of the same photos, with the doubt that is left.
 
-``python -m recognition.training.compare --photos DIR --before A.jsonl --after B.jsonl`` takes two
+``python -m recognition.evaluation.compare --photos DIR --before A.jsonl --after B.jsonl`` takes two
 files that ``evaluate --predictions`` wrote and prints the gain with its 95 % interval.
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from recognition.training.photos import Photo, load_photos
-from recognition.training.scoring import Said, score
+from recognition.evaluation.photos import Photo, load_photos
+from recognition.evaluation.scoring import Said, score
 
 DRAWS = 4000
 INTERVAL = (2.5, 97.5)

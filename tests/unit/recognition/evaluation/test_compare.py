@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recognition.training.compare import gain
+from recognition.evaluation.compare import gain
 
 
 def test_gain_is_the_difference_of_the_shares_in_points() -> None:

@@ -72,6 +72,11 @@ def load_lone_crops(folder: Path, split: str) -> list[Crop]:
     ]
 
 
+def as_image(values: npt.NDArray[Any]) -> Image:
+    """``values``, 0–255, as uint8: what OpenCV returns has no element type for a type checker."""
+    return np.asarray(values, dtype=np.uint8)
+
+
 def read_image(path: Path) -> Image:
     """The image as H×W×3 uint8 RGB. Raises OSError where it cannot be decoded."""
     image = cv2.imread(str(path), cv2.IMREAD_COLOR)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recognition.training.photos import Box, Photo, Plate, iou
-from recognition.training.scoring import Said, calibration_error, edits, score
+from recognition.evaluation.photos import Box, Photo, Plate, iou
+from recognition.evaluation.scoring import Said, calibration_error, edits, score
 
 HERE: Box = (100.0, 100.0, 200.0, 140.0)
 ELSEWHERE: Box = (400.0, 300.0, 500.0, 340.0)
