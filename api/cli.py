@@ -17,6 +17,7 @@ from api.accounts.models import NewKey, OwnerAccount
 from api.accounts.service import create_key, create_owner, owner_by_email
 from api.cameras.models import CameraRow
 from api.cameras.repository import list_all_cameras
+from api.cli_evaluate import evaluate
 from api.credits import repository as credits_repository
 from api.credits.models import EntryKind
 from api.db.engine import in_transaction, open_engine
@@ -40,6 +41,7 @@ app.add_typer(key_app, name="key")
 app.add_typer(camera_app, name="camera")
 stack_app = typer.Typer(no_args_is_help=True, help="The servers of the installation.")
 app.add_typer(stack_app, name="stack")
+app.command("evaluate")(evaluate)
 
 _T = TypeVar("_T")
 EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]

@@ -33,13 +33,25 @@ class Recognizer:
         Narrower plates than ``min_plate_width_px`` are not read; readings that the settings do
         not take for plates (too short, too unsure) are left out.
         """
+        readings = self.look(image, min_plate_width_px=min_plate_width_px)
+        return [reading for reading in readings if self.is_plate(reading)]
+
+    def look(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
+        """Return what was found and read, also what is too short or too unsure to be reported."""
         wide = [f for f in self._detector.find(image) if f.width_px >= min_plate_width_px]
         crop = self._reader.card.crop
         texts = self._reader.read(
             [cut_plate(image, found, crop.margin_x, crop.margin_y) for found in wide]
         )
-        readings = [self._reading(f, t) for f, t in zip(wide, texts, strict=True)]
-        return [reading for reading in readings if self._is_plate(reading)]
+        return [self._reading(f, t) for f, t in zip(wide, texts, strict=True)]
+
+    def is_plate(self, reading: PlateReading) -> bool:
+        """Tell whether the settings take a reading for a plate: long and sure enough."""
+        length = len(reading.text)
+        return (
+            self._settings.recognition_min_characters <= length <= MAX_PLATE_LENGTH
+            and reading.confidence >= self._settings.recognition_reading_threshold
+        )
 
     def _reading(self, found: Detection, text: CropText) -> PlateReading:
         characters = calibrate(text.characters, self._reader.card.calibration)
@@ -51,13 +63,6 @@ class Recognizer:
             positions=tuple(_options(character) for character in characters),
             region=text.region,
             plate_type=plate_type(found.kind),
-        )
-
-    def _is_plate(self, reading: PlateReading) -> bool:
-        length = len(reading.text)
-        return (
-            self._settings.recognition_min_characters <= length <= MAX_PLATE_LENGTH
-            and reading.confidence >= self._settings.recognition_reading_threshold
         )
 
 

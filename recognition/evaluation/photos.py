@@ -1,4 +1,4 @@
-"""The labelled photos that the models learn from and are measured on."""
+"""Labelled photos: what the models learn from and are measured on."""
 
 import json
 from collections.abc import Iterator
@@ -9,6 +9,8 @@ from typing import Any
 import cv2
 import numpy as np
 import numpy.typing as npt
+
+from contracts.errors import InvalidInputError
 
 Image = npt.NDArray[np.uint8]
 """H×W×3, uint8, RGB."""
@@ -32,7 +34,7 @@ class Plate:
 
 @dataclass(frozen=True)
 class Photo:
-    """One photo of ``scenes.jsonl``. ``exhaustive``: every visible plate is boxed."""
+    """One photo. ``exhaustive``: every visible plate is boxed. Sizes are 0 where not given."""
 
     name: str
     path: Path
@@ -43,8 +45,8 @@ class Photo:
 
     @property
     def group(self) -> str:
-        """The data set that the photo comes from."""
-        return self.name.split("/")[-2]
+        """The data set that the photo comes from: the folder that it lies in."""
+        return self.path.parent.name
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,26 @@ class Crop:
 
 
 def load_photos(folder: Path, split: str) -> list[Photo]:
-    """The photos of one split (``train`` or ``val``), in the order of the file."""
-    rows = _lines(folder / "scenes.jsonl")
-    return [_photo(folder, row) for row in rows if row["split"] == split]
+    """The photos of one split (``train`` or ``val``) of ``scenes.jsonl``, in its order."""
+    return load_photo_file(folder / "scenes.jsonl", split)
+
+
+def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
+    """The photos that a file names, a JSON object a line, in its order; of one split if given.
+
+    Needed are ``image`` (a path from the file's folder) and ``plates``, each with ``text`` and
+    ``box`` (x1, y1, x2, y2 in pixels).
+
+    Raises:
+        InvalidInputError: the file cannot be read, or a line is no such object.
+    """
+    try:
+        rows = list(_lines(path))
+        return [_photo(path.parent, row) for row in rows if split in (None, row.get("split"))]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInputError(
+            f"{path} is no list of photos ({type(error).__name__}: {error})", code="invalid_photos"
+        ) from error
 
 
 def load_lone_crops(folder: Path, split: str) -> list[Crop]:
@@ -102,16 +121,16 @@ def _lines(path: Path) -> Iterator[Card]:
 
 def _photo(folder: Path, row: Card) -> Photo:
     plates = tuple(
-        Plate(p["text"] or "", p["uncertain"], _box(p["box"]), p.get("region"))
+        Plate(p["text"] or "", p.get("uncertain", False), _box(p["box"]), p.get("region"))
         for p in row["plates"]
     )
     return Photo(
         row["image"],
         folder / row["image"],
-        row["width"],
-        row["height"],
+        row.get("width", 0),
+        row.get("height", 0),
         plates,
-        row["exhaustive"],
+        row.get("exhaustive", False),
     )
 
 

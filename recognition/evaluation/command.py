@@ -1,0 +1,55 @@
+"""Evaluates a list of photos with a pair of models: what the command line and benchmarks share."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from recognition.engine import Recognizer
+from recognition.evaluation.photos import Photo
+from recognition.evaluation.report import Miss, misses
+from recognition.evaluation.run import Looked, look_at
+from recognition.evaluation.summary import Summary, summarise
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Every photo that was looked at, the figures over them, and a picture of every mistake."""
+
+    looked: tuple[Looked, ...]
+    summary: Summary
+    misses: tuple[Miss, ...]
+
+
+def evaluate(
+    photos: list[Photo],
+    recognizer: Recognizer,
+    advance: Callable[[], object] = lambda: None,
+    *,
+    pictures: bool = True,
+) -> Evaluation:
+    """Look at all photos, calling ``advance`` after each; without ``pictures``, no misses.
+
+    Raises:
+        OSError: a photo cannot be read.
+        InvalidInputError: one is no picture.
+    """
+    looked: list[Looked] = []
+    wrong: list[Miss] = []
+    for photo in photos:
+        one, image = look_at(photo, recognizer)
+        looked.append(one)
+        if pictures:
+            wrong += misses(one, image)
+        advance()
+    return Evaluation(tuple(looked), summarise(looked), tuple(wrong))
+
+
+def write_predictions(path: Path, looked: tuple[Looked, ...]) -> None:
+    """Write one JSON object a photo and line: what was found and read, before any threshold."""
+    path.write_text("".join(map(_line, looked)), encoding="utf-8")
+
+
+def _line(one: Looked) -> str:
+    plates = [{"text": s.text, "conf": s.confidence, "box": s.box} for s in one.said]
+    return json.dumps({"image": one.photo.name, "plates": plates, "ms": one.cpu_ms}) + "\n"
