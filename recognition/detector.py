@@ -4,11 +4,16 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.model_card import DetectorCard, DetectorDecoder, load_card
+from recognition.foreign_models import converted, detector_card
+from recognition.model_card import DetectorCard, DetectorDecoder
+from recognition.model_fit import check_detector
 from recognition.runtime import Model, Tensor, load_model
 from recognition.settings import CPU_PROVIDER, RecognizerSettings
 from recognition.tensors import Placement, letterbox, to_tensor, trimmed
 from recognition.types import BgrImage, Detection
+
+CHECKPOINT = ".pt"
+"""An ultralytics checkpoint: brought into ONNX before it is loaded."""
 
 _Boxes = npt.NDArray[np.float64]
 
@@ -35,8 +40,10 @@ class Detector:
             MisconfiguredError: a file is missing or does not fit.
         """
         path = settings.detector_path
-        card = load_card(DetectorCard, path)
+        path = converted(path) if path.suffix == CHECKPOINT else path
+        card = detector_card(path)
         model = load_model(path, settings, settings.recognition_detector_precision)
+        check_detector(card, model)
         return cls(card, model, settings)
 
     def find(self, image: BgrImage) -> list[Detection]:

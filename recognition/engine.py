@@ -3,6 +3,7 @@
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.records import Box, CharacterOption, PlateReading
 from recognition.calibration import calibrate
+from recognition.close_up import fills, framed, may_be_close_up, unframed
 from recognition.detector import Detector
 from recognition.reader import Reader, cut_plate
 from recognition.settings import RecognizerSettings
@@ -38,6 +39,14 @@ class Recognizer:
 
     def look(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return what was found and read, also what is too short or too unsure to be reported."""
+        readings = self._look(image, min_plate_width_px)
+        if not may_be_close_up(image):
+            return readings
+        closer = [unframed(r, image) for r in self._look(framed(image), min_plate_width_px)]
+        closer = [reading for reading in closer if fills(reading, image)]
+        return max(readings, closer, key=_best_confidence)
+
+    def _look(self, image: BgrImage, min_plate_width_px: int) -> list[PlateReading]:
         wide = [f for f in self._detector.find(image) if f.width_px >= min_plate_width_px]
         crop = self._reader.card.crop
         texts = self._reader.read(
@@ -69,6 +78,10 @@ class Recognizer:
 def plate_type(detector_class: str) -> str:
     """Return the kind of plate that a detector's class name tells; ``car`` when it tells none."""
     return detector_class if detector_class in ("motorcycle", "two-row") else "car"
+
+
+def _best_confidence(readings: list[PlateReading]) -> float:
+    return max((reading.confidence for reading in readings), default=0.0)
 
 
 def _mean_probability(characters: tuple[Character, ...]) -> float:

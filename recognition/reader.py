@@ -3,7 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from recognition.model_card import ReaderCard, load_card
+from recognition.foreign_models import hub_reader, reader_card
+from recognition.model_card import ReaderCard
+from recognition.model_fit import check_reader
 from recognition.runtime import Model, Tensor, load_model
 from recognition.settings import Precision, RecognizerSettings
 from recognition.tensors import stretch, to_tensor
@@ -30,9 +32,12 @@ class Reader:
         Raises:
             MisconfiguredError: a file is missing or does not fit.
         """
-        path = settings.reader_path
-        card = load_card(ReaderCard, path)
-        return cls(card, load_model(path, settings, Precision.F32))
+        hub = settings.recognition_reader_hub_model
+        path = settings.reader_path if hub is None else hub_reader(hub)
+        card = reader_card(path)
+        model = load_model(path, settings, Precision.F32)
+        check_reader(card, model)
+        return cls(card, model)
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
         """Return one text a crop, in order."""

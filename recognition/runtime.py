@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +20,19 @@ class Model(Protocol):
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
         """Return the output tensors by name. Not for two threads at once."""
+
+
+@dataclass(frozen=True)
+class OnnxFacts:
+    """What an ONNX file says of itself. Sides of a shape that are free are names or None."""
+
+    metadata: dict[str, str]
+    input: str
+    input_type: str
+    input_shape: tuple[int | str | None, ...]
+    outputs: tuple[str, ...]
+    output_shape: tuple[int | str | None, ...]
+    """Of the first output."""
 
 
 class _OnnxRuntimeModel:
@@ -81,6 +95,31 @@ def load_model(path: Path, settings: RecognizerSettings, precision: Precision) -
         raise MisconfiguredError(
             f"{settings.recognition_runtime} cannot load {path}: {error}"
         ) from error
+
+
+def onnx_facts(path: Path) -> OnnxFacts:
+    """Look into an ONNX file.
+
+    Raises:
+        MisconfiguredError: it is none.
+    """
+    _silence_runtimes()
+    import onnxruntime
+
+    try:
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    # onnxruntime's classes share nothing but Exception.
+    except Exception as error:
+        raise MisconfiguredError(f"{path} is no ONNX file that can be loaded: {error}") from error
+    image, outputs = session.get_inputs()[0], session.get_outputs()
+    return OnnxFacts(
+        metadata=dict(session.get_modelmeta().custom_metadata_map),
+        input=image.name,
+        input_type=image.type,
+        input_shape=tuple(image.shape),
+        outputs=tuple(output.name for output in outputs),
+        output_shape=tuple(outputs[0].shape),
+    )
 
 
 def _silence_runtimes() -> None:

@@ -32,13 +32,21 @@ class RecognizerSettings(Fragment):
 
     recognition_detector_model: Path | None = Field(
         None,
-        description="ONNX file that finds plates, with its model card (.json) beside it; unset: "
-        "the one that comes with the service.",
+        description="ONNX file that finds plates, with its model card (.json) beside it; exports "
+        "of ultralytics and files of open-image-models need no card, and a .pt of ultralytics is "
+        "brought into ONNX beside it where the extra `train` is installed; unset: the one that "
+        "comes with the service.",
     )
     recognition_reader_model: Path | None = Field(
         None,
-        description="ONNX file that reads plate crops, with its model card (.json) beside it; "
-        "unset: the one that comes with the service.",
+        description="ONNX file that reads plate crops, with its model card (.json) beside it, or "
+        "fast-plate-ocr's plate configuration (NAME_plate_config.yaml); unset: the one that comes "
+        "with the service.",
+    )
+    recognition_reader_hub_model: str | None = Field(
+        None,
+        description="Name of a reader of fast-plate-ocr's hub (cct-s-v2-global-model, ...), "
+        "fetched from GitHub at the first start; takes the place of the reader's file.",
     )
     recognition_runtime: RuntimeName = Field(
         RuntimeName.OPENVINO, description="What runs the models: onnxruntime or openvino."

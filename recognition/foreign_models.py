@@ -1,0 +1,268 @@
+"""Models of other makers: what they say of themselves takes the place of a model card.
+
+Three kinds are known: detectors that ultralytics exported (or can export, from a ``.pt``),
+detectors of open-image-models with suppression inside, and readers of fast-plate-ocr with their
+plate configuration beside them.
+"""
+
+import ast
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from contracts.errors import MisconfiguredError
+from recognition.model_card import (
+    ColourOrder,
+    CropCard,
+    DetectorCard,
+    DetectorDecoder,
+    DetectorOutputCard,
+    InputCard,
+    ReaderCard,
+    ReaderDecoder,
+    ReaderOutputCard,
+    Resize,
+    TensorLayout,
+    TensorType,
+    load_card,
+)
+from recognition.runtime import OnnxFacts, onnx_facts
+
+CONVERTER_MODULE = "recognition.training.convert"
+CONVERT_TIMEOUT_SECONDS = 300
+
+USUAL_SIDE, USUAL_STRIDE = 640, 32
+USUAL_SCORE, USUAL_IOU, USUAL_GREY = 0.4, 0.5, 114
+
+USUAL_MARGINS = CropCard(margin_x=0.04, margin_y=0.10)
+"""What fast-plate-ocr's reader reads best with: 86.3 % of 918 plates, 81.6 % without a margin."""
+
+_ROW_VALUES = 7
+_TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
+
+
+class PlateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """fast-plate-ocr's plate configuration, as far as it is needed."""
+
+    max_plate_slots: int
+    alphabet: str
+    pad_char: str
+    img_height: int
+    img_width: int
+    keep_aspect_ratio: bool = False
+    image_color_mode: str = "grayscale"
+    plate_regions: tuple[str, ...] | None = None
+
+
+def detector_card(path: Path) -> DetectorCard:
+    """The card beside a detector, or what its file says of itself.
+
+    Raises:
+        MisconfiguredError: there is neither, or the card is not the file's.
+    """
+    if path.with_suffix(".json").exists() or not path.exists():
+        return load_card(DetectorCard, path)
+    facts = onnx_facts(path)
+    if "names" in facts.metadata and facts.metadata.get("task") == "detect":
+        return _ultralytics_card(path, facts)
+    if len(facts.output_shape) == 2 and facts.output_shape[1] == _ROW_VALUES:
+        return _end_to_end_card(path, facts)
+    raise MisconfiguredError(
+        f"detector {path} has no card {path.with_suffix('.json').name} beside it, and is neither "
+        "an ultralytics export nor one of open-image-models (recognition/models/README.md)"
+    )
+
+
+def reader_card(path: Path) -> ReaderCard:
+    """The card beside a reader, or what fast-plate-ocr's configuration beside it says.
+
+    Raises:
+        MisconfiguredError: there is neither, or the card is not the file's.
+    """
+    config = path.with_name(f"{path.stem}_plate_config.yaml")
+    if path.with_suffix(".json").exists() or not config.exists():
+        return load_card(ReaderCard, path)
+    return _fast_plate_ocr_card(path, _plate_config(config), onnx_facts(path))
+
+
+def converted(path: Path) -> Path:
+    """The ONNX file of an ultralytics ``.pt``, made beside it unless a newer one is there.
+
+    Conversion runs in a process of its own: this one never loads torch.
+
+    Raises:
+        MisconfiguredError: the training libraries are not installed, or the file is no detector.
+    """
+    out = path.with_suffix(".onnx")
+    if not path.exists():
+        raise MisconfiguredError(f"detector {path} does not exist")
+    if out.exists() and out.stat().st_mtime >= path.stat().st_mtime:
+        return out
+    command = [sys.executable, "-m", CONVERTER_MODULE, str(path), str(out)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=CONVERT_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MisconfiguredError(f"detector {path} cannot be converted: {error}") from error
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        raise MisconfiguredError(f"detector {path} cannot be converted: {reason}")
+    return out
+
+
+def hub_reader(name: str) -> Path:
+    """The reader of fast-plate-ocr's hub of that name, downloaded unless it is there already.
+
+    Raises:
+        MisconfiguredError: there is none of that name, or it cannot be downloaded.
+    """
+    from fast_plate_ocr.inference.hub import AVAILABLE_ONNX_MODELS, download_model
+
+    if name not in AVAILABLE_ONNX_MODELS:
+        known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
+        raise MisconfiguredError(f"fast-plate-ocr has no model {name}; known: {known}")
+    try:
+        model, config = download_model(name)
+    except (OSError, ValueError) as error:
+        raise MisconfiguredError(f"fast-plate-ocr's {name} cannot be fetched: {error}") from error
+    return _with_config_beside(Path(model), Path(config))
+
+
+def _with_config_beside(model: Path, config: Path) -> Path:
+    """The hub names some configurations unlike their models: keep one by the model's name."""
+    wanted = model.with_name(f"{model.stem}_plate_config.yaml")
+    if config != wanted:
+        fresh = wanted.with_suffix(f".{os.getpid()}")
+        fresh.write_bytes(config.read_bytes())
+        fresh.replace(wanted)
+    return model
+
+
+def _ultralytics_card(path: Path, facts: OnnxFacts) -> DetectorCard:
+    height, width, fixed = _image_size(facts)
+    return _detector(
+        path,
+        _image(facts, height, width, int(facts.metadata.get("stride", USUAL_STRIDE)), fixed),
+        DetectorDecoder.ULTRALYTICS,
+        facts.outputs[0],
+        _class_names(path, facts.metadata["names"]),
+    )
+
+
+def _end_to_end_card(path: Path, facts: OnnxFacts) -> DetectorCard:
+    height, width, fixed = _image_size(facts)
+    image = _image(facts, height, width, USUAL_STRIDE, fixed)
+    rows = DetectorDecoder.END2END_ROWS
+    return _detector(path, image, rows, facts.outputs[0], ("plate",))
+
+
+def _detector(
+    path: Path,
+    image: InputCard,
+    decoder: DetectorDecoder,
+    output: str,
+    classes: tuple[str, ...],
+) -> DetectorCard:
+    return DetectorCard(
+        schema=1,
+        name=path.stem,
+        version="",
+        file=path.name,
+        sha256=_digest(path),
+        input=image,
+        output=DetectorOutputCard(
+            decoder=decoder,
+            name=output,
+            classes=classes,
+            score_threshold=USUAL_SCORE,
+            iou_threshold=USUAL_IOU,
+        ),
+    )
+
+
+def _image(facts: OnnxFacts, height: int, width: int, stride: int, fixed: bool) -> InputCard:
+    return InputCard(
+        name=facts.input,
+        dtype=_TYPES.get(facts.input_type, TensorType.FLOAT32),
+        layout=TensorLayout.NCHW,
+        colour=ColourOrder.RGB,
+        scale=1 / 255,
+        resize=Resize.LETTERBOX,
+        pad_value=USUAL_GREY,
+        height=height,
+        width=width,
+        dynamic_batch=not isinstance(facts.input_shape[0], int),
+        dynamic_size=not fixed,
+        stride=stride,
+    )
+
+
+def _image_size(facts: OnnxFacts) -> tuple[int, int, bool]:
+    """Height, width, and whether the file takes no other."""
+    height, width = facts.input_shape[2:4]
+    if isinstance(height, int) and isinstance(width, int):
+        return height, width, True
+    return USUAL_SIDE, USUAL_SIDE, False
+
+
+def _class_names(path: Path, text: str) -> tuple[str, ...]:
+    """From what ultralytics writes: a Python dictionary from index to name."""
+    try:
+        names: dict[int, Any] = ast.literal_eval(text)
+        return tuple(str(names[index]) for index in sorted(names))
+    except (ValueError, SyntaxError, AttributeError, TypeError) as error:
+        raise MisconfiguredError(f"detector {path} names no classes: {text!r}") from error
+
+
+def _plate_config(path: Path) -> PlateConfig:
+    try:
+        config = msgspec.yaml.decode(path.read_bytes(), type=PlateConfig)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MisconfiguredError(f"plate configuration {path}: {error}") from error
+    if config.keep_aspect_ratio or config.image_color_mode != "rgb":
+        raise MisconfiguredError(
+            f"plate configuration {path}: only colour models without keep_aspect_ratio are served"
+        )
+    return config
+
+
+def _fast_plate_ocr_card(path: Path, config: PlateConfig, facts: OnnxFacts) -> ReaderCard:
+    with_region = config.plate_regions is not None and len(facts.outputs) > 1
+    return ReaderCard(
+        schema=1,
+        name=path.stem,
+        version="",
+        file=path.name,
+        sha256=_digest(path),
+        input=InputCard(
+            name=facts.input,
+            dtype=_TYPES.get(facts.input_type, TensorType.UINT8),
+            layout=TensorLayout.NHWC,
+            colour=ColourOrder.RGB,
+            scale=1.0,
+            resize=Resize.STRETCH,
+            height=config.img_height,
+            width=config.img_width,
+            dynamic_batch=not isinstance(facts.input_shape[0], int),
+        ),
+        output=ReaderOutputCard(
+            decoder=ReaderDecoder.SLOTS,
+            name=facts.outputs[0],
+            alphabet=config.alphabet,
+            slots=config.max_plate_slots,
+            pad_char=config.pad_char,
+            region_name=facts.outputs[1] if with_region else None,
+            regions=config.plate_regions if with_region else None,
+        ),
+        crop=USUAL_MARGINS,
+    )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,77 @@
+"""Tries a loaded model once, so that a card that does not fit it is told at start."""
+
+import numpy as np
+
+from contracts.errors import MisconfiguredError
+from recognition.model_card import (
+    DetectorCard,
+    DetectorDecoder,
+    InputCard,
+    ReaderCard,
+    TensorLayout,
+)
+from recognition.runtime import Model, Tensor
+
+_ROW_VALUES = 7
+
+
+def check_detector(card: DetectorCard, model: Model) -> None:
+    """Run a grey image through a detector and look at the shape of what comes out.
+
+    Raises:
+        MisconfiguredError: the model does not take or give what the card says.
+    """
+    stride = card.input.stride
+    if card.input.dynamic_size and (card.input.height % stride or card.input.width % stride):
+        raise _unfit(card.name, f"height and width must be multiples of its stride {stride}")
+    output = _output(card.name, _tried(card.name, card.input, model), card.output.name)
+    if card.output.decoder is DetectorDecoder.END2END_ROWS:
+        fits = output.ndim == 2 and output.shape[1] == _ROW_VALUES
+        wanted = f"rows of {_ROW_VALUES}"
+    else:
+        rows = 4 + len(card.output.classes)
+        fits = output.ndim == 3 and output.shape[1] == rows
+        wanted = f"1 x {rows} x anchors"
+    if not fits:
+        raise _unfit(card.name, f"{card.output.name} has shape {output.shape}, not {wanted}")
+
+
+def check_reader(card: ReaderCard, model: Model) -> None:
+    """Run a grey crop through a reader and look at the shapes of what comes out.
+
+    Raises:
+        MisconfiguredError: the model does not take or give what the card says.
+    """
+    said = card.output
+    if said.alphabet.count(said.pad_char) != 1 or len(said.pad_char) != 1:
+        raise _unfit(card.name, f"the alphabet must hold pad_char {said.pad_char!r} once")
+    outputs = _tried(card.name, card.input, model)
+    shape = _output(card.name, outputs, said.name).shape
+    if shape != (1, said.slots, len(said.alphabet)):
+        wanted = f"1 x {said.slots} x {len(said.alphabet)}"
+        raise _unfit(card.name, f"{said.name} has shape {shape}, not {wanted}")
+    if said.region_name is not None and said.regions is not None:
+        regions = _output(card.name, outputs, said.region_name).shape
+        if regions != (1, len(said.regions)):
+            raise _unfit(card.name, f"{said.region_name} has shape {regions}")
+
+
+def _tried(name: str, card: InputCard, model: Model) -> dict[str, Tensor]:
+    sides = (card.height, card.width)
+    shape = (1, 3, *sides) if card.layout is TensorLayout.NCHW else (1, *sides, 3)
+    grey = np.full(shape, 128).astype(card.dtype.value)
+    try:
+        return model.run(grey if card.scale == 1.0 else grey * grey.dtype.type(card.scale))
+    # Both runtimes raise classes of their own that share nothing but Exception.
+    except Exception as error:
+        raise _unfit(name, f"an input {shape} of {card.dtype} is refused: {error}") from error
+
+
+def _output(name: str, outputs: dict[str, Tensor], wanted: str) -> Tensor:
+    if wanted not in outputs:
+        raise _unfit(name, f"it gives {', '.join(outputs)}, not {wanted}")
+    return outputs[wanted]
+
+
+def _unfit(name: str, why: str) -> MisconfiguredError:
+    return MisconfiguredError(f"model {name} does not fit its card: {why}")

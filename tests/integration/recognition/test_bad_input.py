@@ -1,0 +1,145 @@
+"""Pictures and model files that nobody would choose: a right answer or a clear error, in time."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from contracts.errors import InvalidInputError, MisconfiguredError
+from recognition.engine import Recognizer
+from recognition.images import decode_image
+from recognition.settings import MODELS, RecognizerSettings
+from recognition.types import BgrImage
+from synthetic.layouts import BY_CODE
+from synthetic.plates import Plate, plate_with_text, random_plate
+from tests.integration.recognition.scenes import jpeg
+
+WORST_CPU_SECONDS = 5.0
+"""A 40-megapixel photo takes 0.5 to 1 s of processor time, most of it to decode it."""
+
+TEXT = "SH350AZ"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Recognizer:
+    return Recognizer(RecognizerSettings.model_validate({}))
+
+
+def noise(height: int, width: int) -> BgrImage:
+    return np.random.default_rng(1).integers(0, 256, (height, width, 3)).astype(np.uint8)
+
+
+def flat(height: int, width: int, grey: int) -> BgrImage:
+    return np.full((height, width, 3), grey, np.uint8)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [flat(16, 16, 90), flat(480, 640, 0), flat(480, 640, 255), noise(480, 640), noise(16, 16)],
+    ids=["16x16", "black", "white", "noise", "noise-16x16"],
+)
+def test_nothing_is_read_where_nothing_is(engine: Recognizer, image: BgrImage) -> None:
+    assert engine.read(decode_image(jpeg(image))) == []
+
+
+def test_a_plate_that_fills_the_picture_is_read(engine: Recognizer) -> None:
+    plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2)).image
+    found = engine.read(decode_image(jpeg(np.asarray(cv2.resize(plate, (640, 135)), np.uint8))))
+    assert [reading.text for reading in found] == [TEXT]
+
+
+def test_fifty_plates_in_one_picture(engine: Recognizer) -> None:
+    image = flat(1080, 1920, 60)
+    rng = np.random.default_rng(4)
+    wanted = set()
+    for index in range(50):
+        plate = random_plate(rng, BY_CODE["it"])
+        _place(image, plate, 40 + index % 5 * 375, 30 + index // 5 * 105, 200)
+        wanted.add(plate.text)
+    found = engine.read(decode_image(jpeg(image)))
+    assert len(found) <= 50
+    assert len(wanted & {reading.text for reading in found}) >= 45
+
+
+def test_the_largest_picture_takes_bounded_time(engine: Recognizer) -> None:
+    image = flat(5000, 8000, 120)
+    _place(image, plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2)), 3000, 2400, 1200)
+    data = jpeg(image)
+    started = time.process_time()
+    found = engine.read(decode_image(data))
+    assert time.process_time() - started < WORST_CPU_SECONDS
+    assert [reading.text for reading in found] == [TEXT]
+
+
+def test_a_larger_picture_is_refused_before_it_is_decoded() -> None:
+    data = jpeg(flat(5001, 8000, 0))
+    started = time.process_time()
+    with pytest.raises(InvalidInputError, match="40 megapixels"):
+        decode_image(data)
+    assert time.process_time() - started < 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("plate-detector", {"output": {"name": "boxes"}}, "not boxes"),
+        ("plate-detector", {"output": {"classes": ["car", "plate"]}}, "1 x 6 x anchors"),
+        ("plate-detector", {"input": {"layout": "NHWC"}}, "does not fit its card"),
+        ("plate-detector", {"input": {"height": 333}}, "multiples of its stride"),
+        ("plate-reader", {"output": {"alphabet": "ABC_"}}, "1 x 10 x 4"),
+        ("plate-reader", {"output": {"slots": 9}}, "1 x 9 x 37"),
+        ("plate-reader", {"input": {"width": 64}}, "does not fit its card"),
+        ("plate-reader", {"output": {"regions": ["Brazil"]}}, "region has shape"),
+    ],
+)
+def test_a_card_that_does_not_fit_its_model_is_told_at_start(
+    name: str, changes: dict[str, dict[str, object]], words: str, tmp_path: Path
+) -> None:
+    card = json.loads((MODELS / f"{name}.json").read_text())
+    for part, values in changes.items():
+        card[part] |= values
+    model = Path(shutil.copy(MODELS / f"{name}.onnx", tmp_path))
+    model.with_suffix(".json").write_text(json.dumps(card))
+    with pytest.raises(MisconfiguredError, match=words):
+        _with_model(name, model)
+
+
+@pytest.mark.parametrize("name", ["plate-detector", "plate-reader"])
+def test_a_damaged_model_is_told_at_start(name: str, tmp_path: Path) -> None:
+    whole = (MODELS / f"{name}.onnx").read_bytes()
+    model = tmp_path / f"{name}.onnx"
+    model.write_bytes(whole[: len(whole) // 2])
+    shutil.copy(MODELS / f"{name}.json", tmp_path)
+    with pytest.raises(MisconfiguredError, match="not the file that its card describes"):
+        _with_model(name, model)
+    model.with_suffix(".json").unlink()
+    with pytest.raises(MisconfiguredError):
+        _with_model(name, model)
+
+
+def test_a_plate_configuration_takes_the_place_of_a_card(tmp_path: Path) -> None:
+    model = Path(shutil.copy(MODELS / "plate-reader.onnx", tmp_path / "theirs.onnx"))
+    (tmp_path / "theirs_plate_config.yaml").write_text(
+        "max_plate_slots: 10\nalphabet: '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_'\npad_char: '_'\n"
+        "img_height: 64\nimg_width: 128\nimage_color_mode: rgb\n"
+    )
+    plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2)).image
+    found = _with_model("plate-reader", model).read(
+        np.asarray(cv2.resize(plate, (640, 135)), np.uint8)
+    )
+    assert [reading.text for reading in found] == [TEXT]
+
+
+def _with_model(name: str, path: Path) -> Recognizer:
+    field = name.replace("plate-", "recognition_") + "_model"
+    return Recognizer(RecognizerSettings.model_validate({field: path}))
+
+
+def _place(image: BgrImage, plate: Plate, left: int, top: int, width: int) -> None:
+    height = round(width * plate.image.shape[0] / plate.image.shape[1])
+    small = cv2.resize(plate.image, (width, height), interpolation=cv2.INTER_AREA)
+    image[top : top + height, left : left + width] = small

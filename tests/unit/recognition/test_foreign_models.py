@@ -1,0 +1,167 @@
+"""Files of other makers: what they say of themselves, and clear words where they say nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.errors import MisconfiguredError
+from recognition import foreign_models
+from recognition.foreign_models import converted, detector_card, hub_reader, reader_card
+from recognition.model_card import DetectorDecoder
+from recognition.runtime import OnnxFacts
+
+ULTRALYTICS = {"task": "detect", "names": "{0: 'plate', 1: 'two-row'}", "stride": "32"}
+FREE_SIZE = ("batch", 3, "height", "width")
+CONFIG = """
+max_plate_slots: 10
+alphabet: '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_'
+pad_char: '_'
+img_height: 64
+img_width: 128
+image_color_mode: rgb
+plate_regions: [Brazil, Unknown]
+interpolation: linear
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.onnx"
+    path.write_bytes(b"network")
+    return path
+
+
+def says(
+    monkeypatch: pytest.MonkeyPatch,
+    metadata: dict[str, str] | None = None,
+    image: tuple[int | str, ...] = FREE_SIZE,
+    output: tuple[int | str, ...] = ("batch", 6, "anchors"),
+    outputs: tuple[str, ...] = ("output0",),
+) -> None:
+    facts = OnnxFacts(metadata or {}, "images", "tensor(float)", image, outputs, output)
+    monkeypatch.setattr(foreign_models, "onnx_facts", lambda _: facts)
+
+
+def test_an_ultralytics_export_needs_no_card(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says(monkeypatch, ULTRALYTICS)
+    card = detector_card(model)
+    assert card.output.decoder is DetectorDecoder.ULTRALYTICS
+    assert card.output.classes == ("plate", "two-row")
+    assert (card.input.height, card.input.dynamic_size, card.input.stride) == (640, True, 32)
+
+
+def test_a_detector_with_suppression_inside_keeps_its_size(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(monkeypatch, image=(1, 3, 416, 416), output=("batch", 7))
+    card = detector_card(model)
+    assert card.output.decoder is DetectorDecoder.END2END_ROWS
+    assert (card.input.width, card.input.dynamic_size, card.input.dynamic_batch) == (
+        416,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        ({}, "has no card mine.json"),
+        ({**ULTRALYTICS, "task": "segment"}, "has no card mine.json"),
+        ({**ULTRALYTICS, "names": "plate"}, "names no classes"),
+    ],
+    ids=["nothing", "other-task", "no-names"],
+)
+def test_a_detector_that_says_nothing_useful_is_refused(
+    model: Path, monkeypatch: pytest.MonkeyPatch, metadata: dict[str, str], words: str
+) -> None:
+    says(monkeypatch, metadata)
+    with pytest.raises(MisconfiguredError, match=words):
+        detector_card(model)
+
+
+def test_a_plate_configuration_is_a_readers_card(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(monkeypatch, outputs=("plate", "region"))
+    model.with_name("mine_plate_config.yaml").write_text(CONFIG)
+    card = reader_card(model)
+    assert (card.input.height, card.input.width, card.output.slots) == (64, 128, 10)
+    assert (card.output.region_name, card.output.regions) == ("region", ("Brazil", "Unknown"))
+    assert (card.crop.margin_x, card.crop.margin_y) == (0.04, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("max_plate_slots: many", "plate configuration"),
+        (CONFIG.replace("rgb", "grayscale"), "only colour models"),
+        (CONFIG + "keep_aspect_ratio: true\n", "keep_aspect_ratio"),
+    ],
+    ids=["broken", "grey", "ratio"],
+)
+def test_a_plate_configuration_that_cannot_be_served_is_refused(
+    model: Path, config: str, words: str
+) -> None:
+    model.with_name("mine_plate_config.yaml").write_text(config)
+    with pytest.raises(MisconfiguredError, match=words):
+        reader_card(model)
+
+
+def test_a_reader_without_card_and_configuration_is_refused(model: Path) -> None:
+    with pytest.raises(MisconfiguredError, match=r"mine\.json"):
+        reader_card(model)
+
+
+def test_a_hub_model_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(MisconfiguredError, match="known: .*cct-xs-v2-global-model"):
+        hub_reader("my-model")
+
+
+def test_a_hub_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(name: str) -> tuple[Path, Path]:
+        raise OSError(f"no route for {name}")
+
+    monkeypatch.setattr("fast_plate_ocr.inference.hub.download_model", unreachable)
+    with pytest.raises(MisconfiguredError, match="no route for cct-s-v2-global-model"):
+        hub_reader("cct-s-v2-global-model")
+
+
+def test_a_hub_configuration_is_kept_by_its_models_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, config = tmp_path / "arg_ocr.onnx", tmp_path / "arg_config.yaml"
+    config.write_text(CONFIG)
+    monkeypatch.setattr("fast_plate_ocr.inference.hub.download_model", lambda _: (model, config))
+    assert hub_reader("argentinian-plates-cnn-model") == model
+    assert (tmp_path / "arg_ocr_plate_config.yaml").read_text() == CONFIG
+
+
+def test_a_checkpoint_is_converted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = tmp_path / "mine.pt"
+    checkpoint.write_bytes(b"weights")
+    (tmp_path / "copier.py").write_text(
+        "import shutil, sys\nshutil.copy(sys.argv[1], sys.argv[2])\n"
+    )
+    monkeypatch.setattr(foreign_models, "CONVERTER_MODULE", "copier")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert converted(checkpoint).read_bytes() == b"weights"
+    monkeypatch.setattr(foreign_models, "CONVERTER_MODULE", "no_such_module")
+    assert converted(checkpoint) == tmp_path / "mine.onnx"
+
+
+def test_a_checkpoint_that_cannot_be_converted_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(MisconfiguredError, match="does not exist"):
+        converted(tmp_path / "mine.pt")
+    (tmp_path / "mine.pt").write_bytes(b"weights")
+    (tmp_path / "refuser.py").write_text("raise SystemExit('no detector in there')\n")
+    monkeypatch.setattr(foreign_models, "CONVERTER_MODULE", "refuser")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(MisconfiguredError, match="no detector in there"):
+        converted(tmp_path / "mine.pt")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    with pytest.raises(MisconfiguredError, match="cannot be converted"):
+        converted(tmp_path / "mine.pt")
