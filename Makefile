@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status logs test check bench client schemathesis mutations fault lock bootstrap clean train-detector train-reader evaluate
+.PHONY: help run up down status logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader evaluate
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -56,6 +56,10 @@ bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m benchmarks
 
+bench-recognition: ## Accuracy, speed and memory of the models; PHOTOS=folder SPLIT=val PEERS="name,detector,reader ..."
+	@$(INSTALLED); $(PYTHON) -m benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \
+		$(if $(SPLIT),--split $(SPLIT)) $(foreach peer,$(PEERS),--peer $(peer))
+
 schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
 	$(BOOTSTRAP) test
 	PLATESTREAM_TEST_EXAMPLES=$(or $(EXAMPLES),200) $(PYTHON) -m pytest --timeout=3600 tests/integration/api/test_description_holds.py
@@ -88,7 +92,7 @@ train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=: recognit
 train-reader: ## Train the plate reader; PHOTOS=, START=
 	$(TRAINER); mkdir -p $(WORK); \
 	$$t.reader --photos $(PHOTOS) --start $(START) --card $(MODELS)/plate-reader.json \
-		--work $(WORK)/reader --epochs 8 --out $(MODELS)/plate-reader.onnx; \
+		--work $(WORK)/reader --out $(MODELS)/plate-reader.onnx; \
 	$$t.cards $(MODELS)/plate-reader.onnx
 
 evaluate: ## Fit the confidence and measure both models on photos; PHOTOS=

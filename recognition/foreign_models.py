@@ -8,6 +8,7 @@ plate configuration beside them.
 import ast
 import hashlib
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,10 @@ from recognition.model_card import (
 from recognition.runtime import OnnxFacts, onnx_facts
 
 CONVERTER_MODULE = "recognition.training.convert"
-CONVERT_TIMEOUT_SECONDS = 300
+CONVERT_TIMEOUT_SECONDS = 100
+"""Below what a recogniser process may take to start."""
+
+FETCH_TIMEOUT_SECONDS = 20.0
 
 USUAL_SIDE, USUAL_STRIDE = 640, 32
 USUAL_SCORE, USUAL_IOU, USUAL_GREY = 0.4, 0.5, 114
@@ -127,10 +131,14 @@ def hub_reader(name: str) -> Path:
     if name not in AVAILABLE_ONNX_MODELS:
         known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
         raise MisconfiguredError(f"fast-plate-ocr has no model {name}; known: {known}")
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # its own request names none
     try:
         model, config = download_model(name)
     except (OSError, ValueError) as error:
         raise MisconfiguredError(f"fast-plate-ocr's {name} cannot be fetched: {error}") from error
+    finally:
+        socket.setdefaulttimeout(before)
     return _with_config_beside(Path(model), Path(config))
 
 

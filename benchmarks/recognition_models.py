@@ -1,0 +1,210 @@
+"""Measures our models and others side by side on labelled photos: ``make bench-recognition``.
+
+    python -m benchmarks.recognition_models PHOTOS.jsonl [--split val] [--peer PEER]...
+
+A PEER is NAME,DETECTOR,READER[,RUNTIME]: a pair of model files, each with a card beside it or of a
+maker whose files need none (recognition/models/README.md); an empty file is ours. Prints Markdown
+tables: accuracy with 95 % intervals, by data set, width, light and shape; what is gained over each
+peer; calibration; processor time of a 1080p photo with one plate, resident memory and start-up,
+each pair in a process of its own.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import cv2
+import numpy as np
+
+from benchmarks.engine import quick_cpu_ms, resident_mib
+from recognition.engine import Recognizer
+from recognition.evaluation.command import Evaluation, evaluate
+from recognition.evaluation.compare import gain, groups, hits
+from recognition.evaluation.photos import Photo, load_photo_file
+from recognition.evaluation.run import Share
+from recognition.evaluation.scoring import score
+from recognition.images import decode_image
+from recognition.settings import RecognizerSettings, RuntimeName
+from synthetic.layouts import BY_CODE
+from synthetic.plates import plate_with_text
+
+REPEAT = 30
+_HOST = (1080, 1920)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two model files under a name; None: those that come with the service."""
+
+    name: str
+    detector: Path | None = None
+    reader: Path | None = None
+    runtime: RuntimeName | None = None
+
+    def recognizer(self) -> Recognizer:
+        """The engine with these models, else as the environment sets it."""
+        named = {
+            "recognition_detector_model": self.detector,
+            "recognition_reader_model": self.reader,
+            "recognition_runtime": self.runtime,
+        }
+        given = {k: v for k, v in named.items() if v is not None}
+        return Recognizer(RecognizerSettings.model_validate(given))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a pair costs: CPU milliseconds of a photo, resident MiB, seconds to start."""
+
+    photo_ms: float
+    resident_mib: float
+    start_seconds: float
+
+
+def photo_of_one_plate() -> bytes:
+    """A 1080p JPEG with one rendered plate on a dark car."""
+    rng = np.random.default_rng(3)
+    image = rng.normal(120, 8, (*_HOST, 3)).clip(0, 255).astype(np.uint8)
+    cv2.rectangle(image, (560, 420), (1360, 940), (45, 40, 40), -1)
+    plate = plate_with_text(BY_CODE["it"], "SH350AZ", rng).image
+    image[780:829, 845:1075] = cv2.resize(plate, (230, 49), interpolation=cv2.INTER_AREA)
+    return cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 88])[1].tobytes()
+
+
+def cost_here(pair: Pair) -> Cost:
+    """Measure a pair in this process, which should have done nothing else."""
+    cv2.setNumThreads(1)
+    data = photo_of_one_plate()
+    started = time.perf_counter()
+    recognizer = pair.recognizer()
+    start_seconds = time.perf_counter() - started
+    if len(recognizer.read(decode_image(data))) != 1:
+        sys.stderr.write(f"{pair.name} does not read the one plate of the timed photo\n")
+    photo_ms = quick_cpu_ms(lambda: recognizer.read(decode_image(data)), REPEAT)
+    return Cost(photo_ms, resident_mib(), start_seconds)
+
+
+def cost_of(pair: Pair) -> Cost:
+    """Measure a pair in a fresh process."""
+    with TemporaryDirectory(prefix="platestream-bench-") as folder:
+        out = Path(folder) / "cost.json"
+        command = [sys.executable, "-m", "benchmarks.recognition_models", "--cost-to", str(out)]
+        subprocess.run([*command, "--peer", _argument(pair)], check=True)
+        return Cost(**json.loads(out.read_text()))
+
+
+def measure(photos: list[Photo], pair: Pair) -> Evaluation:
+    """Read all photos with a pair, with a line of progress."""
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{pair.name}: {done} of {len(photos)} photos")
+
+    return evaluate(photos, pair.recognizer(), advance, pictures=False)
+
+
+def print_accuracy(found: dict[str, Evaluation]) -> None:
+    """The first table, and one table for each kind of plates."""
+    print("| models | detected | exact | O=0 I=1 folded | calibration error | false alarms |")
+    print("|---|---|---|---|---|---|")
+    for name, evaluation in found.items():
+        s = evaluation.summary
+        print(
+            f"| {name} | {_share(s.detected)} | {_share(s.exact)} | {_share(s.folded)} "
+            f"| {100 * s.calibration_error:.1f} % | {s.false_alarms} of {s.exhaustive_photos} |"
+        )
+    for index, (kind, _) in enumerate(next(iter(found.values())).summary.tables):
+        columns = [e.summary.tables[index][1] for e in found.values()]
+        print(f"\n| {kind} | plates | " + " | ".join(f"{n}: found, exact" for n in found) + " |")
+        print("|---" * (2 + len(found)) + "|")
+        for rows in zip(*columns, strict=True):
+            cells = (f"{row.found}, {row.exact} of {row.certain}" for row in rows)
+            print(f"| {rows[0].name} | {rows[0].plates} | " + " | ".join(cells) + " |")
+
+
+def print_gains(photos: list[Photo], found: dict[str, Evaluation]) -> None:
+    """What the first pair gains over each other one, in points."""
+    parts = groups(photos)
+    ours, *peers = (
+        (name, {one.photo.name: [*one.said] for one in e.looked}) for name, e in found.items()
+    )
+    for name, said in peers:
+        for what, of in (("detected", "plates"), ("exact", "certain")):
+            all_ = np.array([float(getattr(score(part, said), of)) for part in parts])
+            before, after = (np.array(hits(parts, by, what)) for by in (said, ours[1]))
+            gained = gain(before, after, all_)
+            print(
+                f"{what}, {ours[0]} against {name}: {gained.points:+.1f} points "
+                f"(95 % from {gained.low:+.1f} to {gained.high:+.1f})"
+            )
+
+
+def print_reliability(found: dict[str, Evaluation]) -> None:
+    """Mean confidence and share of right readings in each class of confidence."""
+    print("\n| models | readings: mean confidence → share right |")
+    print("|---|---|")
+    for name, evaluation in found.items():
+        bins = (f"{b.count}: {b.confidence:.2f} → {b.right:.2f}" for b in evaluation.summary.bins)
+        print(f"| {name} | {' · '.join(bins)} |")
+
+
+def print_costs(pairs: list[Pair]) -> None:
+    """Processor time, memory and start-up of each pair."""
+    print("\n| models | 1080p photo, one plate, CPU | resident | start |")
+    print("|---|---|---|---|")
+    for pair in pairs:
+        cost = cost_of(pair)
+        print(
+            f"| {pair.name} | {cost.photo_ms:.1f} ms | {cost.resident_mib:.0f} MiB "
+            f"| {cost.start_seconds:.2f} s |"
+        )
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("photos", type=Path, nargs="?", help="JSON lines (docs/accuracy.md)")
+    parser.add_argument("--split")
+    parser.add_argument("--peer", type=_pair, action="append", default=[])
+    parser.add_argument("--cost-to", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.cost_to is not None:
+        cost = cost_here(arguments.peer[0])
+        arguments.cost_to.write_text(json.dumps(asdict(cost)))
+        return
+    pairs = [Pair("ours"), *arguments.peer]
+    if arguments.photos is not None:
+        photos = load_photo_file(arguments.photos, arguments.split)
+        found = {pair.name: measure(photos, pair) for pair in pairs}
+        print_accuracy(found)
+        print_gains(photos, found)
+        print_reliability(found)
+    print_costs(pairs)
+
+
+def _pair(text: str) -> Pair:
+    name, *files = text.split(",")
+    if len(files) not in (2, 3):
+        raise argparse.ArgumentTypeError("NAME,DETECTOR,READER[,RUNTIME]; an empty file: ours")
+    detector, reader = (Path(file) if file else None for file in files[:2])
+    return Pair(name, detector, reader, RuntimeName(files[2]) if files[2:] and files[2] else None)
+
+
+def _argument(pair: Pair) -> str:
+    return f"{pair.name},{pair.detector or ''},{pair.reader or ''},{pair.runtime or ''}"
+
+
+def _share(share: Share) -> str:
+    return f"{100 * share.value:.1f} % ({100 * share.low:.1f}–{100 * share.high:.1f})"
+
+
+if __name__ == "__main__":
+    main()
