@@ -17,7 +17,7 @@ import cv2
 
 from recognition.detector import Detector
 from recognition.images import decode_image
-from recognition.reader import Reader, cut_plate
+from recognition.reader import Reader
 from recognition.settings import RecognizerSettings, RuntimeName
 from recognition.types import Detection
 
@@ -57,10 +57,9 @@ def measure(image: Path, runtime: RuntimeName, size: int | None, repeat: int) ->
     height, width = pixels.shape[:2]
     left, top, right, bottom = _WHOLE_CROP
     box = Detection(left * width, top * height, right * width, bottom * height, 1.0, "plate")
-    margins = (reader.card.crop.margin_x, reader.card.crop.margin_y)
     decode_ms = quick_cpu_ms(lambda: decode_image(data), repeat)
     detect_ms = quick_cpu_ms(lambda: detector.find(pixels), repeat)
-    read_ms = quick_cpu_ms(lambda: reader.read([cut_plate(pixels, box, *margins)]), repeat)
+    read_ms = quick_cpu_ms(lambda: reader.read_plates(pixels, [box]), repeat)
     sys.stdout.write(
         f"{runtime:12} {width}x{height}  decode {decode_ms:.1f}  detect {detect_ms:.1f}  "
         f"read a plate {read_ms:.1f} ms  load {load_seconds:.1f} s  {resident_mib():.0f} MiB\n"

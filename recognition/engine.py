@@ -5,7 +5,7 @@ from contracts.records import Box, CharacterOption, PlateReading
 from recognition.calibration import calibrate
 from recognition.close_up import fills, framed, may_be_close_up, unframed
 from recognition.detector import Detector
-from recognition.reader import Reader, cut_plate
+from recognition.reader import Reader
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection
 
@@ -48,10 +48,7 @@ class Recognizer:
 
     def _look(self, image: BgrImage, min_plate_width_px: int) -> list[PlateReading]:
         wide = [f for f in self._detector.find(image) if f.width_px >= min_plate_width_px]
-        crop = self._reader.card.crop
-        texts = self._reader.read(
-            [cut_plate(image, found, crop.margin_x, crop.margin_y) for found in wide]
-        )
+        texts = self._reader.read_plates(image, wide)
         return [self._reading(f, t) for f, t in zip(wide, texts, strict=True)]
 
     def is_plate(self, reading: PlateReading) -> bool:

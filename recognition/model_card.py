@@ -100,11 +100,30 @@ class ReaderOutputCard(_Part, frozen=True, kw_only=True):
     regions: tuple[str, ...] | None = None
 
 
-class CropCard(_Part, frozen=True, kw_only=True):
+class Interpolation(StrEnum):
+    """How a crop is brought to the model's size."""
+
+    LINEAR = "linear"
+    CUBIC = "cubic"
+
+
+class MarginsCard(_Part, frozen=True, kw_only=True):
     """How far a box grows on each side, as a share of its own width and height."""
 
     margin_x: float = 0.0
     margin_y: float = 0.0
+
+
+class CropCard(MarginsCard, frozen=True, kw_only=True):
+    """How crops are cut; with ``second``, each plate is read twice and the readings averaged."""
+
+    interpolation: Interpolation = Interpolation.LINEAR
+    second: MarginsCard | None = None
+
+    @property
+    def views(self) -> tuple[MarginsCard, ...]:
+        """The margins of each crop of a plate."""
+        return (self,) if self.second is None else (self, self.second)
 
 
 class CalibrationCard(_Part, frozen=True, kw_only=True):

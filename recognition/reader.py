@@ -12,6 +12,7 @@ from recognition.tensors import stretch, to_tensor
 from recognition.types import BgrImage, Character, CropText, Detection
 
 OPTIONS_A_CHARACTER = 3
+LEAST_PROBABILITY = 1e-6
 
 _Probabilities = npt.NDArray[np.floating]
 
@@ -39,31 +40,42 @@ class Reader:
         check_reader(card, model)
         return cls(card, model)
 
+    def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
+        """Return one text a plate found in the image, in order, from as many crops as the card
+        asks for."""
+        views = self.card.crop.views
+        crops = [cut_plate(image, one, v.margin_x, v.margin_y) for one in found for v in views]
+        return self._read(crops, len(views))
+
     def read(self, crops: list[BgrImage]) -> list[CropText]:
         """Return one text a crop, in order."""
+        return self._read(crops, 1)
+
+    def _read(self, crops: list[BgrImage], views: int) -> list[CropText]:
         if not crops:
             return []
-        size = (self.card.input.width, self.card.input.height)
-        images = [stretch(crop, *size) for crop in crops]
-        batches = [images] if self.card.input.dynamic_batch else [[image] for image in images]
-        texts: list[CropText] = []
-        for batch in batches:
-            texts += self._texts(self._model.run(to_tensor(batch, self.card.input)))
-        return texts
-
-    def _texts(self, outputs: dict[str, Tensor]) -> list[CropText]:
-        plates = outputs[self.card.output.name]
-        regions = self._regions(outputs, len(plates))
+        said = self._run(crops)
+        plates = said[self.card.output.name]
+        slots = averaged(plates.reshape(-1, views, *plates.shape[1:]))
+        regions = self._regions(said, views, len(slots))
         return [
-            CropText(self._characters(slots), region)
-            for slots, region in zip(plates, regions, strict=True)
+            CropText(self._characters(one), region)
+            for one, region in zip(slots, regions, strict=True)
         ]
 
-    def _regions(self, outputs: dict[str, Tensor], count: int) -> list[str | None]:
+    def _run(self, crops: list[BgrImage]) -> dict[str, Tensor]:
+        card = self.card.input
+        how = self.card.crop.interpolation
+        images = [stretch(crop, card.width, card.height, how) for crop in crops]
+        batches = [images] if card.dynamic_batch else [[image] for image in images]
+        outputs = [self._model.run(to_tensor(batch, card)) for batch in batches]
+        return {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
+
+    def _regions(self, said: dict[str, Tensor], views: int, count: int) -> list[str | None]:
         names, tensor = self.card.output.regions, self.card.output.region_name
         if names is None or tensor is None:
             return [None] * count
-        best = outputs[tensor].argmax(axis=-1)
+        best = said[tensor].reshape(count, views, -1).mean(axis=1).argmax(axis=-1)
         return [None if names[i] == "Unknown" else names[i] for i in best]
 
     def _characters(self, slots: _Probabilities) -> tuple[Character, ...]:
@@ -74,6 +86,17 @@ class Reader:
         order = [i for i in np.argsort(slot)[::-1] if i != self._pad][:OPTIONS_A_CHARACTER]
         alphabet = self.card.output.alphabet
         return Character(tuple((alphabet[i], min(1.0, float(slot[i]))) for i in order))
+
+
+def averaged(views: _Probabilities) -> _Probabilities:
+    """Return plates x slots x characters from plates x views x slots x characters.
+
+    The mean is taken of the logarithms: what one view is sure is wrong stays unlikely.
+    """
+    if views.shape[1] == 1:
+        return views[:, 0]
+    product = np.exp(np.log(np.maximum(views, LEAST_PROBABILITY)).mean(axis=1))
+    return np.asarray(product / product.sum(axis=-1, keepdims=True))
 
 
 def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:

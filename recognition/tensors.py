@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from recognition.model_card import ColourOrder, InputCard, TensorLayout, TensorType
+from recognition.model_card import ColourOrder, InputCard, Interpolation, TensorLayout, TensorType
 from recognition.runtime import Tensor
 from recognition.types import BgrImage
 
@@ -53,9 +53,16 @@ def letterbox(
     return canvas, where
 
 
-def stretch(image: BgrImage, into_width: int, into_height: int) -> BgrImage:
-    """Return the image resized without keeping its ratio (bilinear)."""
-    resized = cv2.resize(image, (into_width, into_height), interpolation=cv2.INTER_LINEAR)
+def stretch(
+    image: BgrImage,
+    into_width: int,
+    into_height: int,
+    interpolation: Interpolation = Interpolation.LINEAR,
+) -> BgrImage:
+    """Return the image resized without keeping its ratio."""
+    cubic = interpolation is Interpolation.CUBIC
+    method = cv2.INTER_CUBIC if cubic else cv2.INTER_LINEAR
+    resized = cv2.resize(image, (into_width, into_height), interpolation=method)
     return np.asarray(resized, np.uint8)
 
 

@@ -23,10 +23,11 @@ from recognition.training.onnx_models import (
     cut,
     grow,
     load_card,
+    margins_of,
     onnxruntime_runner,
     openvino_runner,
 )
-from recognition.training.reader_data import Sample, load_samples, plain_crop
+from recognition.training.reader_data import Sample, load_samples, plain_crops
 
 CALIBRATION_JITTERS = (0.0, 0.03)
 
@@ -51,10 +52,10 @@ class Pair:
         if not finds:
             return []
         height, width = image.shape[:2]
-        crop = self.reader_card["crop"]
-        margins = (crop["margin_x"], crop["margin_y"])
-        boxes = [grow(f.box, *margins, width, height) for f in finds]
-        texts = self.reader([cut(image, box) for box in boxes])
+        views = margins_of(self.reader_card)
+        texts = self.reader(
+            [[cut(image, grow(f.box, *view, width, height)) for view in views] for f in finds]
+        )
         return [
             (f.score, Said(t.text, apply(self.reader_card, t.raw_confidence), f.box))
             for t, f in zip(texts, finds, strict=True)
@@ -94,13 +95,12 @@ def measure(photos: list[Photo], pair: Pair, predictions: Path | None) -> tuple[
 
 def calibrate(samples: list[Sample], pair: Pair) -> Curve:
     """Fit the confidence of the reader on plates that it did not learn from."""
-    crop, rng = pair.reader_card["crop"], np.random.default_rng(0)
-    margins = (crop["margin_x"], crop["margin_y"])
+    views, rng = margins_of(pair.reader_card), np.random.default_rng(0)
     kept = [s for s in samples if s.held_out]
     raw, right = [], []
     for jitter in CALIBRATION_JITTERS:
         for sample in kept:
-            read = pair.reader([plain_crop(sample, margins, jitter, rng)])[0]
+            read = pair.reader([plain_crops(sample, views, jitter, rng)])[0]
             raw.append(read.raw_confidence)
             right.append(read.text == sample.text)
     curve = fit_curve(raw, right)

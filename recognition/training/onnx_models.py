@@ -109,17 +109,29 @@ class Reader:
         self._run = run
         self._alphabet, self._pad = card["output"]["alphabet"], card["output"]["pad_char"]
         self._size = (card["input"]["width"], card["input"]["height"])
+        cubic = card["crop"].get("interpolation") == "cubic"
+        self._method = cv2.INTER_CUBIC if cubic else cv2.INTER_LINEAR
 
-    def __call__(self, crops: list[Image]) -> list[Read]:
-        """One reading a crop."""
-        batch = np.stack([cv2.resize(c, self._size, interpolation=cv2.INTER_LINEAR) for c in crops])
+    def __call__(self, plates: list[list[Image]]) -> list[Read]:
+        """One reading a plate, from as many crops of it as there are: mean of the logarithms."""
+        crops = [crop for views in plates for crop in views]
+        batch = np.stack([cv2.resize(c, self._size, interpolation=self._method) for c in crops])
         slots = self._run(batch)[0]
-        return [self._read(row) for row in slots]
+        logs = np.log(np.maximum(slots, 1e-6)).reshape(len(plates), -1, *slots.shape[1:])
+        product = np.exp(logs.mean(axis=1))
+        return [self._read(row) for row in product / product.sum(axis=-1, keepdims=True)]
 
     def _read(self, slots: Tensor) -> Read:
         best = [(self._alphabet[i], float(row[i])) for row in slots for i in [int(row.argmax())]]
         kept = [(c, p) for c, p in best if c != self._pad]
         return Read("".join(c for c, _ in kept), tuple(p for _, p in kept))
+
+
+def margins_of(card: Card) -> list[tuple[float, float]]:
+    """The margins of each crop that a reader's card asks for."""
+    crop = card["crop"]
+    views = [crop, crop["second"]] if crop.get("second") else [crop]
+    return [(view["margin_x"], view["margin_y"]) for view in views]
 
 
 def letterbox(image: Image, size: tuple[int, int]) -> tuple[Tensor, float, float, float]:

@@ -26,7 +26,7 @@ from recognition.training.reader_data import (
     changed_crop,
     encode,
     load_samples,
-    plain_crop,
+    plain_crops,
     sampling_weights,
 )
 from recognition.training.reader_net import blend, load_network, write_onnx
@@ -101,7 +101,8 @@ def texts_of(slots: torch.Tensor, shape: Shape) -> list[str]:
 def validation_crops(samples: list[Sample], shape: Shape) -> tuple[list[Image], list[str]]:
     """The same crops every time: each plate once for each of ``VAL_JITTER``."""
     rng = np.random.default_rng(0)
-    crops = [plain_crop(s, shape.margins, j, rng) for j in VAL_JITTER for s in samples]
+    views = [shape.margins]
+    crops = [plain_crops(s, views, j, rng)[0] for j in VAL_JITTER for s in samples]
     return [_resized(c, shape.size) for c in crops], [s.text for _ in VAL_JITTER for s in samples]
 
 

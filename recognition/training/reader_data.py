@@ -79,13 +79,16 @@ def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-def plain_crop(
-    sample: Sample, margins: tuple[float, float], jitter: float, rng: np.random.Generator
-) -> Image:
-    """The crop as a detector would give it: box moved by ``jitter`` (deviation, share of size)."""
+def plain_crops(
+    sample: Sample, views: list[tuple[float, float]], jitter: float, rng: np.random.Generator
+) -> list[Image]:
+    """Crops with these margins around a box as a detector would give it.
+
+    The box is moved by ``jitter`` (deviation, share of its size).
+    """
     height, width = sample.image.shape[:2]
-    box = grow(_moved(sample.box, jitter, rng), *margins, width, height)
-    return cut(sample.image, box)
+    box = _moved(sample.box, jitter, rng)
+    return [cut(sample.image, grow(box, *view, width, height)) for view in views]
 
 
 def changed_crop(

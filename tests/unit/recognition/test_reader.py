@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from recognition.reader import OPTIONS_A_CHARACTER, Reader, cut_plate
+from recognition.model_card import CropCard, MarginsCard
+from recognition.reader import OPTIONS_A_CHARACTER, Reader, averaged, cut_plate
 from recognition.runtime import Tensor
 from recognition.types import Detection
-from tests.unit.recognition.cards import SaidModel, reader_card, slots_of
+from tests.unit.recognition.cards import ALPHABET, SaidModel, reader_card, slots_of
 
 CROP = np.zeros((30, 90, 3), np.uint8)
 
@@ -93,3 +94,25 @@ def test_crop_stays_inside_and_is_never_empty(edges: tuple[float, float, float, 
     assert min(crop.shape[:2]) >= 1
     assert crop.shape[0] <= 100
     assert crop.shape[1] <= 200
+
+
+def two_views() -> CropCard:
+    return CropCard(margin_x=0.1, margin_y=0.2, second=MarginsCard(margin_x=0.0, margin_y=0.0))
+
+
+def test_a_plate_is_read_from_each_crop_that_the_card_asks_for() -> None:
+    model = reading("AB123CD", "AB123CD", "XY9", "XY9", region=0)
+    card = reader_card(crop=two_views(), regions=("Italy", "Unknown", "Spain"))
+    found = [Detection(10, 10, 60, 30, 0.9, "plate"), Detection(80, 50, 130, 70, 0.8, "plate")]
+    image = np.random.default_rng(1).integers(0, 255, (100, 200, 3)).astype(np.uint8)
+    texts = Reader(card, model).read_plates(image, found)
+    assert [(t.text, t.region) for t in texts] == [("AB123CD", "Italy"), ("XY9", "Italy")]
+    assert model.inputs[0].shape == (4, 64, 128, 3)
+    assert (model.inputs[0][0] != model.inputs[0][1]).any()
+
+
+def test_the_surer_crop_decides_and_the_mean_is_a_probability() -> None:
+    sure, unsure = slots_of("8", probability=0.99), slots_of("B", probability=0.6)
+    (slots,) = averaged(np.stack([sure, unsure])[np.newaxis])
+    assert ALPHABET[int(slots[0].argmax())] == "8"
+    assert slots.sum(axis=-1) == pytest.approx(np.ones(len(slots)), abs=1e-5)
