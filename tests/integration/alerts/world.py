@@ -42,6 +42,10 @@ class World:
         """Return all alerts so far, repeats included."""
         return [decode(AlertTrigger, value) for value in self._alerts.poll()]
 
+    def triggers_from(self, known: int) -> list[AlertTrigger]:
+        """Return the alerts after the first ``known``."""
+        return [decode(AlertTrigger, value) for value in self._alerts.poll()[known:]]
+
     def await_triggers(self, count: int, seconds: float = 60) -> list[AlertTrigger]:
         """Return all alerts once there are so many."""
         wait_until(f"{count} alerts", lambda: len(self.triggers()) >= count, seconds)
