@@ -12,7 +12,8 @@ from streams.alerts.metrics import AlertMetrics
 log = structlog.get_logger()
 
 _SWEEP_MS = 300_000
-_MOST_AT_ONCE = 2_000
+# Alerts wait meanwhile; what is left is swept with the next batch.
+_MOST_AT_ONCE = 1_000
 
 
 class _Kept(msgspec.Struct, rename="camel"):
@@ -57,11 +58,14 @@ class Forgetting:
         self._metrics.cooldowns_remembered(len(items))
         for partition in due:
             over = await asyncio.to_thread(expired, items, partition, now_ms, self._most)
-            for key in over[:_MOST_AT_ONCE]:
-                await self._table.put(key, None, partition=partition)
-            self._due_ms[partition] = now_ms + _SWEEP_MS
+            await asyncio.gather(*(self._forget(key, partition) for key in over[:_MOST_AT_ONCE]))
+            if len(over) <= _MOST_AT_ONCE:
+                self._due_ms[partition] = now_ms + _SWEEP_MS
             if over:
                 log.info("cooldowns_forgotten", partition=partition, count=len(over))
+
+    async def _forget(self, key: bytes, partition: int) -> None:
+        await self._table.put(key, None, partition=partition)
 
 
 def expired(

@@ -200,3 +200,12 @@ async def test_a_sweep_waits_for_its_time(world: _World) -> None:
     assert list(world.table) == [b"3|b"]
     await forgetting.sweep([3], 300_006)
     assert not world.table
+
+
+async def test_a_sweep_that_has_more_to_do_goes_on(world: _World) -> None:
+    forgetting = Forgetting(world, world.metrics, most=10)
+    world.table = {b"3|%d" % number: _kept(5) for number in range(1_500)}
+    await forgetting.sweep([3], 6)
+    assert len(world.table) == 500
+    await forgetting.sweep([3], 7)
+    assert not world.table
