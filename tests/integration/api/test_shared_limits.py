@@ -30,8 +30,12 @@ async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) 
 
 
 @pytest.fixture
-async def processes(redis_server: SecretStr) -> AsyncIterator[tuple[RateLimiter, RateLimiter]]:
-    """The limiters of two API processes on one store."""
+async def processes(
+    redis_server: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[RateLimiter, RateLimiter]]:
+    """The limiters of two API processes on one store, which a busy machine may keep waiting."""
+    for module in ("api.limits", "api.limit_storage"):
+        monkeypatch.setattr(f"{module}.STORE_SECONDS", 60)
     pair = tuple(RateLimiter(RULES, LimitStore.shared(redis_server)) for _ in range(2))
     yield pair[0], pair[1]
     for limiter in pair:
