@@ -215,9 +215,10 @@ def restart(folder: Path, servers: str, pending: int) -> str:
     """Return a row: a worker that starts with deliveries that all wait for their next try."""
     with _way(folder, servers) as way:
         webhook = way.webhook("http://127.0.0.1:9/")
-        way.start(log_level="warning").kill()
+        first = way.start(log_level="warning")
         changelog = f"{group_name(way.kafka, STAGE)}-pending-deliveries-changelog"
         _wait_for_topic(way.kafka, changelog)
+        first.kill()
         _fill(way.kafka, changelog, webhook, pending)
         started = time.monotonic()
         worker = way.start()
