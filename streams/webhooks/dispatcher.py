@@ -66,7 +66,8 @@ class DispatchRules:
 
     queues: QueueRules
     pauses_seconds: tuple[float, ...]
-    patience_seconds: float = 3.0
+    # Writing to the table costs more than waiting: a burst must not pay it for all that it brings.
+    patience_seconds: float = 15.0
     most_unkept: int = 5_000
     most_pending_per_endpoint: int = 100_000
 
