@@ -18,8 +18,10 @@ from deploy.local.settings import LocalStackSettings
 SERVERS_GROUP: Final = "servers"
 APPLICATION_GROUP: Final = "application"
 
-# The service's own processes. Their order is that of `make status`; they start together and each
-# waits by itself for what it needs.
+API: Final = "api"
+
+# The service's own processes. Their order is that of `make status`; the API starts first, then the
+# others together, and each waits by itself for what it needs.
 APPLICATION: Final[tuple[Program, ...]] = (
     Program(name="ingest", command=python_module("ingest")),
     Program(name="recognition", command=python_module("streams.recognition"), stop_seconds=30),
@@ -27,7 +29,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
     Program(name="alerts", command=python_module("streams.alerts"), stop_seconds=30),
     Program(name="sink", command=python_module("streams.sink"), stop_seconds=30),
     Program(name="relay", command=python_module("api.config_log")),
-    Program(name="api", command=python_module("api")),
+    Program(name=API, command=python_module("api")),
 )
 
 

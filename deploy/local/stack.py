@@ -11,7 +11,7 @@ from typing import IO
 
 import urllib3
 
-from deploy.local.plan import Migration, StackPlan
+from deploy.local.plan import API, Migration, StackPlan
 from deploy.local.ports import busy_ports
 from deploy.local.running import changed_settings, note_start
 from deploy.local.servers.base import CLONE, NotReadyError, Server, check_port
@@ -156,11 +156,15 @@ class LocalStack:
                 process.wait()
 
     def _start_application(self) -> None:
-        for program in self.plan.application:
-            self.supervisor.start_process(program.name)
-        if self.plan.application:
-            self._wait("api", self._check_api, seconds=_API_SECONDS)
-        for name in [program.name for program in self.plan.application if program.name != "api"]:
+        """Start the API, then the rest: all at once they share the cores, and it comes last."""
+        names = [program.name for program in self.plan.application]
+        if API in names:
+            self.supervisor.start_process(API)
+            self._wait(API, self._check_api, seconds=_API_SECONDS)
+        others = [name for name in names if name != API]
+        for name in others:
+            self.supervisor.start_process(name)
+        for name in others:
             check = partial(self._check_steady, name)
             self._wait(name, check, seconds=_STEADY_SECONDS + _SETTLING_SECONDS)
 
