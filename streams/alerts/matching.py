@@ -47,6 +47,8 @@ class Matching:
     async def handle(self, batch: Sequence[Published]) -> None:
         """Publish a candidate for each rule that each recognition sets off. Safe to do again.
 
+        A recognition that was published before an alert was made does not set it off.
+
         Raises:
             TransientError: Kafka is away.
         """
@@ -56,6 +58,9 @@ class Matching:
     def _candidates(self, batch: Sequence[Published]) -> Iterator[AlertCandidate]:
         for each in batch:
             for rule in self._book.matching(sighting(each.recognition)):
+                # A worker that lags, or a new group's first, reads what is older than the alert.
+                if rule.alert.created_ms > each.published_ms:
+                    continue
                 yield AlertCandidate(
                     alert=rule.alert,
                     recognition=each.recognition,

@@ -146,11 +146,24 @@ async def test_every_rule_that_is_set_off_is_a_candidate(world: _World) -> None:
     keeper.post([(each.alert_id, each) for each in (*rules, other)])
     matching = Matching(keeper.book, world.suggest, world.metrics)
     seen = [recognition(number) for number in range(2)]
-    await matching.handle([Published(each, 7) for each in seen])
+    await matching.handle([Published(each, _START_MS) for each in seen])
     assert [(each.alert, each.recognition) for each in world.candidates] == [
         (rule, each) for each in seen for rule in rules
     ]
-    assert {each.published_ms for each in world.candidates} == {7}
+    assert {each.published_ms for each in world.candidates} == {_START_MS}
+
+
+async def test_an_alert_does_not_fire_for_what_was_published_before_it(world: _World) -> None:
+    keeper = RuleKeeper(world.metrics)
+    older, newer = alert(1, created_ms=_START_MS), alert(2, created_ms=_START_MS + 1)
+    keeper.post([(each.alert_id, each) for each in (older, newer)])
+    matching = Matching(keeper.book, world.suggest, world.metrics)
+    # What counts is when it was published: this vehicle was seen long before either was made.
+    seen = recognition(1, captured_ms=_START_MS - 60 * _MINUTE_MS)
+    batch = [Published(seen, _START_MS + after_ms) for after_ms in (-1, 0, 1)]
+    await matching.handle(batch)
+    told = [(each.alert, each.published_ms - _START_MS) for each in world.candidates]
+    assert told == [(older, 0), (older, 1), (newer, 1)]
 
 
 def test_a_rule_that_becomes_unusable_fires_no_more(world: _World) -> None:
