@@ -2,18 +2,22 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Protocol
 from uuid import UUID
 
 from alert_rules.cooldown import Firing, Firings, cooldown_ms, decide, scope_of
 from alert_rules.rule import Rule, Sighting
+from alert_rules.rule_book import RuleBook
 from analytics_sql.trigger_queries import SpanRow
 
 _PAGE_ROWS = 5_000
 MOST_ROWS = 200_000
 """Recognitions that one call looks at."""
+MOST_SECONDS = 5.0
+"""For which one call compares them with the rule."""
 MOST_SHOWN = 200
 """Firings that an answer lists; all are counted."""
 
@@ -45,30 +49,34 @@ class Replay:
 
 @dataclass(frozen=True)
 class Backtest:
-    """A span of capture time, from inclusive, to exclusive (Unix ms, UTC)."""
+    """A span of capture time, from inclusive, to exclusive (Unix ms, UTC), and how much is done."""
 
     from_ms: int
     to_ms: int
     most_rows: int = MOST_ROWS
+    most_seconds: float = MOST_SECONDS
 
     async def run(self, store: SpanStore, rule: Rule) -> Replay:
         """Hold all recognitions of the span against a rule, oldest first.
 
-        The alert has never fired before the span: its first firing may be one that a cooldown
-        from before would have held back.
+        What is found so far is returned once the rows or the seconds are used up; one row is looked
+        at even so. The alert has never fired before the span: its first firing may be one that a
+        cooldown from before would have held back.
 
         Raises:
             TransientError: ClickHouse is away.
         """
-        replay, trial, after = Replay(self.to_ms), _Trial(rule), None
+        replay, trial, after = Replay(self.to_ms), _Trial(rule, self.most_seconds), None
         span_ms = (self.from_ms, self.to_ms)
         while replay.evaluated < self.most_rows:
             rows = await store.span(rule.alert.owner_id, span_ms, after, _PAGE_ROWS)
             # Thousands of rows take long enough to hold up every other call.
-            await asyncio.to_thread(trial.take, rows, replay)
-            if len(rows) < _PAGE_ROWS:
+            taken = await asyncio.to_thread(trial.take, rows, replay)
+            if taken == len(rows) < _PAGE_ROWS:
                 return replay
-            after = rows[-1]
+            after = rows[taken - 1]
+            if taken < len(rows):
+                break
         replay.is_complete = after is None
         replay.until_ms = self.to_ms if after is None else after.captured_ms
         return replay
@@ -77,22 +85,38 @@ class Backtest:
 class _Trial:
     """A rule with the cooldowns that it has begun."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, seconds: float) -> None:
         self._rule = rule
+        self._seconds = seconds
+        self._book: RuleBook | None = None
         self._cooldown_ms = cooldown_ms(rule.alert)
         self._firings: defaultdict[str, Firings] = defaultdict(Firings)
 
-    def take(self, rows: Iterable[SpanRow], replay: Replay) -> None:
-        """Hold rows against the rule and note what comes of them."""
+    def take(self, rows: Sequence[SpanRow], replay: Replay) -> int:
+        """Hold rows against the rule and note what comes of them; return how many.
+
+        Fewer than all where the seconds, over all calls, are used up.
+        """
+        began = monotonic()
+        # The index takes a while to make, too long for the thread that makes the trial.
+        self._book = self._book or _book_of(self._rule)
+        before = replay.evaluated
         for row in rows:
-            replay.evaluated += 1
-            if self._rule.failures(self._sighting(row)):
-                continue
-            replay.matched += 1
-            if self._fires(row):
-                replay.fired += 1
-                if len(replay.shown) < MOST_SHOWN:
-                    replay.shown.append(row)
+            self._take(row, self._book, replay)
+            if monotonic() - began >= self._seconds:
+                break
+        self._seconds -= monotonic() - began
+        return replay.evaluated - before
+
+    def _take(self, row: SpanRow, book: RuleBook, replay: Replay) -> None:
+        replay.evaluated += 1
+        if not book.matching(self._sighting(row)):
+            return
+        replay.matched += 1
+        if self._fires(row):
+            replay.fired += 1
+            if len(replay.shown) < MOST_SHOWN:
+                replay.shown.append(row)
 
     def _sighting(self, row: SpanRow) -> Sighting:
         owner_id = self._rule.alert.owner_id
@@ -106,3 +130,9 @@ class _Trial:
         decision = decide(self._firings[scope], firing, self._cooldown_ms)
         self._firings[scope] = decision.after
         return decision.fires
+
+
+def _book_of(rule: Rule) -> RuleBook:
+    book = RuleBook()
+    book.put(rule)
+    return book

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from alert_rules.rule import Condition
 from analytics_sql.trigger_queries import SpanRow
-from api.alerts.backtest import MOST_SHOWN, Backtest, Replay
+from api.alerts.backtest import MOST_ROWS, MOST_SECONDS, MOST_SHOWN, Backtest, Replay
 from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
 from api.errors import ApiError, ErrorCode, FieldFault
@@ -89,8 +89,13 @@ class AlertTestResult(ResponseModel):
     evaluated: int = Field(description="Recognitions that were looked at, oldest first.")
     matched: int = Field(description="Those that meet all conditions.")
     fired: int = Field(description="Those of them that no cooldown holds back.")
-    is_complete: bool = Field(description="Whether all of the span was looked at.")
-    until: Timestamp = Field(description="Up to where it was looked at.")
+    is_complete: bool = Field(
+        description="Whether all of the span was looked at: a call looks at no more than "
+        f"{MOST_ROWS:,} recognitions and compares them for no longer than {MOST_SECONDS:g} seconds."
+    )
+    until: Timestamp = Field(
+        description="Up to where it was looked at: `to`, or where the next call may go on `from`."
+    )
     triggers: list[TriedTrigger] = Field(description=f"The first {MOST_SHOWN} that fired.")
 
 

@@ -1,6 +1,7 @@
 """What an alert would have fired for, and counts while ClickHouse is away."""
 
 import asyncio
+import itertools
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from api.alerts.history import TriggerHistory
 from api.alerts.insight_schemas import AlertTest
 from api.errors import ApiError
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.matching import PlateMatcher
 from contracts.records import CooldownScope, PlateMatchMode
 from tests.integration.api.application import StandInStore
 from tests.records import OWNER, alert
@@ -87,6 +89,45 @@ async def test_a_span_of_too_many_rows_says_how_far_it_came(
     replay = await _run(_Store(*["AB1"] * 100), cooldown_minutes=0)
     assert (replay.evaluated, replay.fired, len(replay.shown)) == (40, 40, 5)
     assert (replay.is_complete, replay.until_ms) == (False, _START_MS + 39 * _MINUTE_MS)
+
+
+async def test_a_trial_that_takes_too_long_says_how_far_it_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backtest, "_PAGE_ROWS", 4)
+    store, rule = _Store(*["AB1"] * 10), rule_of(alert(1, cooldown_minutes=0))
+    span_ms = (_START_MS, _START_MS + 1000 * _MINUTE_MS)
+    in_time = await Backtest(*span_ms, most_seconds=60).run(store, rule)
+    assert (in_time.fired, in_time.is_complete, in_time.until_ms) == (10, True, span_ms[1])
+
+    clock = itertools.count()
+    monkeypatch.setattr(backtest, "monotonic", lambda: next(clock))
+    # Each look at the clock is a second: a page of four takes five of them, and two of the next.
+    late = await Backtest(*span_ms, most_seconds=7).run(store, rule)
+    assert (late.evaluated, late.fired, late.is_complete) == (6, 6, False)
+    assert late.until_ms == store.rows[5].captured_ms
+    rest = await Backtest(late.until_ms, span_ms[1], most_seconds=0).run(store, rule)
+    assert (rest.evaluated, rest.is_complete) == (1, False)
+
+
+async def test_a_long_list_is_not_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    plates = tuple(f"AB{number:04}CD" for number in range(1_000))
+    compared: list[str] = []
+    matches = PlateMatcher.matches
+
+    def counted(self: PlateMatcher, plate: str) -> bool:
+        compared.append(plate)
+        return matches(self, plate)
+
+    monkeypatch.setattr(PlateMatcher, "matches", counted)
+    replay = await _run(
+        _Store(*["XY98765"] * 20, "AB0007CDE"),
+        plate_match_mode=PlateMatchMode.SPECIFIC,
+        plates=plates,
+        match_tolerance=1,
+    )
+    assert (replay.evaluated, replay.matched) == (21, 1)
+    assert len(compared) < 100
 
 
 @pytest.mark.parametrize(
