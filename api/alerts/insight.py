@@ -1,6 +1,7 @@
 """Why alerts fired or did not, and what an alert would have fired for: the stage's own rules."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
@@ -71,10 +72,12 @@ class AlertInsight:
             self._store.fired_for(owner_id, recognition.id, captured_ms),
         )
         by_alert = {each.alert_id: each for each in fired}
+        # Long lists take seconds, in which no other call would be answered.
+        unmet = await asyncio.to_thread(_all_unmet, book.alerts, recognition)
         return tuple(
             [
-                await self._explain(alert, recognition, by_alert.get(alert.id))
-                for alert in book.alerts
+                await self._explain(alert, recognition, why, by_alert.get(alert.id))
+                for alert, why in zip(book.alerts, unmet, strict=True)
             ]
         )
 
@@ -89,15 +92,17 @@ class AlertInsight:
         return await backtest.run(self._store, rule_of(config))
 
     async def _explain(
-        self, alert: AlertRow, seen: RecognitionRow, fired: Fired | None
+        self,
+        alert: AlertRow,
+        seen: RecognitionRow,
+        unmet: tuple[Condition, ...],
+        fired: Fired | None,
     ) -> Explanation:
-        config = _config(alert)
-        unmet = rule_of(config).failures(_sighting(seen))
         if fired is not None:
             return Explanation(alert, Outcome.FIRED, unmet, fired=fired)
         if unmet:
             return Explanation(alert, Outcome.NOT_SET_OFF, unmet)
-        holding = await self._holding(config, seen)
+        holding = await self._holding(_config(alert), seen)
         if holding is not None:
             return Explanation(alert, Outcome.HELD_BACK, (), held_back_by=holding)
         return Explanation(alert, Outcome.NOT_THEN, ())
@@ -117,6 +122,11 @@ class AlertInsight:
                 camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
             )
         )
+
+
+def _all_unmet(alerts: Sequence[AlertRow], seen: RecognitionRow) -> list[tuple[Condition, ...]]:
+    sighting = _sighting(seen)
+    return [rule_of(_config(alert)).failures(sighting) for alert in alerts]
 
 
 def _config(row: AlertRow) -> AlertConfig:
