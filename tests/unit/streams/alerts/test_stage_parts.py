@@ -1,5 +1,6 @@
 """Matching, cooldowns and forgetting with made-up neighbours."""
 
+import asyncio
 from collections.abc import Iterable
 
 import msgspec
@@ -164,6 +165,22 @@ async def test_an_alert_does_not_fire_for_what_was_published_before_it(world: _W
     await matching.handle(batch)
     told = [(each.alert, each.published_ms - _START_MS) for each in world.candidates]
     assert told == [(older, 0), (older, 1), (newer, 1)]
+
+
+async def test_a_batch_lets_others_run_between_two_recognitions(world: _World) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    matching = Matching(RuleKeeper(world.metrics).book, world.suggest, world.metrics)
+    await matching.handle([Published(recognition(number), _START_MS) for number in range(20)])
+    task.cancel()
+    assert turns >= 20
 
 
 def test_a_rule_that_becomes_unusable_fires_no_more(world: _World) -> None:
