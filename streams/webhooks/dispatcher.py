@@ -13,15 +13,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from uuid import UUID
 
 import structlog
 
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
 from contracts.errors import TransientError
-from contracts.ids import derived_uuid
 from streams.common.app import Event
 from streams.common.retry import RetryPolicy
+from streams.webhooks.attempts import attempt_of, log_attempt
 from streams.webhooks.metrics import DeliveryMetrics
 from streams.webhooks.pending import PendingDelivery, PendingTable, key_of
 from streams.webhooks.queues import EndpointQueues, QueueRules
@@ -83,6 +82,7 @@ class _Job:
     events: list[Event] = field(default_factory=list)
     is_under_way: bool = False
     is_being_kept: bool = False
+    is_being_put: bool = False
     is_kept: bool = False
     # What is written of a delivery is written in the order in which it came about.
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -117,6 +117,7 @@ class Dispatcher:
         self._pending_of: dict[str, int] = {}
         self._done: OrderedDict[bytes, None] = OrderedDict()
         self._partitions: frozenset[int] = frozenset()
+        self._restored = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._keeping = asyncio.Semaphore(_KEEPING_AT_ONCE)
         self._back_off = RetryPolicy(longest_pause_seconds=2.0)
@@ -141,11 +142,13 @@ class Dispatcher:
 
         What is under way goes on; what merely waited comes again as a message.
         """
+        self._restored += 1
         self._partitions = frozenset(partitions)
         self._queues.clear()
         self._due.clear()
         self._pending_of.clear()
-        self._jobs = {key: job for key, job in self._jobs.items() if job.is_under_way}
+        # What is on its way into the table is not in it yet: it goes on as well.
+        self._jobs = {k: j for k, j in self._jobs.items() if j.is_under_way or j.is_being_put}
         for job in self._jobs.values():
             job.events.clear()
         count = 0
@@ -213,15 +216,41 @@ class Dispatcher:
             due_ms=self._now_ms(),
             partition=job.partition,
         )
-        if not await self._store(lambda: self._table.put(pending)):
-            return
-        job.is_kept = True
-        self._count(job.delivery.endpoint, 1)
-        self._release(job)
+        restored, job.is_being_put = self._restored, True
+        is_stored = await self._store(lambda: self._put(pending))
+        job.is_being_put = False
+        if is_stored:
+            self._note_kept(key, job, pending, is_waiting=self._restored == restored)
         if not job.is_under_way and self._jobs.get(key) is job:
+            # Not stored: its message comes again, to this worker or to another one.
             del self._jobs[key]
 
+    def _note_kept(
+        self, key: bytes, job: _Job, pending: PendingDelivery, *, is_waiting: bool
+    ) -> None:
+        """Let go of a job's message; ``is_waiting``: its place in the queues is still there."""
+        self._release(job)
+        if job.partition not in self._partitions:
+            return
+        job.is_kept = True
+        if is_waiting or job.is_under_way:
+            self._count(job.delivery.endpoint, 1)
+        else:
+            self._schedule(key, pending)
+
+    async def _put(self, pending: PendingDelivery) -> bool:
+        """Keep a delivery, unless its partition is another worker's, or may soon be.
+
+        The next owner may have read the table already: what comes after that, it would not clear.
+        """
+        if self._stage.is_leaving or pending.partition not in self._partitions:
+            return False
+        await self._table.put(pending)
+        return True
+
     async def _keep_impatient(self) -> None:
+        if self._stage.is_leaving:
+            return
         patience = time.monotonic() - self._rules.patience_seconds
         for key, job in list(self._jobs.items()):
             if job.taken_seconds > patience:
@@ -281,44 +310,40 @@ class Dispatcher:
             now_ms=self._now_ms(),
             pauses_seconds=self._rules.pauses_seconds,
         )
-        attempt = DeliveryAttempt(
-            id=_attempt_id(job),
-            delivery=job.delivery,
-            number=job.attempts,
-            started_ms=started_ms,
-            duration_ms=round(seconds * 1000),
-            outcome=verdict.outcome,
-            status=result.status,
-            error=result.error,
-            next_attempt_ms=verdict.next_attempt_ms,
-        )
+        attempt = attempt_of(job.delivery, job.attempts, result, verdict, started_ms, seconds)
         self._metrics.attempted(job.delivery, verdict.outcome, seconds, self._now_ms())
-        _log(attempt)
+        log_attempt(attempt)
         async with job.writing:
-            if await self._store(lambda: self._record(key, job, attempt)):
-                self._release(job)
-        self._forget(key, job, attempt)
+            is_stored = await self._store(lambda: self._record(key, job, attempt))
+        if is_stored:
+            self._release(job)
+        self._forget(key, job, attempt, is_stored=is_stored)
 
-    async def _record(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> None:
+    async def _record(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> bool:
         """Tell of the attempt and keep or clear the delivery. Repeatable."""
-        await asyncio.gather(self._attempts.publish(attempt), self._update_table(key, job, attempt))
+        await self._attempts.publish(attempt)
+        return await self._update_table(key, job, attempt)
 
-    async def _update_table(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> None:
+    async def _update_table(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> bool:
         if attempt.next_attempt_ms is None:
+            # Right whoever has the partition now: it was the last attempt.
             await self._table.remove(key, partition=job.partition)
-        elif job.partition in self._partitions:
-            await self._table.put(
-                PendingDelivery(
-                    delivery=job.delivery,
-                    attempts=job.attempts,
-                    due_ms=attempt.next_attempt_ms,
-                    partition=job.partition,
-                )
+            return True
+        return await self._put(
+            PendingDelivery(
+                delivery=job.delivery,
+                attempts=job.attempts,
+                due_ms=attempt.next_attempt_ms,
+                partition=job.partition,
             )
+        )
 
-    def _forget(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> None:
+    def _forget(self, key: bytes, job: _Job, attempt: DeliveryAttempt, *, is_stored: bool) -> None:
         if self._jobs.get(key) is job:
             del self._jobs[key]
+        if not is_stored:
+            # It comes again, as a message or from the table.
+            return
         if attempt.outcome is AttemptOutcome.RETRYING:
             pending = self._table.get(key)
             if pending is not None and job.partition in self._partitions:
@@ -348,13 +373,12 @@ class Dispatcher:
             self._stage.release(event)
         job.events.clear()
 
-    async def _store(self, write: Callable[[], Awaitable[None]]) -> bool:
-        """Write until it went well; False when the stage leaves before that."""
+    async def _store(self, write: Callable[[], Awaitable[bool]]) -> bool:
+        """Write until it went well; False when it was not to be, or the stage leaves before."""
         failures = 0
         while True:
             try:
-                await write()
-                return True
+                return await write()
             except TransientError as error:
                 failures += 1
                 log.warning("delivery_state_not_stored", failures=failures, error=str(error))
@@ -371,29 +395,3 @@ class Dispatcher:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("delivery_task_failed", exc_info=error)
-
-
-def _attempt_id(job: _Job) -> UUID:
-    delivery = job.delivery
-    return derived_uuid(
-        delivery.occurred_ms,
-        "attempt",
-        str(delivery.id),
-        str(delivery.requested_ms),
-        str(job.attempts),
-    )
-
-
-def _log(attempt: DeliveryAttempt) -> None:
-    delivery = attempt.delivery
-    log.info(
-        "delivery_attempted",
-        delivery_id=str(delivery.id),
-        delivery_event=delivery.event.value,
-        endpoint=delivery.endpoint,
-        number=attempt.number,
-        outcome=attempt.outcome.value,
-        status=attempt.status,
-        error=attempt.error,
-        duration_ms=attempt.duration_ms,
-    )

@@ -29,6 +29,8 @@ class FakeTable(PendingTable):
     def __init__(self) -> None:
         self.kept: dict[bytes, PendingDelivery] = {}
         self.is_away = False
+        self.may_write = asyncio.Event()
+        self.may_write.set()
 
     def get(self, key: bytes) -> PendingDelivery | None:
         return self.kept.get(key)
@@ -46,6 +48,7 @@ class FakeTable(PendingTable):
 
     async def _write(self) -> None:
         await asyncio.sleep(0)
+        await self.may_write.wait()
         if self.is_away:
             raise TransientError("Kafka is away")
 
@@ -60,6 +63,7 @@ class Bench:
         self.sent: list[Delivery] = []
         self.answers: defaultdict[str, SendResult] = defaultdict(lambda: ACCEPTED)
         self.hanging: set[str] = set()
+        self.may_answer = asyncio.Event()
         self.are_attempts_away = False
         self.now_ms = 1_000_000
         self._offset = 0
@@ -92,7 +96,7 @@ class Bench:
         """Be every receiver."""
         self.sent.append(sent)
         if sent.endpoint in self.hanging:
-            await asyncio.Event().wait()
+            await self.may_answer.wait()
         await asyncio.sleep(0)
         return self.answers[sent.endpoint]
 
@@ -304,3 +308,116 @@ async def test_too_many_for_one_endpoint_are_given_up_and_told(bench: Bench) -> 
 
     assert len(bench.table.kept) == 10
     assert bench.outcomes()[AttemptOutcome.DEAD] == 5
+
+
+async def _waiting(bench: Bench) -> Delivery:
+    """Bring a delivery that waits behind one that hangs."""
+    await bench.crash()
+    bench.new(patience_seconds=0.1)
+    first, second = delivery(1), delivery(2)
+    bench.hanging.add(first.endpoint)
+    await bench.offer(first, second)
+    return second
+
+
+async def test_a_write_that_lands_after_a_rebalance_is_not_stranded(bench: Bench) -> None:
+    bench.table.may_write.clear()
+    waiting = await _waiting(bench)
+    await asyncio.sleep(0.3)
+    bench.app.is_leaving = True
+    bench.dispatcher.restore({PARTITION})
+    bench.app.is_leaving = False
+    await bench.offer(waiting)
+    bench.table.may_write.set()
+    await bench.until(lambda: 3 in bench.app.released)
+    bench.hanging.clear()
+    bench.may_answer.set()
+
+    await bench.until(lambda: waiting in bench.sent)
+    await bench.until(lambda: bench.table.kept == {})
+    assert bench.sent.count(waiting) == 1
+
+
+async def test_a_write_that_lands_after_the_partition_went_is_let_be(bench: Bench) -> None:
+    bench.table.may_write.clear()
+    waiting = await _waiting(bench)
+    await asyncio.sleep(0.3)
+    bench.dispatcher.restore({PARTITION + 1})
+    bench.table.may_write.set()
+    await bench.until(lambda: key_of(waiting) in bench.table.kept)
+    bench.may_answer.set()
+    await asyncio.sleep(0.2)
+
+    assert waiting not in bench.sent
+    assert bench.app.released == []
+
+
+async def test_what_waits_is_not_kept_during_a_rebalance(bench: Bench) -> None:
+    waiting = await _waiting(bench)
+    bench.app.is_leaving = True
+    await asyncio.sleep(0.3)
+
+    assert waiting not in bench.sent
+    assert bench.table.kept == {}
+    assert bench.app.released == []
+
+
+@pytest.mark.parametrize("moves", [False, True])
+async def test_a_failure_during_a_rebalance_is_left_to_the_next_owner(
+    bench: Bench, moves: bool
+) -> None:
+    one = delivery(1)
+    bench.hanging.add(one.endpoint)
+    bench.answers[one.endpoint] = FAILED
+    await bench.offer(one)
+    await bench.until(lambda: bench.sent == [one])
+    bench.app.is_leaving = not moves
+    if moves:
+        bench.dispatcher.restore({PARTITION + 1})
+    bench.may_answer.set()
+    await bench.until(lambda: len(bench.told) == 1)
+    await asyncio.sleep(0.05)
+
+    assert bench.table.kept == {}
+    assert bench.app.released == []
+
+    bench.dispatcher.restore({PARTITION})
+    bench.app.is_leaving = False
+    await bench.offer(one)
+    await bench.until(lambda: bench.app.released == [2])
+    assert bench.sent == [one, one]
+    assert bench.table.kept[key_of(one)].attempts == 1
+
+
+async def test_an_outcome_that_was_not_told_is_not_forgotten(bench: Bench) -> None:
+    one = delivery(1)
+    bench.hanging.add(one.endpoint)
+    bench.are_attempts_away = True
+    await bench.offer(one)
+    await bench.until(lambda: bench.sent == [one])
+    bench.app.is_leaving = True
+    bench.may_answer.set()
+    await asyncio.sleep(0.05)
+    assert bench.app.released == []
+
+    bench.dispatcher.restore({PARTITION})
+    bench.app.is_leaving = bench.are_attempts_away = False
+    await bench.offer(one)
+    await bench.until(lambda: bench.app.released == [2])
+    assert bench.outcomes() == {AttemptOutcome.DELIVERED: 1}
+
+
+async def test_what_is_done_during_a_rebalance_is_cleared(bench: Bench) -> None:
+    one = delivery(1)
+    bench.answers[one.endpoint] = FAILED
+    await bench.offer(one)
+    await bench.until(lambda: len(bench.app.released) == 1)
+    bench.hanging.add(one.endpoint)
+    bench.answers.clear()
+    bench.now_ms += 100_000
+    await bench.until(lambda: len(bench.sent) == 2)
+    bench.app.is_leaving = True
+    bench.may_answer.set()
+
+    await bench.until(lambda: bench.table.kept == {})
+    assert bench.outcomes()[AttemptOutcome.DELIVERED] == 1
