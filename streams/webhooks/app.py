@@ -182,6 +182,7 @@ def _add_delivery(shared: _Shared) -> None:
 
 def _add_status(shared: _Shared) -> None:
     keeper = StatusKeeper(
+        shared.guard,
         shared.directory,
         raw_topic(shared.app, WEBHOOK_STATUS),
         SwitchOffRules(

@@ -1,5 +1,6 @@
 """What is told of an attempt, and a line in the log about it. Pure but for the log."""
 
+from typing import Protocol
 from uuid import UUID
 
 import structlog
@@ -9,6 +10,13 @@ from contracts.ids import derived_uuid
 from streams.webhooks.schedule import SendResult, Verdict
 
 log = structlog.get_logger()
+
+
+class Attempts(Protocol):
+    """Where attempts are told."""
+
+    async def publish(self, attempt: DeliveryAttempt) -> None:
+        """Publish an attempt; returns once Kafka has it."""
 
 
 def attempt_of(

@@ -20,7 +20,7 @@ from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
 from contracts.errors import TransientError
 from streams.common.app import Event
 from streams.common.retry import RetryPolicy
-from streams.webhooks.attempts import attempt_of, log_attempt
+from streams.webhooks.attempts import Attempts, attempt_of, log_attempt
 from streams.webhooks.metrics import DeliveryMetrics
 from streams.webhooks.pending import PendingDelivery, PendingTable, key_of
 from streams.webhooks.queues import EndpointQueues, QueueRules
@@ -47,13 +47,6 @@ class Stage(Protocol):
         """Acknowledge a message."""
 
 
-class Attempts(Protocol):
-    """Where attempts are told."""
-
-    async def publish(self, attempt: DeliveryAttempt) -> None:
-        """Publish an attempt; returns once Kafka has it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class DispatchRules:
     """``pauses_seconds`` lie between the attempts of a delivery.
@@ -73,7 +66,7 @@ class DispatchRules:
 
 @dataclass
 class _Job:
-    """A delivery in hand. ``events`` are its messages, not yet acknowledged."""
+    """A delivery in hand, for one attempt. ``events`` are its messages, not yet acknowledged."""
 
     delivery: Delivery
     partition: int
@@ -84,6 +77,7 @@ class _Job:
     is_being_kept: bool = False
     is_being_put: bool = False
     is_kept: bool = False
+    is_told: bool = False
     # What is written of a delivery is written in the order in which it came about.
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -241,7 +235,7 @@ class Dispatcher:
     async def _put(self, pending: PendingDelivery) -> bool:
         """Keep a delivery, unless its partition is another worker's, or may soon be.
 
-        The next owner may have read the table already: what comes after that, it would not clear.
+        Its next owner may have read the table already, and would not clear what comes after.
         """
         if self._stage.is_leaving or pending.partition not in self._partitions:
             return False
@@ -320,8 +314,13 @@ class Dispatcher:
         self._forget(key, job, attempt, is_stored=is_stored)
 
     async def _record(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> bool:
-        """Tell of the attempt and keep or clear the delivery. Repeatable."""
-        await self._attempts.publish(attempt)
+        """Tell of the attempt, once, and keep or clear the delivery. Repeatable.
+
+        In this order: what is cleared first and then cut off would never be told.
+        """
+        if not job.is_told:
+            await self._attempts.publish(attempt)
+            job.is_told = True
         return await self._update_table(key, job, attempt)
 
     async def _update_table(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> bool:

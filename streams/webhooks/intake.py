@@ -176,9 +176,14 @@ class StatusKeeper:
     """Counts attempts, batch by batch, and publishes how each webhook fares."""
 
     def __init__(
-        self, directory: Directory, topic: faust.TopicT, rules: status.SwitchOffRules
+        self,
+        guard: Guard,
+        directory: Directory,
+        topic: faust.TopicT,
+        rules: status.SwitchOffRules,
     ) -> None:
         """Take what is known so far and where to tell of it."""
+        self._guard = guard
         self._directory = directory
         self._topic = topic
         self._rules = rules
@@ -189,6 +194,9 @@ class StatusKeeper:
         Raises:
             TransientError: Kafka is away; what is known is as before.
         """
+        # A later attempt, once counted, would make an earlier one look as if it was counted too.
+        for event in {event.message.partition: event for event, _ in reversed(told)}.values():
+            self._guard.require_next(event)
         changed: dict[UUID, WebhookStatus] = {}
         for event, attempt in told:
             target = attempt.delivery.target

@@ -320,13 +320,19 @@ async def _waiting(bench: Bench) -> Delivery:
     return second
 
 
-async def test_a_write_that_lands_after_a_rebalance_is_not_stranded(bench: Bench) -> None:
+@pytest.mark.parametrize("lands_first", [False, True])
+async def test_a_write_that_lands_after_a_rebalance_is_not_stranded(
+    bench: Bench, lands_first: bool
+) -> None:
     bench.table.may_write.clear()
     waiting = await _waiting(bench)
     await asyncio.sleep(0.3)
     bench.app.is_leaving = True
     bench.dispatcher.restore({PARTITION})
     bench.app.is_leaving = False
+    if lands_first:
+        bench.table.may_write.set()
+        await bench.until(lambda: key_of(waiting) in bench.table.kept)
     await bench.offer(waiting)
     bench.table.may_write.set()
     await bench.until(lambda: 3 in bench.app.released)
@@ -421,3 +427,15 @@ async def test_what_is_done_during_a_rebalance_is_cleared(bench: Bench) -> None:
 
     await bench.until(lambda: bench.table.kept == {})
     assert bench.outcomes()[AttemptOutcome.DELIVERED] == 1
+
+
+async def test_an_attempt_is_told_once_however_often_the_table_is_away(bench: Bench) -> None:
+    one = delivery(1)
+    bench.answers[one.endpoint] = FAILED
+    bench.table.is_away = True
+    await bench.offer(one)
+    await asyncio.sleep(0.8)
+    bench.table.is_away = False
+    await bench.until(lambda: len(bench.app.released) == 1)
+
+    assert len(bench.told) == 1

@@ -1,0 +1,70 @@
+"""What the agents do with what cannot be taken in just now."""
+
+from typing import Any, cast
+
+import faust
+import pytest
+
+from contracts.deliveries import AttemptOutcome, DeliveryAttempt
+from streams.common.guard import Guard
+from streams.common.retry import RetryPolicy
+from streams.webhooks.directory import Directory
+from streams.webhooks.intake import StatusKeeper
+from streams.webhooks.status import SwitchOffRules
+from tests.unit.streams.common.fakes import FakeApp, event
+from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery
+
+
+def _guard(app: FakeApp) -> Guard:
+    async def send(key: bytes | None, value: bytes) -> None:
+        raise AssertionError("nothing is to be dead-lettered")
+
+    return Guard(
+        app.as_app(),
+        stage="webhooks",
+        send_dead_letter=send,
+        retry=RetryPolicy(),
+        dead_letters_per_minute=1,
+        max_dead_letter_bytes=1_000,
+    )
+
+
+class _Topic:
+    """A topic that has everything at once."""
+
+    async def send(self, **message: object) -> Any:
+        async def taken() -> None:
+            return None
+
+        return taken()
+
+
+def _attempt(started_ms: int) -> DeliveryAttempt:
+    return DeliveryAttempt(
+        id=WEBHOOK,
+        delivery=delivery(1),
+        number=1,
+        started_ms=started_ms,
+        duration_ms=1,
+        outcome=AttemptOutcome.RETRYING,
+        status=503,
+    )
+
+
+@pytest.mark.parametrize("is_earlier_done", [False, True])
+async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
+    app, directory = FakeApp(), Directory(BOX)
+    guard = _guard(app)
+    keeper = StatusKeeper(guard, directory, cast(faust.TopicT, _Topic()), SwitchOffRules())
+    earlier, later = event(7), event(8)
+    app.deliver(earlier, later)
+    if is_earlier_done:
+        app.release(earlier)
+
+    async def take(events: Any) -> None:
+        await keeper.take([(one, _attempt(5)) for one in events])
+
+    await guard.run_batch([later], take)
+
+    assert (directory.status(WEBHOOK) is not None) is is_earlier_done
+    assert (8 in app.released) is is_earlier_done
