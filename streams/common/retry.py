@@ -40,7 +40,19 @@ class RateBound:
 
     def is_exceeded_by(self, now_seconds: float) -> bool:
         """Count one event now and return whether there were more than ``limit`` in the window."""
-        self._times.append(now_seconds)
-        while self._times[0] <= now_seconds - self._window_seconds:
-            self._times.popleft()
+        self.count(now_seconds)
         return len(self._times) > self._limit
+
+    def remaining(self, now_seconds: float) -> int:
+        """Return how many more may be counted now; counts nothing."""
+        self._drop_past(now_seconds)
+        return max(0, self._limit - len(self._times))
+
+    def count(self, now_seconds: float) -> None:
+        """Count one event now."""
+        self._times.append(now_seconds)
+        self._drop_past(now_seconds)
+
+    def _drop_past(self, now_seconds: float) -> None:
+        while self._times and self._times[0] <= now_seconds - self._window_seconds:
+            self._times.popleft()

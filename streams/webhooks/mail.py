@@ -5,7 +5,7 @@ Without a server alerts fire all the same, and the attempt says why nothing was 
 
 import ssl
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from email.message import EmailMessage
 
@@ -54,16 +54,24 @@ class MailSender:
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._sent: defaultdict[str, RateBound] = defaultdict(self._new_bound)
+        self._under_way: Counter[str] = Counter()
         self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and tell what came of it. Never raises for anything the server does."""
-        if self._is_too_much(address):
-            most = self._settings.mail_per_address_per_hour
-            return SendResult(
-                kind=SendKind.REFUSED,
-                error=f"The address had its {most} e-mails of this hour already.",
-            )
+        place = address.lower()
+        if (too_much := self._too_much(place)) is not None:
+            return too_much
+        self._under_way[place] += 1
+        try:
+            result = await self._send(delivery, address)
+        finally:
+            self._under_way -= Counter((place,))
+        if result.kind is SendKind.ACCEPTED:
+            self._sent[place].count(self._clock())
+        return result
+
+    async def _send(self, delivery: Delivery, address: str) -> SendResult:
         letter = letter_of(
             delivery,
             address,
@@ -103,10 +111,21 @@ class MailSender:
             log.warning("mail_without_picture", error=str(error))
             return None
 
-    def _is_too_much(self, address: str) -> bool:
+    def _too_much(self, place: str) -> SendResult | None:
+        """Return what becomes of a letter too many; only what was accepted counts for good."""
         if len(self._sent) > _ADDRESSES_SWEPT_AT:
             self._sent.clear()
-        return self._sent[address.lower()].is_exceeded_by(self._clock())
+        remaining = self._sent[place].remaining(self._clock())
+        if remaining == 0:
+            most = self._settings.mail_per_address_per_hour
+            return SendResult(
+                kind=SendKind.REFUSED,
+                error=f"The address had its {most} e-mails of this hour already.",
+            )
+        if self._under_way[place] >= remaining:
+            sentence = "The address may have had its e-mails of this hour: some are under way."
+            return SendResult(kind=SendKind.FAILED, error=sentence)
+        return None
 
     def _new_bound(self) -> RateBound:
         limit = self._settings.mail_per_address_per_hour

@@ -65,6 +65,10 @@ class MailServer:
         """Answer ``reply`` to letters for an address."""
         self._handler.replies[address] = reply
 
+    def accept(self, address: str) -> None:
+        """Take letters for an address again."""
+        self._handler.replies.pop(address, None)
+
     def __enter__(self) -> Self:
         self._controller.start()
         return self

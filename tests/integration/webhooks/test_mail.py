@@ -113,10 +113,14 @@ async def test_what_refusals_mean(
 
 async def test_a_busy_rule_cannot_flood_an_address(server: MailServer) -> None:
     sender = _sender(server, mail_per_address_per_hour=2)
+    server.refuse(GUARD, "450 try later")
+    put_off = [(await sender.send(_delivery(number), GUARD)).kind for number in range(4)]
+    server.accept(GUARD)
     results = [await sender.send(_delivery(number), GUARD) for number in range(4)]
     other = await sender.send(_delivery(), "other@example.com")
 
     kinds = [result.kind for result in results]
+    assert put_off == [SendKind.FAILED] * 4
     assert kinds == [SendKind.ACCEPTED] * 2 + [SendKind.REFUSED] * 2
     assert other.kind is SendKind.ACCEPTED
     assert results[-1].error == "The address had its 2 e-mails of this hour already."

@@ -26,3 +26,11 @@ def test_the_rate_bound_looks_at_the_window_only() -> None:
     bound = RateBound(limit=2, window_seconds=60)
     assert [bound.is_exceeded_by(at) for at in (0, 1, 2)] == [False, False, True]
     assert [bound.is_exceeded_by(at) for at in (62.5, 63)] == [False, False]
+
+
+def test_what_remains_of_the_rate_bound_is_told_without_counting() -> None:
+    bound = RateBound(limit=2, window_seconds=60)
+    assert [bound.remaining(0), bound.remaining(0)] == [2, 2]
+    for at in (0, 1, 2):
+        bound.count(at)
+    assert [bound.remaining(at) for at in (2, 60.5, 61.5, 63)] == [0, 0, 1, 2]
