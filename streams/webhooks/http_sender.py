@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,7 +29,8 @@ from streams.webhooks.schedule import SendKind, SendResult, kind_of_status
 
 _MOST_ANSWER_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
-_RESOLVER_THREADS = 64
+# More than may fail at once, at the usual settings: half of webhook_attempts_at_once.
+_RESOLVER_THREADS = 512
 _REFUSED = "points at a network to which nothing is sent"
 # How many there are at once is for the dispatcher to say, for each endpoint.
 _NO_LIMIT = 0
@@ -42,6 +44,18 @@ class SignedRequest:
     url: str
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass
+class _Dialled:
+    """What became of the addresses that one request dialled."""
+
+    allowed: int = 0
+    refused: int = 0
+
+
+# aiohttp makes sockets in the context of the request, and tells of the last address only.
+_dialled: ContextVar[_Dialled] = ContextVar("dialled")
 
 
 class RefusedAddressError(OSError):
@@ -104,13 +118,15 @@ class HttpSender:
             parse_outbound_url(request.url, self._rules)
         except InvalidInputError as error:
             return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+        dialled = _Dialled()
+        _dialled.set(dialled)
         try:
             return await self._post(request)
         except TimeoutError:
             seconds = self._timeout.total
             return _failed(f"No answer within {seconds:g} s.")
         except aiohttp.ClientConnectorError as error:
-            return _connection_fault(error)
+            return _connection_fault(error, dialled)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError: what aiohttp makes of an answer that is not HTTP.
             return _failed(f"The exchange failed: {type(error).__name__}.")
@@ -136,7 +152,9 @@ class HttpSender:
                 kind=kind,
                 status=response.status,
                 error=None if kind is SendKind.ACCEPTED else f"Answered {response.status}.",
-                retry_after_seconds=self._retry_after(response),
+                retry_after_seconds=(
+                    self._retry_after(response) if kind is SendKind.FAILED else None
+                ),
             )
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -162,7 +180,9 @@ class HttpSender:
         try:
             check_outbound_address(ip_address(str(address[0]).partition("%")[0]), self._rules)
         except InvalidInputError as error:
+            _dialled.get().refused += 1
             raise RefusedAddressError(_REFUSED) from error
+        _dialled.get().allowed += 1
         return socket.socket(family=family, type=kind, proto=proto)
 
     def _retry_after(self, response: aiohttp.ClientResponse) -> float | None:
@@ -199,16 +219,16 @@ def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
         return float(text.strip()[:9])
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.fromtimestamp(now_seconds, tz=UTC)).total_seconds())
 
 
-def _connection_fault(error: aiohttp.ClientConnectorError) -> SendResult:
-    # Of several addresses that all failed, only the texts are left.
-    if _REFUSED in str(error.os_error):
+def _connection_fault(error: aiohttp.ClientConnectorError, dialled: _Dialled) -> SendResult:
+    # Where one address is allowed, it may answer the next time.
+    if dialled.refused and not dialled.allowed:
         return SendResult(kind=SendKind.REFUSED, error=f"The address {_REFUSED}.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return _failed("The certificate cannot be trusted.")

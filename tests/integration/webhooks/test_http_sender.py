@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
@@ -27,10 +28,12 @@ class ScriptedResolver(AbstractResolver):
 
     def __init__(self, *answers: str) -> None:
         self._answers = list(answers)
+        self.asked = 0
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
+        self.asked += 1
         found = (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]).split()
         return [
             ResolveResult(
@@ -105,6 +108,13 @@ async def test_retry_after_is_heard(receiver: Receiver) -> None:
     result = await _send(receiver.url("/status/429?retry-after=7"))
 
     assert result.retry_after_seconds == 7
+
+
+@pytest.mark.parametrize("asked", ["7", "Wed,+21+Oct+99999999999+07:28:00+GMT"])
+async def test_success_is_success_whatever_is_asked(receiver: Receiver, asked: str) -> None:
+    result = await _send(receiver.url(f"/status/200?retry-after={asked}"))
+
+    assert result == SendResult(kind=SendKind.ACCEPTED, status=200)
 
 
 @pytest.mark.parametrize("path", ["/never", "/drip"])
@@ -204,19 +214,42 @@ async def test_a_name_that_resolves_inside_is_refused_at_dialling(
     assert receiver.connections == 0
 
 
+@pytest.mark.parametrize(
+    ("addresses", "kind"),
+    [
+        ("127.0.0.1 fd00::1", SendKind.FAILED),
+        ("fd00::1 127.0.0.1", SendKind.FAILED),
+        ("127.0.0.1 10.0.0.8", SendKind.FAILED),
+        ("10.0.0.8 fd00::1 10.0.0.9", SendKind.REFUSED),
+    ],
+)
+async def test_one_bad_address_of_several_is_not_the_end(addresses: str, kind: SendKind) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://receiver.example.com:{unused.getsockname()[1]}/"
+        result = await _send(url, resolver=ScriptedResolver(addresses))
+
+    assert result.kind is kind
+
+
 async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
     """The first answer is public (nobody listens there), all later ones are this machine."""
-    sender = HttpSender(
-        OutboundRules(parse_networks("192.0.2.0/24")),
-        timeout_seconds=0.5,
-        resolver=ScriptedResolver("192.0.2.1", "127.0.0.1"),
-    )
+    resolver = ScriptedResolver("192.0.2.1", "127.0.0.1")
+    rules = OutboundRules(parse_networks("192.0.2.0/24"))
+    sender = HttpSender(rules, timeout_seconds=0.5, resolver=resolver)
     request = SignedRequest(receiver.url(host="receiver.example.com"), {}, b"{}")
-    kinds = [(await sender.post(request)).kind for _ in range(3)]
+    kinds = []
+    for _ in range(2):
+        kinds.append((await sender.post(request)).kind)
+        # Or the first answer would be used for ten seconds.
+        connector = sender._opened().connector
+        assert isinstance(connector, aiohttp.TCPConnector)
+        connector.clear_dns_cache()
     await sender.close()
 
+    assert resolver.asked == 2
+    assert kinds == [SendKind.FAILED, SendKind.REFUSED]
     assert receiver.connections == 0
-    assert SendKind.ACCEPTED not in kinds
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/"])

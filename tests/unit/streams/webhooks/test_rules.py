@@ -53,6 +53,7 @@ def test_retry_after_makes_a_pause_longer_only(asked: float | None, waited: int)
         ("Sat, 21 Nov 2026 10:00:30 GMT", 30),
         ("Sat, 21 Nov 2026 09:00:00 GMT", 0),
         ("²", None),
+        ("Wed, 21 Oct 99999999999 07:28:00 GMT", None),
     ],
 )
 def test_retry_after_as_receivers_write_it(text: str | None, seconds: float | None) -> None:
