@@ -47,12 +47,23 @@ def trigger_deliveries(
     Raises:
         MisconfiguredError: the notifications were encrypted with another key.
     """
-    targets: dict[str, DeliveryTarget] = {
-        str(webhook.webhook_id): WebhookTarget(webhook_id=webhook.webhook_id)
+    targets = _notification_targets(trigger, box)
+    return [
+        *trigger_webhook_deliveries(trigger, webhooks),
+        *(trigger_delivery(trigger, endpoint, target) for endpoint, target in targets.items()),
+    ]
+
+
+def trigger_webhook_deliveries(
+    trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]
+) -> list[Delivery]:
+    """Return those deliveries of alert.triggered that go to webhooks."""
+    return [
+        trigger_delivery(
+            trigger, str(webhook.webhook_id), WebhookTarget(webhook_id=webhook.webhook_id)
+        )
         for webhook in webhooks
-    }
-    targets.update(_notification_targets(trigger, box))
-    return [trigger_delivery(trigger, endpoint, target) for endpoint, target in targets.items()]
+    ]
 
 
 def camera_deliveries(

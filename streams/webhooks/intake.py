@@ -14,11 +14,13 @@ from contracts.deliveries import (
     WebhookStatus,
     WebhookTarget,
 )
+from contracts.errors import MisconfiguredError
 from contracts.records import (
     AlertTrigger,
     CameraStatus,
     EventName,
     Recognition,
+    WebhookConfig,
     decode,
     encode,
 )
@@ -32,6 +34,7 @@ from streams.webhooks.fan_out import (
     camera_deliveries,
     recognition_deliveries,
     trigger_deliveries,
+    trigger_webhook_deliveries,
 )
 
 log = structlog.get_logger()
@@ -83,25 +86,31 @@ class FanOut:
 
         Raises:
             TransientError: Kafka is away.
-            MisconfiguredError: an alert was encrypted with another key.
+            MisconfiguredError: an alert was encrypted with another key. If it is the only one,
+                webhooks are told of it all the same.
         """
-        await self._publish(
-            [
-                delivery
-                for event, trigger in told
-                for delivery in self._of_trigger(trigger, published_ms(event))
-            ]
-        )
+        try:
+            deliveries = [each for event, trigger in told for each in self._all(event, trigger)]
+        except MisconfiguredError:
+            if len(told) == 1:
+                # They are tried for longer than it takes to mend the key.
+                ((event, trigger),) = told
+                webhooks = self._webhooks_for(event, trigger)
+                await self._publish(trigger_webhook_deliveries(trigger, webhooks))
+            raise
+        await self._publish(deliveries)
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Delivery]:
         wanted = EventName.RECOGNITION_CREATED
         webhooks = self._directory.subscribers(recognition.owner_id, wanted, published)
         return recognition_deliveries(recognition, webhooks, published_ms=published)
 
-    def _of_trigger(self, trigger: AlertTrigger, published: int) -> list[Delivery]:
+    def _all(self, event: Event, trigger: AlertTrigger) -> list[Delivery]:
+        return trigger_deliveries(trigger, self._webhooks_for(event, trigger), self._box)
+
+    def _webhooks_for(self, event: Event, trigger: AlertTrigger) -> tuple[WebhookConfig, ...]:
         wanted = EventName.ALERT_TRIGGERED
-        webhooks = self._directory.subscribers(trigger.owner_id, wanted, published)
-        return trigger_deliveries(trigger, webhooks, self._box)
+        return self._directory.subscribers(trigger.owner_id, wanted, published_ms(event))
 
 
 class PresenceTable(Protocol):

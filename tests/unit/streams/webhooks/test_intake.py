@@ -1,18 +1,24 @@
 """What the agents do with what cannot be taken in just now."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import faust
 import pytest
+from cryptography.fernet import Fernet
 
-from contracts.deliveries import AttemptOutcome, DeliveryAttempt
+from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, WebhookTarget
+from contracts.errors import MisconfiguredError
+from contracts.records import AlertTrigger
+from contracts.secrets import SecretBox
 from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
 from streams.webhooks.directory import Directory
-from streams.webhooks.intake import StatusKeeper
+from streams.webhooks.intake import FanOut, StatusKeeper
 from streams.webhooks.status import SwitchOffRules
+from tests.records import OWNER, alert, recognition
 from tests.unit.streams.common.fakes import FakeApp, event
-from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery
+from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
 
 
 def _guard(app: FakeApp) -> Guard:
@@ -68,3 +74,37 @@ async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_don
 
     assert (directory.status(WEBHOOK) is not None) is is_earlier_done
     assert (8 in app.released) is is_earlier_done
+
+
+async def test_webhooks_are_told_of_an_alert_whose_addresses_cannot_be_read() -> None:
+    published: list[Delivery] = []
+
+    async def publish(deliveries: Sequence[Delivery]) -> None:
+        published.extend(deliveries)
+
+    directory = Directory(BOX)
+    directory.take_webhooks([(WEBHOOK, webhook())])
+    other = SecretBox(Fernet.generate_key().decode())
+    triggers = [
+        AlertTrigger(
+            id=recognition(number).id,
+            owner_id=OWNER,
+            alert=alert(number, notifications_encrypted=box.encrypt("[]")),
+            recognition=recognition(number),
+            decided_ms=1,
+        )
+        for number, box in enumerate((BOX, other))
+    ]
+    told = [(event(number), trigger) for number, trigger in enumerate(triggers)]
+    for one, _ in told:
+        one.message.timestamp = 1_800_000_000.0
+    fan_out = FanOut(directory, BOX, publish)
+
+    with pytest.raises(MisconfiguredError):
+        await fan_out.triggers(told)
+    # The guard finds out which one is at fault: nothing is published twice for it.
+    assert published == []
+    with pytest.raises(MisconfiguredError):
+        await fan_out.triggers(told[1:])
+    assert [one.trigger for one in published] == triggers[1:]
+    assert [one.target for one in published] == [WebhookTarget(webhook_id=WEBHOOK)]
