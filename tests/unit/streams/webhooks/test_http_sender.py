@@ -25,6 +25,7 @@ async def test_names_that_nobody_answers_for_delay_no_other(
     failing = WebhooksSettings.model_fields["webhook_attempts_at_once"].default // 2
     resolver = ThreadResolver()
     dead = [asyncio.create_task(resolver.resolve("dead.example.com")) for _ in range(failing)]
+    await asyncio.sleep(0)
     try:
         async with asyncio.timeout(5):
             assert await resolver.resolve("receiver.example.com") == []

@@ -41,8 +41,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.fixture
 def sender(server: Server) -> MailSender:
     """A sender of two letters an hour, at a moment that does not pass."""
-    settings = MailSettings(
-        smtp_host="127.0.0.1", smtp_from="gate@example.com", mail_per_address_per_hour=2
+    settings = MailSettings.model_validate(
+        {
+            "smtp_host": "127.0.0.1",
+            "smtp_from": "gate@example.com",
+            "mail_per_address_per_hour": 2,
+        }
     )
     return MailSender(settings, _no_picture, timeout_seconds=1, clock=lambda: 1.0)
 
