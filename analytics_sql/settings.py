@@ -13,6 +13,6 @@ class AnalyticsSettings(ProcessSettings, ClickHouseSettings):
         ge=1,
         le=36_500,
         description="Recognitions are kept at least so many days, and at most a month longer, as "
-        "they are deleted a month at once; of alerts that fired the plates are emptied then. A "
-        "change takes effect at the next start.",
+        "they are deleted a month at once; of alerts that fired the plates, and of deliveries what "
+        "they carried, are emptied then. A change takes effect at the next start.",
     )

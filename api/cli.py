@@ -141,7 +141,7 @@ def stack_check(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are there and set up; 1 if not."""
+    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not."""
     settings = load_settings(StackSettings)
     found = _in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}

@@ -29,7 +29,8 @@ class StackSettings(DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSetti
 async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:
     """Return what PostgreSQL, Kafka, ClickHouse and S3 answer, and the API where its URL is given.
 
-    Kafka is well where every topic is there, the databases where their tables are.
+    Kafka is well where every topic is there, ClickHouse where recognitions can be read, PostgreSQL
+    where it answers.
     """
     async with _checks(settings, api_url) as checks:
         return await Health(checks, check_seconds=_CHECK_SECONDS).readiness()

@@ -1,7 +1,7 @@
 -- Question: which recognitions of an owner lie in a span of time, newest first, and match?
 --
 -- A line that ends in "-- if NAME" stands in the query only when that parameter is asked for: over
--- 1 M rows the conditions that nobody asked for were a quarter of a page's time, all of it planning.
+-- 1 M rows the conditions that nobody asked for were a quarter of a page's time (22 against 16 ms).
 --
 -- Parameters:
 --   user_id         owner

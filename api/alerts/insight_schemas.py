@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from alert_rules.rule import Condition
+from analytics_sql.rows import LAST_STORABLE_MS
 from analytics_sql.trigger_queries import SpanRow
 from api.alerts.backtest import MOST_ROWS, MOST_SECONDS, MOST_SHOWN, Backtest, Replay
 from api.alerts.insight import Explanation, Outcome
@@ -17,7 +18,6 @@ from api.schemas import RequestModel, ResponseModel, Timestamp
 
 _MOST_DAYS = 31
 _DAY_MS = 24 * 60 * 60 * 1000
-_STORABLE_MS = 4_102_444_800_000
 
 
 class ExplainedAlert(ResponseModel):
@@ -68,7 +68,7 @@ class AlertTest(RequestModel):
             raise _fault("from", "must not be after to")
         if to_ms - from_ms > _MOST_DAYS * _DAY_MS:
             raise _fault("to", f"may be at most {_MOST_DAYS} days after from")
-        within = (min(max(each, 0), _STORABLE_MS) for each in (from_ms, to_ms))
+        within = (min(max(each, 0), LAST_STORABLE_MS) for each in (from_ms, to_ms))
         return Backtest(*within)
 
 

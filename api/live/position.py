@@ -34,10 +34,8 @@ class PositionSealer:
         """Return the position, None where this installation never gave such an id."""
         try:
             content = json.loads(self._box.decrypt(event_id))
-        except MisconfiguredError:
-            # What the box says of any text that it did not make.
-            return None
-        except ValueError:
+        except (MisconfiguredError, ValueError):
+            # The box calls any text that it did not make misconfigured.
             return None
         if not isinstance(content, list) or content[:1] != [_KIND]:
             return None

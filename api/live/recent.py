@@ -21,7 +21,7 @@ _REMEMBERED_IDS = 4
 
 @dataclass(frozen=True)
 class Arrival:
-    """A record of the recognitions topic; no recognition: it can not be read, or came before."""
+    """A record of the recognitions topic; no recognition: it cannot be read."""
 
     partition: int
     offset: int

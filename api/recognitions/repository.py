@@ -1,4 +1,4 @@
-"""ClickHouse as the API asks it: recognitions, and alerts that fired for them."""
+"""ClickHouse as the API asks it: recognitions, alerts that fired, deliveries, counts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 from analytics_sql.recognitions import RecognitionFilter
-
-_END_MS = 4_102_444_800_000
-"""2100-01-01: nothing later is stored, nothing before 1970 either."""
+from analytics_sql.rows import LAST_STORABLE_MS
 
 
 def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
@@ -14,7 +12,7 @@ def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
     Any date-time of ISO 8601 may be asked for, the years 1 and 9999 included.
     """
     start = max(wanted.from_ms or 0, 0)
-    end = _END_MS if wanted.to_ms is None else min(wanted.to_ms, _END_MS)
+    end = LAST_STORABLE_MS if wanted.to_ms is None else min(wanted.to_ms, LAST_STORABLE_MS)
     if start >= end:
         return None
-    return replace(wanted, from_ms=start or None, to_ms=None if end == _END_MS else end)
+    return replace(wanted, from_ms=start or None, to_ms=None if end == LAST_STORABLE_MS else end)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+import msgspec
+
 from api.webhooks.models import DeliveryHistory, WebhookRow
 from contracts.deliveries import WebhookStatus
 from contracts.topic_feed import News
@@ -57,13 +59,8 @@ class WebhookBoard:
 
 
 def _without_switch_off(status: WebhookStatus) -> WebhookStatus:
-    return WebhookStatus(
-        webhook_id=status.webhook_id,
-        owner_id=status.owner_id,
-        attempts_offset=status.attempts_offset,
-        failure_count=status.failure_count,
-        last_delivery_ms=status.last_delivery_ms,
-        last_delivery_status=status.last_delivery_status,
+    return msgspec.structs.replace(
+        status, disabled_revision=None, disabled_reason=None, disabled_ms=None
     )
 
 

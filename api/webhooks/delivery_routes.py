@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from analytics_sql.attempts import DeliveryFilter
+from analytics_sql.rows import LAST_STORABLE_MS
 from api.answers import BODY_ERRORS, errors
 from api.errors import ApiError, ErrorCode, invalid_field
 from api.guard import Caller, GuardedRoute
@@ -101,11 +102,11 @@ async def send_test(
 async def replay(request: Request, caller: Caller, id: ResourceId, body: Replay) -> ReplayAnswer:
     """Send the events of a time again, with their ids and ``replay: true``; at most 5,000."""
     from_ms, to_ms = (round(moment.timestamp() * 1000) for moment in (body.from_, body.to))
+    # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
+    from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
         raise invalid_field("to", "must be after from")
-    count = await services_of(request).deliveries.replay(
-        caller.owner_id, id, max(0, from_ms), max(0, to_ms)
-    )
+    count = await services_of(request).deliveries.replay(caller.owner_id, id, from_ms, to_ms)
     return ReplayAnswer(queued=count)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from api.db.engine import Database
 from contracts.settings import DatabaseSettings
-from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.application import Caller, running_application
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.serving import served
 
@@ -18,11 +18,10 @@ _START_SECONDS = 60
 
 @dataclass(frozen=True)
 class ThreadedApi:
-    """Where it serves, an owner with all scopes, and the application itself."""
+    """Where it serves, and an owner with all scopes."""
 
     address: str
     caller: Caller
-    application: Application
 
     @property
     def headers(self) -> dict[str, str]:
@@ -49,7 +48,7 @@ def serving_in_thread(settings: DatabaseSettings, *, credits: int) -> Iterator[T
             await held.enter_async_context(taking_cameras(application))
             address = await held.enter_async_context(served(application))
             caller = await application.new_owner(credits=credits)
-            started.put(ThreadedApi(address, caller, application))
+            started.put(ThreadedApi(address, caller))
             await stop.wait()
 
     def work() -> None:
@@ -68,5 +67,7 @@ def serving_in_thread(settings: DatabaseSettings, *, credits: int) -> Iterator[T
         yield found
     finally:
         with suppress(RuntimeError):
-            loops[0].call_soon_threadsafe(stop.set)
+            for loop in loops:
+                loop.call_soon_threadsafe(stop.set)
         thread.join(timeout=_START_SECONDS)
+        assert not thread.is_alive()
