@@ -58,7 +58,11 @@ def _evaluate(
 
     named = {"recognition_detector_model": detector, "recognition_reader_model": reader}
     settings = load_settings(RecognizerSettings)
-    settings = settings.model_copy(update={k: v for k, v in named.items() if v is not None})
+    given: dict[str, object] = {k: v for k, v in named.items() if v is not None}
+    if reader is not None:
+        # A reader of the hub would come before the file.
+        given["recognition_reader_hub_model"] = None
+    settings = settings.model_copy(update=given)
     found = load_photo_file(path, split)
     if not found:
         raise InvalidInputError(f"{path} has no photos of this split", code="no_photos")

@@ -53,7 +53,10 @@ class Pair:
             "recognition_reader_model": self.reader,
             "recognition_runtime": self.runtime,
         }
-        given = {k: v for k, v in named.items() if v is not None}
+        given: dict[str, object] = {k: v for k, v in named.items() if v is not None}
+        if self.reader is not None:
+            # A reader of the hub would come before the file.
+            given["recognition_reader_hub_model"] = None
         return Recognizer(RecognizerSettings.model_validate(given))
 
 

@@ -1,7 +1,7 @@
 """Pictures that show little but a plate: the detector knows plates on cars, so it gets a frame.
 
-Of 126 plates cut out of their photos along the box, the detector found 40 and none was read
-right; with a grey frame around them 105 were found and 97 read right.
+Of 126 plates cut out of their photos along the box none was read right; with a grey frame around
+them 94 are.
 """
 
 import cv2

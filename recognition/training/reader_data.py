@@ -27,7 +27,7 @@ COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
 """Of the crops, those that a plate this many pixels wide gave."""
 
 PALE_SHARE = 0.15
-"""Of the crops, those with little contrast: dirt, glare and haze leave a fifth to a half of it."""
+"""Of the crops, those with little contrast: dirt, glare, haze leave a seventh to a half of it."""
 
 HOLD_OUT_PERCENT = 12
 """Of the training plates (by text), those kept back to fit the calibration."""

@@ -58,11 +58,12 @@ class Forgetting:
         self._metrics.cooldowns_remembered(len(items))
         for partition in due:
             over = await asyncio.to_thread(expired, items, partition, now_ms, self._most)
-            await asyncio.gather(*(self._forget(key, partition) for key in over[:_MOST_AT_ONCE]))
+            gone = over[:_MOST_AT_ONCE]
+            await asyncio.gather(*(self._forget(key, partition) for key in gone))
             if len(over) <= _MOST_AT_ONCE:
                 self._due_ms[partition] = now_ms + _SWEEP_MS
-            if over:
-                log.info("cooldowns_forgotten", partition=partition, count=len(over))
+            if gone:
+                log.info("cooldowns_forgotten", partition=partition, count=len(gone))
 
     async def _forget(self, key: bytes, partition: int) -> None:
         await self._table.put(key, None, partition=partition)

@@ -113,11 +113,13 @@ class MailSender:
 
     def _too_much(self, place: str) -> SendResult | None:
         """Return what becomes of a letter too many; only what was accepted counts for good."""
+        most = self._settings.mail_per_address_per_hour
         if len(self._sent) > _ADDRESSES_SWEPT_AT:
-            self._sent.clear()
+            # Whoever has room for all again is as good as new.
+            for known in [k for k, v in self._sent.items() if v.remaining(self._clock()) == most]:
+                del self._sent[known]
         remaining = self._sent[place].remaining(self._clock())
         if remaining == 0:
-            most = self._settings.mail_per_address_per_hour
             return SendResult(
                 kind=SendKind.REFUSED,
                 error=f"The address had its {most} e-mails of this hour already.",

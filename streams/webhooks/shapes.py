@@ -48,7 +48,7 @@ class RecognitionShape(Shape, frozen=True, kw_only=True):
 
 
 class AlertShape(Shape, frozen=True, kw_only=True):
-    """An alert as it was when it fired, this firing not counted yet where no count is known."""
+    """An alert as it was when it fired, without how often it had."""
 
     id: UUID
     name: str
@@ -66,7 +66,6 @@ class AlertShape(Shape, frozen=True, kw_only=True):
     cooldown_scope: CooldownScope
     match_tolerance: int
     notifications: tuple[Notification, ...]
-    trigger_count: int | UnsetType = UNSET
     last_triggered_at: str
     created_at: str
 

@@ -6,7 +6,6 @@ import hmac
 
 import msgspec
 import pytest
-from standardwebhooks import Webhook
 
 from contracts.deliveries import AttemptOutcome, DeliveryAttempt, WebhookStatus
 from contracts.records import CameraState, CameraStatus, EventName
@@ -90,7 +89,6 @@ def test_both_signatures_and_those_of_a_previous_secret(secret: str) -> None:
     )
     key = b"x" * 32 if secret.startswith("whsec_") else secret.encode()
     assert new == "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    assert Webhook(key)
 
 
 def _hex(secret: str, body: bytes) -> str:
