@@ -11,14 +11,15 @@ import subprocess
 import sys
 import tempfile
 import xmlrpc.client
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from supervisor.xmlrpc import SupervisorTransport
+from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from deploy.local.files import Layout, write_whole
 from deploy.local.processes import wait_for_end
@@ -141,7 +142,9 @@ class Supervisor:
         """
         status = self.status(name)
         if status.state not in STARTED_STATES:
-            self._call("startProcess", f"{status.group}:{name}", False)
+            # Since it was asked, supervisord may have started an ended process again by itself.
+            with _tolerating(Faults.ALREADY_STARTED):
+                self._call("startProcess", f"{status.group}:{name}", False)
 
     def stop_process(self, name: str) -> None:
         """Stop a process and wait until it has ended; it stays down.
@@ -151,7 +154,8 @@ class Supervisor:
         """
         status = self.status(name)
         if status.state in STARTED_STATES:
-            self._call("stopProcess", f"{status.group}:{name}", True)
+            with _tolerating(Faults.NOT_RUNNING):
+                self._call("stopProcess", f"{status.group}:{name}", True)
 
     def shut_down(self, *, seconds: float) -> bool:
         """Stop everything, application first, and wait for supervisord's own end.
@@ -184,6 +188,15 @@ class Supervisor:
             raise SupervisorUnreachableError(f"no supervisor at {self._socket}") from error
         finally:
             transport.close()
+
+
+@contextmanager
+def _tolerating(code: int) -> Iterator[None]:
+    try:
+        yield
+    except xmlrpc.client.Fault as fault:
+        if fault.faultCode != code:
+            raise
 
 
 def socket_path(layout: Layout) -> Path:

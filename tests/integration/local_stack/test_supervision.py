@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -115,6 +116,33 @@ def test_a_stopped_process_stays_away_until_it_is_started(
     supervisor.start_process("one")
 
     assert _status(supervisor, "one").pid != 0
+
+
+def test_a_start_is_fine_where_the_supervisor_was_faster(
+    started: Callable[..., Supervisor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = started(_program("one"))
+    running = _status(supervisor, "one")
+    ended = replace(running, state=ProcessState.EXITED, pid=0)
+    monkeypatch.setattr(supervisor, "status", lambda _: ended)
+
+    supervisor.start_process("one")
+
+    assert _status(supervisor, "one").pid == running.pid
+
+
+def test_a_stop_is_fine_where_the_process_has_ended_since(
+    started: Callable[..., Supervisor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = started(_program("one"))
+    _until(lambda: _status(supervisor, "one").up_seconds >= 1)
+    running = _status(supervisor, "one")
+    supervisor.stop_process("one")
+    monkeypatch.setattr(supervisor, "status", lambda _: running)
+
+    supervisor.stop_process("one")
+
+    assert _status(supervisor, "one").state is ProcessState.STOPPED
 
 
 def test_the_application_stops_before_the_servers(
