@@ -7,21 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import urllib3
-from minio import Minio
 from minio.error import MinioException, S3Error
 
 from contracts.errors import TransientError
+from contracts.object_store import MISSING_CODES, s3_client, s3_connections
 from contracts.settings import S3Settings
 
 LINK_VALIDITY = timedelta(hours=1)
 
-_TIMEOUT = urllib3.Timeout(connect=2, read=10)
-_RETRIES = urllib3.Retry(total=1, backoff_factor=0.1)
+_READ_SECONDS = 10.0
 _THREADS = 8
-_MISSING = frozenset({"NoSuchKey", "NoSuchObject", "ResourceNotFound"})
 _T = TypeVar("_T")
 
 
@@ -41,13 +38,12 @@ class ImageStore:
     def __init__(self, settings: S3Settings) -> None:
         """Take the settings; nothing is connected yet."""
         self._bucket = settings.s3_bucket
-        self._connections = urllib3.PoolManager(
-            timeout=_TIMEOUT, retries=_RETRIES, maxsize=_THREADS
+        self._connections = s3_connections(
+            read_seconds=_READ_SECONDS, connections=_THREADS, retries=1
         )
-        self._internal = _client(settings, settings.s3_endpoint, self._connections)
+        self._internal = s3_client(settings, self._connections)
         # The host is part of a signature, so links are signed by a client of the public address.
-        public = settings.s3_public_endpoint or settings.s3_endpoint
-        self._public = _client(settings, public, self._connections)
+        self._public = s3_client(settings, self._connections, settings.s3_public_endpoint)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="s3")
 
     def link(self, key: str) -> str:
@@ -105,7 +101,7 @@ class ImageStore:
         try:
             response = self._internal.get_object(self._bucket, key)
         except S3Error as error:
-            if error.code in _MISSING:
+            if error.code in MISSING_CODES:
                 return None
             raise
         try:
@@ -118,19 +114,6 @@ class ImageStore:
         finally:
             response.close()
             response.release_conn()
-
-
-def _client(settings: S3Settings, address: str, connections: urllib3.PoolManager) -> Minio:
-    parts = urlsplit(address)
-    return Minio(
-        parts.netloc,
-        access_key=settings.s3_access_key,
-        secret_key=settings.s3_secret_key.get_secret_value(),
-        secure=parts.scheme == "https",
-        # Named, because the client would ask the server for it otherwise.
-        region=settings.s3_region,
-        http_client=connections,
-    )
 
 
 def _content_type(key: str) -> str:

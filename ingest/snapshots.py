@@ -3,15 +3,14 @@
 import threading
 from io import BytesIO
 from typing import Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import structlog
 import urllib3
-from minio import Minio
 from minio.error import MinioException
 
 from contracts.object_keys import snapshot_key
+from contracts.object_store import s3_client, s3_connections
 from contracts.settings import S3Settings
 from ingest.lane import Snapshot
 from ingest.metrics import IngestMetrics, SnapshotOutcome
@@ -22,7 +21,7 @@ _THREADS: Final = 2
 _MOST_WAITING: Final = 200
 """Cameras whose snapshot may wait; each holds one picture of some 300 kB."""
 
-_TIMEOUT: Final = urllib3.Timeout(connect=2.0, read=5.0)
+_READ_SECONDS: Final = 5.0
 
 
 class SnapshotUploader:
@@ -33,7 +32,8 @@ class SnapshotUploader:
 
     def __init__(self, settings: S3Settings, metrics: IngestMetrics) -> None:
         """Start the threads. S3 is not contacted before the first snapshot."""
-        self._client = _client(settings)
+        connections = s3_connections(read_seconds=_READ_SECONDS, connections=_THREADS)
+        self._client = s3_client(settings, connections)
         self._bucket = settings.s3_bucket
         self._metrics = metrics
         self._waiting: dict[UUID, Snapshot | None] = {}
@@ -118,16 +118,3 @@ class SnapshotUploader:
                 "captured": str(snapshot.captured_ms),
             },
         )
-
-
-def _client(settings: S3Settings) -> Minio:
-    parts = urlsplit(settings.s3_endpoint)
-    pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=urllib3.Retry(total=0), maxsize=_THREADS)
-    return Minio(
-        endpoint=parts.netloc,
-        access_key=settings.s3_access_key,
-        secret_key=settings.s3_secret_key.get_secret_value(),
-        secure=parts.scheme == "https",
-        region=settings.s3_region,
-        http_client=pool,
-    )

@@ -3,17 +3,14 @@
 import asyncio
 import io
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 
-import urllib3
-from minio import Minio
 from minio.error import MinioException
 from urllib3.exceptions import HTTPError
 
 from contracts.errors import TransientError
+from contracts.object_store import s3_client, s3_connections
 from contracts.settings import S3Settings
 
-_CONNECT_SECONDS = 3.0
 _READ_SECONDS = 10.0
 _CONNECTIONS = 4
 
@@ -23,22 +20,10 @@ class ImageStore:
 
     def __init__(self, settings: S3Settings) -> None:
         """Take where S3 is; connects at the first write."""
-        endpoint = urlsplit(settings.s3_endpoint)
         self._bucket = settings.s3_bucket
         self._threads = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="image-store")
-        self._client = Minio(
-            endpoint.netloc,
-            access_key=settings.s3_access_key,
-            secret_key=settings.s3_secret_key.get_secret_value(),
-            region=settings.s3_region,
-            secure=endpoint.scheme == "https",
-            http_client=urllib3.PoolManager(
-                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
-                maxsize=_CONNECTIONS,
-                # The caller retries, and wants to know that it does.
-                retries=False,
-            ),
-        )
+        connections = s3_connections(read_seconds=_READ_SECONDS, connections=_CONNECTIONS)
+        self._client = s3_client(settings, connections)
 
     async def put(self, key: str, jpeg: bytes) -> None:
         """Store a JPEG; the same key again overwrites it.

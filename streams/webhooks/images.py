@@ -2,17 +2,14 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 
-import urllib3
-from minio import Minio
 from minio.error import MinioException, S3Error
 from urllib3.exceptions import HTTPError
 
 from contracts.errors import TransientError
+from contracts.object_store import MISSING_CODES, s3_client, s3_connections
 from contracts.settings import S3Settings
 
-_CONNECT_SECONDS = 2.0
 _READ_SECONDS = 5.0
 _THREADS = 2
 _MOST_BYTES = 2 * 1024 * 1024
@@ -23,22 +20,11 @@ class ImageReader:
 
     def __init__(self, settings: S3Settings) -> None:
         """Take where S3 is; connects at the first read."""
-        endpoint = urlsplit(settings.s3_endpoint)
         self._bucket = settings.s3_bucket
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="image-reader")
-        self._client = Minio(
-            endpoint.netloc,
-            access_key=settings.s3_access_key,
-            secret_key=settings.s3_secret_key.get_secret_value(),
-            region=settings.s3_region,
-            secure=endpoint.scheme == "https",
-            http_client=urllib3.PoolManager(
-                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
-                maxsize=_THREADS,
-                # Mail goes without a picture rather than late.
-                retries=False,
-            ),
-        )
+        # Mail goes without a picture rather than late.
+        connections = s3_connections(read_seconds=_READ_SECONDS, connections=_THREADS)
+        self._client = s3_client(settings, connections)
 
     async def fetch(self, key: str) -> bytes | None:
         """Return an image, None where there is none (any more) or it is too large for mail.
@@ -62,7 +48,7 @@ class ImageReader:
                 response.close()
                 response.release_conn()
         except S3Error as error:
-            if error.code == "NoSuchKey":
+            if error.code in MISSING_CODES:
                 return None
             raise TransientError(f"S3 did not give an image: {error.code}") from error
         except (MinioException, HTTPError, OSError) as error:

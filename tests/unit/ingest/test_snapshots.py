@@ -63,7 +63,7 @@ class Uploads:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.s3 = FakeS3()
         self.metrics = IngestMetrics()
-        monkeypatch.setattr(snapshots, "Minio", lambda **_: self.s3)
+        monkeypatch.setattr(snapshots, "s3_client", lambda *_: self.s3)
         settings = S3Settings.model_validate({"s3_secret_key": "x"})
         self.uploader = SnapshotUploader(settings, self.metrics)
 
