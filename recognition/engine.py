@@ -4,6 +4,7 @@ from contracts.plates import MAX_PLATE_LENGTH
 from contracts.records import Box, CharacterOption, PlateReading
 from recognition.calibration import calibrate
 from recognition.close_up import fills, framed, may_be_close_up, unframed
+from recognition.closer_look import CloserLook
 from recognition.detector import Detector
 from recognition.reader import Reader
 from recognition.settings import RecognizerSettings
@@ -25,7 +26,9 @@ class Recognizer:
             MisconfiguredError: a model or its card is missing or does not fit.
         """
         self._settings = settings
-        self._detector = detector or Detector.load(settings)
+        detector = detector or Detector.load(settings)
+        looks_closer = settings.recognition_closer_look and detector.takes_any_size
+        self._detector = CloserLook(detector) if looks_closer else detector
         self._reader = reader or Reader.load(settings)
 
     def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:

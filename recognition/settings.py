@@ -70,6 +70,11 @@ class RecognizerSettings(Fragment):
         le=1,
         description="Lowest detector score of a plate; unset: as the model card says.",
     )
+    recognition_closer_look: bool = Field(
+        True,
+        description="Look once more, at the image's own size, where a plate is small or unsure; "
+        "for detectors that take any size, on a CPU.",
+    )
     recognition_reading_threshold: float = Field(
         0.3, ge=0, le=1, description="Readings of lower confidence are dropped."
     )
