@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from contracts.settings import KafkaSettings, ProcessSettings
+from contracts.settings import Fragment, KafkaSettings, ProcessSettings
 
 
 class StreamSettings(ProcessSettings, KafkaSettings):
@@ -47,4 +47,15 @@ class StreamSettings(ProcessSettings, KafkaSettings):
         ge=1,
         description="More dead letters than this within a minute end the process: something is "
         "wrong that is better seen as lag.",
+    )
+
+
+class PresenceSettings(Fragment):
+    """When a camera's coming and going is an event."""
+
+    camera_offline_seconds: float = Field(
+        15.0,
+        ge=0,
+        le=3600,
+        description="A camera is announced offline after so long without a frame.",
     )

@@ -16,10 +16,10 @@ from contracts.webhook_headers import (
     EVENT_TYPE_HEADER,
     WEBHOOK_ID_HEADER,
 )
+from streams.common.shapes import body_of
 from streams.webhooks.directory import Absent, Destination, Directory
 from streams.webhooks.http_sender import SignedRequest
 from streams.webhooks.schedule import SendKind, SendResult
-from streams.webhooks.shapes import body_of
 from streams.webhooks.signing import signature_headers
 
 log = structlog.get_logger()

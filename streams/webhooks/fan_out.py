@@ -22,7 +22,7 @@ from contracts.records import (
     WebhookConfig,
 )
 from contracts.secrets import SecretBox
-from streams.webhooks.shapes import notifications_of
+from streams.common.shapes import notifications_of
 
 _ENDPOINT_DIGITS = 32
 

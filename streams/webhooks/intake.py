@@ -25,10 +25,11 @@ from contracts.records import (
     encode,
 )
 from contracts.secrets import SecretBox
+from streams.common import presence
 from streams.common.app import Event
 from streams.common.guard import Guard
 from streams.common.sending import send_all
-from streams.webhooks import presence, status
+from streams.webhooks import status
 from streams.webhooks.directory import Directory
 from streams.webhooks.fan_out import (
     camera_deliveries,
@@ -114,7 +115,7 @@ class FanOut:
 
 
 class PresenceTable(Protocol):
-    """Encoded :class:`~streams.webhooks.presence.Presence` by camera."""
+    """Encoded :class:`~streams.common.presence.Presence` by camera."""
 
     def get(self, key: bytes, /) -> bytes | None:
         """Return what is known of a camera, None at first."""

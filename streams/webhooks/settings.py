@@ -13,7 +13,7 @@ from contracts.settings import (
     S3Settings,
     WebhookAddressSettings,
 )
-from streams.common.settings import StreamSettings
+from streams.common.settings import PresenceSettings, StreamSettings
 
 
 def _seconds(value: Any) -> Any:
@@ -63,7 +63,12 @@ class MailSettings(Fragment):
 
 
 class WebhooksSettings(
-    StreamSettings, EncryptionSettings, WebhookAddressSettings, S3Settings, MailSettings
+    StreamSettings,
+    EncryptionSettings,
+    WebhookAddressSettings,
+    S3Settings,
+    MailSettings,
+    PresenceSettings,
 ):
     """Settings of one worker of the webhooks stage."""
 
@@ -99,12 +104,6 @@ class WebhooksSettings(
     )
     webhook_switch_off_seconds: float = Field(
         86_400.0, ge=0, description="How long a webhook must have failed to be switched off."
-    )
-    camera_offline_seconds: float = Field(
-        15.0,
-        ge=0,
-        le=3600,
-        description="A camera is announced offline after so long without a frame.",
     )
     webhooks_metrics_port: Port = Field(
         0, description="Local port of the webhooks stage's Prometheus metrics; 0: none."

@@ -9,7 +9,8 @@ import pytest
 
 from contracts.deliveries import AttemptOutcome, DeliveryAttempt, WebhookStatus
 from contracts.records import CameraState, CameraStatus, EventName
-from streams.webhooks import presence, status
+from streams.common import presence
+from streams.webhooks import status
 from streams.webhooks.http_sender import retry_after_seconds
 from streams.webhooks.schedule import SendKind, SendResult, judge
 from streams.webhooks.settings import WebhooksSettings

@@ -26,8 +26,8 @@ from contracts.records import (
     Zone,
     ZoneKind,
 )
+from streams.common.shapes import body_of
 from streams.webhooks.fan_out import trigger_deliveries
-from streams.webhooks.shapes import body_of
 from tests.records import CAMERAS, OWNER, alert, recognition
 from tests.unit.streams.webhooks.builders import BOX, delivery, webhook
 

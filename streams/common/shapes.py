@@ -15,6 +15,7 @@ from contracts.records import (
     AlertSchedule,
     AlertTrigger,
     Box,
+    CameraConfig,
     CameraScope,
     CameraState,
     CooldownScope,
@@ -48,7 +49,10 @@ class RecognitionShape(Shape, frozen=True, kw_only=True):
 
 
 class AlertShape(Shape, frozen=True, kw_only=True):
-    """An alert as it was when it fired, without how often it had."""
+    """An alert as it was when it fired, without how often it had.
+
+    Whom it notifies is told only where that can be decrypted, as is a camera's address.
+    """
 
     id: UUID
     name: str
@@ -65,7 +69,7 @@ class AlertShape(Shape, frozen=True, kw_only=True):
     cooldown_minutes: float
     cooldown_scope: CooldownScope
     match_tolerance: int
-    notifications: tuple[Notification, ...]
+    notifications: tuple[Notification, ...] | UnsetType = UNSET
     last_triggered_at: str
     created_at: str
 
@@ -77,7 +81,7 @@ class CameraShape(Shape, frozen=True, kw_only=True):
     identifier: str
     name: str
     location: str
-    rtsp_url: str
+    rtsp_url: str | UnsetType = UNSET
     enabled: bool
     status: CameraState
     last_seen_at: str | None
@@ -165,8 +169,8 @@ def recognition_shape(recognition: Recognition) -> RecognitionShape:
     )
 
 
-def alert_data(trigger: AlertTrigger, box: SecretBox) -> AlertData:
-    """Return what alert.triggered tells.
+def alert_data(trigger: AlertTrigger, box: SecretBox | None) -> AlertData:
+    """Return what alert.triggered tells; without a box, all but whom the alert notifies.
 
     Raises:
         MisconfiguredError: its notifications were encrypted with another key.
@@ -188,7 +192,7 @@ def notifications_of(alert: AlertConfig, box: SecretBox) -> tuple[Notification, 
     return msgspec.json.decode(text, type=tuple[Notification, ...])
 
 
-def _alert_shape(trigger: AlertTrigger, box: SecretBox) -> AlertShape:
+def _alert_shape(trigger: AlertTrigger, box: SecretBox | None) -> AlertShape:
     alert = trigger.alert
     return AlertShape(
         id=alert.alert_id,
@@ -206,14 +210,14 @@ def _alert_shape(trigger: AlertTrigger, box: SecretBox) -> AlertShape:
         cooldown_minutes=alert.cooldown_minutes,
         cooldown_scope=alert.cooldown_scope,
         match_tolerance=alert.match_tolerance,
-        notifications=notifications_of(alert, box),
+        notifications=UNSET if box is None else notifications_of(alert, box),
         last_triggered_at=format_timestamp(trigger.recognition.captured_ms),
         created_at=format_timestamp(alert.created_ms),
     )
 
 
-def camera_data(event: CameraEvent, box: SecretBox) -> CameraData:
-    """Return what camera.online and camera.offline tell.
+def camera_data(event: CameraEvent, box: SecretBox | None) -> CameraData:
+    """Return what camera.online and camera.offline tell; without a box, all but the address.
 
     Raises:
         MisconfiguredError: the camera's address was encrypted with another key.
@@ -225,7 +229,7 @@ def camera_data(event: CameraEvent, box: SecretBox) -> CameraData:
             identifier=camera.identifier,
             name=camera.name,
             location=camera.location,
-            rtsp_url=mask_password(box.decrypt(camera.stream_url_encrypted)),
+            rtsp_url=_masked_address(camera, box),
             enabled=camera.enabled,
             status=status.state,
             last_seen_at=_timestamp(status.last_seen_ms),
@@ -240,6 +244,12 @@ def camera_data(event: CameraEvent, box: SecretBox) -> CameraData:
         ),
         at=format_timestamp(status.at_ms),
     )
+
+
+def _masked_address(camera: CameraConfig, box: SecretBox | None) -> str | UnsetType:
+    if box is None:
+        return UNSET
+    return mask_password(box.decrypt(camera.stream_url_encrypted))
 
 
 def _timestamp(unix_ms: int | None) -> str | None:
