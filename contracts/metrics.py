@@ -38,6 +38,10 @@ MetricName = Literal[
     "platestream_alerts_decisions_total",
     "platestream_alerts_trigger_age_seconds",
     "platestream_alerts_cooldowns",
+    "platestream_mqtt_connected",
+    "platestream_mqtt_messages_total",
+    "platestream_mqtt_refused_total",
+    "platestream_mqtt_event_age_seconds",
 ]
 
 
@@ -272,5 +276,30 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.GAUGE,
         unit="cooldowns",
         rise="More plates or alerts have fired within a week; memory grows with it.",
+    ),
+    Metric(
+        name="platestream_mqtt_connected",
+        kind=MetricKind.GAUGE,
+        unit="connections",
+        rise="1: the MQTT broker is there; 0: it is away, or refuses the connection.",
+    ),
+    Metric(
+        name="platestream_mqtt_messages_total",
+        kind=MetricKind.COUNTER,
+        unit="messages",
+        rise="The MQTT broker has acknowledged messages; retained: cameras and their state.",
+        labels=("kind",),
+    ),
+    Metric(
+        name="platestream_mqtt_refused_total",
+        kind=MetricKind.COUNTER,
+        unit="messages",
+        rise="The MQTT broker refuses messages, which wait: its access rules or quotas.",
+    ),
+    Metric(
+        name="platestream_mqtt_event_age_seconds",
+        kind=MetricKind.HISTOGRAM,
+        unit="seconds",
+        rise="From an event on its Kafka topic to the MQTT broker takes longer.",
     ),
 )

@@ -184,6 +184,13 @@ WEBHOOKS_DEAD_LETTERS = Topic(
     key="key of the message",
     retention_ms=14 * _DAY_MS,
 )
+MQTT_DEAD_LETTERS = Topic(
+    name="mqtt-dead-letters",
+    producer="streams/mqtt",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
 
 TOPICS: Final[tuple[Topic, ...]] = (
     FRAMES,
@@ -203,6 +210,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     READING_DEAD_LETTERS,
     SINK_DEAD_LETTERS,
     WEBHOOKS_DEAD_LETTERS,
+    MQTT_DEAD_LETTERS,
 )
 
 

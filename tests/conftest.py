@@ -7,6 +7,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests import languages
+
 # Warnings are errors, except those that a library causes by itself and nobody here can mend.
 _LIBRARY_WARNINGS = (
     # kafka-python 3.0.12 reads its message schemas with a call that Python 3.11 deprecates.
@@ -20,6 +22,7 @@ for _line in _LIBRARY_WARNINGS:
 pytest_plugins = [
     "tests.services.clickhouse",
     "tests.services.kafka",
+    "tests.services.mqtt",
     "tests.services.postgres",
     "tests.services.redis",
     "tests.services.s3",
@@ -31,6 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Add what libraries may warn of."""
     for line in _LIBRARY_WARNINGS:
         config.addinivalue_line("filterwarnings", line)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which examples of the documentation this machine could not run."""
+    if missing := languages.absent():
+        terminalreporter.line(f"examples in docs/ that were NOT run here: {', '.join(missing)}")
 
 
 @pytest.fixture(scope="session")

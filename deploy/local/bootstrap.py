@@ -39,6 +39,8 @@ RTSP_SERVER_PACKAGES = (
 # The package has the server too, as one file with redis-check-rdb, and starts no service with it.
 LIMIT_STORE_PACKAGES = ("redis-tools",)
 LIMIT_STORE_PROGRAMS = ("valkey-server", "redis-server", "redis-check-rdb")
+# Debian starts it as a service of the machine (127.0.0.1:1883), which nothing here uses.
+MQTT_BROKER_PACKAGES = ("mosquitto",)
 RTSP_SERVER_PROBE = (
     "/usr/bin/python3",
     "-c",
@@ -74,6 +76,7 @@ def main(level: str) -> None:
         if level == "test":
             install_rtsp_server()
             install_limit_store()
+            install_mqtt_broker()
 
 
 def install_packages() -> None:
@@ -219,6 +222,13 @@ def install_limit_store() -> None:
     """Have a Redis-compatible server, in which the tests let several processes count limits."""
     if not any(shutil.which(name) for name in LIMIT_STORE_PROGRAMS):
         apt_install(LIMIT_STORE_PACKAGES, "a Redis-compatible server for the tests")
+
+
+def install_mqtt_broker() -> None:
+    """Have Mosquitto, to which the tests publish; it is not on every user's path."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin"
+    if not shutil.which("mosquitto", path=path):
+        apt_install(MQTT_BROKER_PACKAGES, "the MQTT broker Mosquitto for the tests")
 
 
 def apt_install(packages: tuple[str, ...], purpose: str) -> None:

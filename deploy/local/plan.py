@@ -31,6 +31,9 @@ APPLICATION: Final[tuple[Program, ...]] = (
     Program(name="relay", command=python_module("api.config_log")),
     Program(name=API, command=python_module("api")),
 )
+# Started only where a broker is named.
+MQTT: Final = Program(name="mqtt", command=python_module("streams.mqtt"), stop_seconds=30)
+MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
         servers=tuple(server for server, wanted in embedded if wanted),
         environment={**_defaults(settings, secrets), **addresses, **environment},
         secrets=secrets,
+        application=(*APPLICATION, MQTT) if environment.get(MQTT_SETTING) else APPLICATION,
     )
 
 

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
@@ -68,12 +69,12 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
         return
 
 
-def certificate_in(folder: Path) -> Path:
+def certificate_in(folder: Path, *, names: Sequence[x509.GeneralName] = ()) -> Path:
     """Write a certificate that nobody vouches for, with its key, and return the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "camera")])
     now = datetime.now(UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -81,8 +82,10 @@ def certificate_in(folder: Path) -> Path:
         .serial_number(1)
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
     )
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    certificate = builder.sign(key, hashes.SHA256())
     path = folder / "camera.pem"
     path.write_bytes(
         key.private_bytes(

@@ -52,6 +52,15 @@ def test_what_the_caller_sets_reaches_every_process_and_wins(tmp_path: Path) -> 
     assert environment.items() >= given.items()
 
 
+@pytest.mark.parametrize(("host", "is_started"), [(None, False), ("", False), ("broker", True)])
+def test_the_mqtt_stage_runs_only_where_a_broker_is_named(
+    tmp_path: Path, host: str | None, is_started: bool
+) -> None:
+    plan = _plan(tmp_path, {} if host is None else {"PLATESTREAM_MQTT_HOST": host})
+
+    assert ("mqtt" in {program.name for program in plan.application}) is is_started
+
+
 def test_every_process_knows_every_server(tmp_path: Path) -> None:
     environment = _plan(tmp_path, kafka_port=1, s3_port=2, clickhouse_port=3).environment
 

@@ -1,0 +1,12 @@
+"""Runs one worker of the MQTT stage: ``python -m streams.mqtt``."""
+
+from contracts.logs import configure_logging
+from contracts.settings import load_settings
+from streams.common.worker import run
+from streams.mqtt.app import build_mqtt_app
+from streams.mqtt.settings import MqttStageSettings
+
+if __name__ == "__main__":
+    settings = load_settings(MqttStageSettings)
+    configure_logging(settings)
+    run(build_mqtt_app(settings), metrics_port=settings.mqtt_metrics_port)

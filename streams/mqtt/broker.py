@@ -1,0 +1,301 @@
+"""One connection to the MQTT broker. The only module that knows paho.
+
+paho runs in a thread of its own; what it tells comes to the event loop, in order. A connection that
+ended is not used again: what was under way on it is for the caller to send anew.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import paho.mqtt.client as paho
+import structlog
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.reasoncodes import ReasonCode
+
+from contracts.errors import MisconfiguredError, TransientError
+from streams.mqtt.messages import AVAILABLE, UNAVAILABLE, Message, retained
+from streams.mqtt.settings import MqttBrokerSettings, MqttProtocol
+
+log = structlog.get_logger()
+
+Acknowledged = Callable[[Message], None]
+
+_AT_LEAST_ONCE = 1
+_GOODBYE_SECONDS = 1.0
+_PROTOCOLS = {MqttProtocol.V5: paho.MQTTv5, MqttProtocol.V311: paho.MQTTv311}
+
+
+class RefusedMessageError(TransientError):
+    """The broker said that it does not take a message: its access rules, or a quota."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where the broker is, and under which topic it is told whether this process is there."""
+
+    settings: MqttBrokerSettings
+    availability: str
+    tls: ssl.SSLContext | None
+
+    async def open(self) -> "Connection":
+        """Return a connection on which the broker has accepted this client.
+
+        Raises:
+            TransientError: it does not answer, or refuses.
+        """
+        connection = Connection(self)
+        try:
+            await connection.open()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+
+def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
+    """Return how the broker is trusted, None where TLS is off.
+
+    Raises:
+        MisconfiguredError: a file of the settings cannot be read.
+    """
+    if not settings.mqtt_tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=settings.mqtt_ca_file or None)
+        context.sslsocket_class = _ClosedOnFailure
+        if settings.mqtt_client_certificate_file:
+            context.load_cert_chain(
+                settings.mqtt_client_certificate_file, settings.mqtt_client_key_file or None
+            )
+    except OSError as error:
+        raise MisconfiguredError(f"certificates for the MQTT broker: {error}") from error
+    return context
+
+
+class _ClosedOnFailure(ssl.SSLSocket):
+    """paho 2.2.0 leaves a socket open whose handshake failed."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
+
+
+def _without_delay(_client: object, _data: object, opened: object) -> None:
+    # Messages are small and written one by one: each would wait for the one before to arrive.
+    if isinstance(opened, socket.socket):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def client_id(settings: MqttBrokerSettings) -> str:
+    """Return what this process calls itself at the broker."""
+    return settings.mqtt_client_id or f"platestream-{socket.gethostname()}-{os.getpid()}"
+
+
+class Connection:
+    """A connection, from its opening to its end. Lives on one event loop."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._settings = broker.settings
+        self._loop = asyncio.get_running_loop()
+        self._accepted: asyncio.Future[None] = self._loop.create_future()
+        self._ended = asyncio.Event()
+        self._unacknowledged: dict[int, asyncio.Future[None]] = {}
+        self._room = asyncio.Semaphore(broker.settings.mqtt_in_flight)
+        self._is_leaving = False
+        self._client = self._new_client()
+
+    async def open(self) -> None:
+        """Connect; see :meth:`Broker.open`."""
+        settings = self._settings
+        try:
+            # To its end even when cancelled: a connection left behind would take the client id.
+            await asyncio.to_thread(
+                self._client.connect,
+                settings.mqtt_host,
+                settings.mqtt_port,
+                settings.mqtt_keepalive_seconds,
+            )
+        except (OSError, ValueError) as error:
+            raise TransientError(f"the MQTT broker does not answer: {error}") from error
+        self._client.loop_start()
+        try:
+            async with asyncio.timeout(settings.mqtt_timeout_seconds):
+                await self._accepted
+        except TimeoutError as error:
+            raise TransientError("the MQTT broker does not answer the greeting") from error
+
+    async def announce(self) -> None:
+        """Say that this process is there, and keep it said.
+
+        The end of a worker that lost its network is told late, when another one is long there.
+
+        Raises:
+            TransientError: the broker is gone.
+        """
+        await self._say(AVAILABLE)
+        self._client.subscribe(self._broker.availability, _AT_LEAST_ONCE)
+
+    async def send(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
+        """Publish messages in their order; returns when the broker has all.
+
+        ``acknowledged`` is told of each one.
+
+        Raises:
+            RefusedMessageError: the broker does not take one of them.
+            TransientError: the broker is gone, or took too long.
+        """
+        waiting = iter(messages)
+        while part := list(islice(waiting, self._settings.mqtt_in_flight)):
+            await self._send_part(part, acknowledged)
+
+    async def wait_until_ended(self) -> None:
+        """Return once the connection is gone."""
+        await self._ended.wait()
+
+    async def leave(self) -> None:
+        """Say that this process goes, then close."""
+        self._is_leaving = True
+        with suppress(TransientError):
+            await self._say(UNAVAILABLE)
+        self._client.disconnect()
+        with suppress(TimeoutError):
+            # Until it is written: a connection that just ends has the will told.
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._ended.wait()
+        await self.close()
+
+    async def close(self) -> None:
+        """Close, whatever state it is in."""
+        self._end()
+        raw = self._client.socket()
+        # The other kind of paho's is a web socket.
+        if isinstance(raw, socket.socket):
+            # paho's thread may wait for a broker that is frozen; this wakes it.
+            with suppress(OSError):
+                raw.shutdown(socket.SHUT_RDWR)
+        await asyncio.to_thread(self._client.loop_stop)
+
+    async def _send_part(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
+        sent: list[asyncio.Future[None]] = []
+        try:
+            async with asyncio.timeout(self._settings.mqtt_timeout_seconds):
+                for message in messages:
+                    await self._room.acquire()
+                    sent.append(self._publish(message, acknowledged))
+                await asyncio.wait(sent)
+        except TimeoutError as error:
+            self._end()
+            raise TransientError("the MQTT broker does not acknowledge") from error
+        finally:
+            for promise in sent:
+                promise.cancel()
+        for promise in sent:
+            promise.result()
+
+    async def _say(self, payload: bytes) -> None:
+        await self.send([retained(self._broker.availability, payload)], lambda _: None)
+
+    def _publish(self, message: Message, acknowledged: Acknowledged) -> asyncio.Future[None]:
+        promise: asyncio.Future[None] = self._loop.create_future()
+        info = self._client.publish(
+            message.topic, message.payload, _AT_LEAST_ONCE, retain=message.retain
+        )
+        if self._ended.is_set() or info.rc != paho.MQTT_ERR_SUCCESS:
+            promise.set_exception(TransientError("the connection to the MQTT broker is gone"))
+        else:
+            self._unacknowledged[info.mid] = promise
+        promise.add_done_callback(lambda done: self._settle(info.mid, message, done, acknowledged))
+        return promise
+
+    def _settle(
+        self, mid: int, message: Message, done: asyncio.Future[None], acknowledged: Acknowledged
+    ) -> None:
+        self._unacknowledged.pop(mid, None)
+        self._room.release()
+        if not done.cancelled() and done.exception() is None:
+            acknowledged(message)
+
+    def _new_client(self) -> paho.Client:
+        settings = self._settings
+        is_v5 = settings.mqtt_protocol is MqttProtocol.V5
+        client = paho.Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=client_id(settings),
+            # Nothing is left for later at the broker: Kafka has it.
+            clean_session=None if is_v5 else True,
+            protocol=_PROTOCOLS[settings.mqtt_protocol],
+            reconnect_on_failure=False,
+        )
+        client.max_inflight_messages_set(settings.mqtt_in_flight)
+        client.will_set(self._broker.availability, UNAVAILABLE, _AT_LEAST_ONCE, retain=True)
+        if settings.mqtt_user:
+            client.username_pw_set(settings.mqtt_user, settings.mqtt_password.get_secret_value())
+        if self._broker.tls is not None:
+            client.tls_set_context(self._broker.tls)
+        client.on_socket_open = _without_delay
+        client.on_connect = self._told(self._on_connect)
+        client.on_disconnect = self._told(self._on_disconnect)
+        client.on_publish = self._told(self._on_publish)
+        client.on_message = self._told(self._on_message)
+        return client
+
+    def _told(self, take: Callable[..., None]) -> Callable[..., None]:
+        """Return a callback for paho's thread that has ``take`` called on the event loop."""
+
+        def tell(*arguments: Any) -> None:
+            # Closed: the process ends.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(take, *arguments)
+
+        return tell
+
+    def _on_connect(
+        self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, *_: Any
+    ) -> None:
+        if self._accepted.done():
+            return
+        if reason.is_failure:
+            fault = TransientError(f"the MQTT broker refuses the connection: {reason}")
+            self._accepted.set_exception(fault)
+        else:
+            self._accepted.set_result(None)
+
+    def _on_disconnect(self, *_: Any) -> None:
+        self._end()
+
+    def _on_publish(self, _client: Any, _data: Any, mid: int, reason: ReasonCode, *_: Any) -> None:
+        promise = self._unacknowledged.get(mid)
+        if promise is None or promise.done():
+            return
+        if reason.is_failure:
+            promise.set_exception(RefusedMessageError(f"the MQTT broker refuses: {reason}"))
+        else:
+            promise.set_result(None)
+
+    def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
+        is_mistaken = message.topic == self._broker.availability and message.payload != AVAILABLE
+        if is_mistaken and not self._is_leaving and not self._ended.is_set():
+            log.info("mqtt_availability_corrected")
+            self._client.publish(message.topic, AVAILABLE, _AT_LEAST_ONCE, retain=True)
+
+    def _end(self) -> None:
+        self._ended.set()
+        gone = TransientError("the connection to the MQTT broker is gone")
+        if not self._accepted.done():
+            self._accepted.set_exception(gone)
+            # Nobody may be waiting any more.
+            self._accepted.exception()
+        for promise in list(self._unacknowledged.values()):
+            if not promise.done():
+                promise.set_exception(gone)

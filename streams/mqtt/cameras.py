@@ -1,0 +1,203 @@
+"""What the broker keeps of each camera: its discovery message and its state.
+
+What was published is remembered in a table on Kafka. So a camera that was deleted, or settings that
+changed while nobody was there, leave nothing behind at the broker, and a broker that forgot
+everything is told again.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from contracts.records import (
+    CameraConfig,
+    CameraState,
+    CameraStatus,
+    EventName,
+    Record,
+    decode,
+    encode,
+)
+from streams.common import presence
+from streams.mqtt.discovery import discovery_payload
+from streams.mqtt.link import Publish
+from streams.mqtt.messages import Message, TopicNames, camera_message, removals, retained
+
+log = structlog.get_logger()
+
+_STATES = {True: b"online", False: b"offline"}
+
+
+class KnownCamera(Record, frozen=True, kw_only=True):
+    """In the cameras table: a camera (without its address) and what the broker was told of it.
+
+    ``announced`` is its last coming or going; ``topics`` are those under which the broker keeps
+    something. ``partition`` is that of its messages.
+    """
+
+    camera: CameraConfig
+    partition: int
+    announced: CameraState | None = None
+    topics: tuple[str, ...] = ()
+
+
+class CameraTable(Protocol):
+    """Encoded :class:`KnownCamera` by camera id."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return what is known of a camera."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write it, None to forget it; returns once Kafka has it."""
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """Return all keys with their values."""
+
+
+class CameraBook:
+    """Keeps the broker's knowledge of cameras right. Lives on one event loop.
+
+    The broker is told first and Kafka then, so a crash between the two tells it again.
+    """
+
+    def __init__(
+        self,
+        table: CameraTable,
+        publish: Publish,
+        names: TopicNames,
+        *,
+        wants: Callable[[UUID], bool],
+        offline_after_ms: int,
+    ) -> None:
+        """Take the table, the way to the broker, and which owners it is told of."""
+        self._table = table
+        self._publish = publish
+        self._names = names
+        self._wants = wants
+        self._offline_after_ms = offline_after_ms
+        # What is read, told and remembered must not mix with another one's turn.
+        self._turn = asyncio.Lock()
+        self._news = asyncio.Event()
+
+    async def configure(self, camera: CameraConfig, partition: int) -> None:
+        """Tell of a camera that was made or changed. Safe to do again.
+
+        Raises:
+            TransientError: the broker or Kafka is away.
+        """
+        async with self._turn:
+            before = self._known(camera.camera_id)
+            camera = msgspec.structs.replace(camera, stream_url_encrypted="")
+            known = KnownCamera(
+                camera=camera,
+                partition=partition,
+                announced=None if before is None else before.announced,
+                topics=() if before is None else before.topics,
+            )
+            await self._tell(known, before, self._publish)
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def remove(self, camera_id: UUID, partition: int) -> None:
+        """Make the broker forget a camera. Safe to do again.
+
+        Raises:
+            TransientError: the broker or Kafka is away.
+        """
+        async with self._turn:
+            known = self._known(camera_id)
+            if known is not None:
+                await self._publish(removals(known.topics))
+                await self._table.put(_key(camera_id), None, partition=partition)
+                log.info("mqtt_camera_removed", camera_id=str(camera_id))
+
+    async def note_status(
+        self, status: CameraStatus, *, wait_seconds: float, is_news: bool
+    ) -> None:
+        """Tell of a camera that came or went; without ``is_news`` only its state is kept right.
+
+        One that is not known yet is waited for a little. Safe to do again.
+
+        Raises:
+            TransientError: the broker or Kafka is away.
+        """
+        await self._wait_for(status.camera_id, wait_seconds)
+        async with self._turn:
+            known = self._known(status.camera_id)
+            if known is None:
+                log.debug("camera_gone", camera_id=str(status.camera_id))
+                return
+            told = None if known.announced is None else presence.Presence(announced=known.announced)
+            step = presence.advance(told, status, offline_after_ms=self._offline_after_ms)
+            announced = None if step.presence is None else step.presence.announced
+            if step.event is not None and is_news and self._wants(status.owner_id):
+                await self._publish([self._event(step.event, known, status)])
+            if announced is not known.announced:
+                after = msgspec.structs.replace(known, announced=announced)
+                await self._tell(after, known, self._publish)
+
+    async def tell_all(self, publish: Publish, partitions: Collection[int]) -> None:
+        """Tell a broker that may know nothing of all cameras of these partitions.
+
+        Raises:
+            TransientError: the broker or Kafka is away.
+        """
+        async with self._turn:
+            entries = [decode(KnownCamera, value) for _, value in self._table.items()]
+            own = [known for known in entries if known.partition in partitions]
+            messages = [message for known in own for message in self._all_of(known)]
+            await publish(messages)
+            for known in own:
+                await self._remember(known, known)
+            log.info("mqtt_cameras_told", count=len(own))
+
+    async def _tell(self, known: KnownCamera, before: KnownCamera | None, publish: Publish) -> None:
+        await publish(self._all_of(known))
+        await self._remember(known, before)
+
+    async def _remember(self, known: KnownCamera, before: KnownCamera | None) -> None:
+        topics = tuple(message.topic for message in self._retained(known))
+        after = msgspec.structs.replace(known, topics=topics)
+        if after != before:
+            key = _key(known.camera.camera_id)
+            await self._table.put(key, encode(after), partition=known.partition)
+
+    def _all_of(self, known: KnownCamera) -> list[Message]:
+        """Return what the broker is to keep of a camera, and what it is to forget."""
+        kept = self._retained(known)
+        stale = set(known.topics) - {message.topic for message in kept}
+        return [*removals(sorted(stale)), *kept]
+
+    def _retained(self, known: KnownCamera) -> Sequence[Message]:
+        camera, names = known.camera, self._names
+        if not self._wants(camera.owner_id):
+            return ()
+        is_online = known.announced is CameraState.ONLINE
+        state = retained(names.state(camera.owner_id, camera.camera_id), _STATES[is_online])
+        topic = names.discovery(camera.owner_id, camera.camera_id)
+        if topic is None:
+            return (state,)
+        return (retained(topic, discovery_payload(names, camera)), state)
+
+    def _event(self, name: EventName, known: KnownCamera, status: CameraStatus) -> Message:
+        return camera_message(self._names, name, known.camera, status)
+
+    def _known(self, camera_id: UUID) -> KnownCamera | None:
+        value = self._table.get(_key(camera_id))
+        return None if value is None else decode(KnownCamera, value)
+
+    async def _wait_for(self, camera_id: UUID, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._known(camera_id) is None:
+                    await self._news.wait()
+        except TimeoutError:
+            return
+
+
+def _key(camera_id: UUID) -> bytes:
+    return str(camera_id).encode()

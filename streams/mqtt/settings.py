@@ -1,0 +1,108 @@
+"""Settings of the MQTT stage."""
+
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BeforeValidator, Field, SecretStr
+from pydantic_settings import NoDecode
+
+from contracts.settings import Fragment, Port
+from streams.common.settings import PresenceSettings, StreamSettings
+
+_TOPIC_PREFIX = r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$"
+_DISCOVERY_PREFIX = r"^([A-Za-z0-9_.{}-]+(/[A-Za-z0-9_.{}-]+)*)?$"
+
+
+def _owners(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(UUID(part.strip()) for part in value.split(",") if part.strip())
+
+
+OwnerList = Annotated[tuple[UUID, ...], NoDecode, BeforeValidator(_owners)]
+"""Comma-separated ids of owners."""
+
+
+class MqttProtocol(StrEnum):
+    """Which MQTT is spoken."""
+
+    V5 = "5"
+    V311 = "3.1.1"
+
+
+class MqttBrokerSettings(Fragment):
+    """The broker, and how it is spoken to."""
+
+    mqtt_host: str = Field(
+        min_length=1,
+        description="MQTT broker that events go to; the local stack starts the MQTT stage only "
+        "where this is set.",
+    )
+    mqtt_port: Port = Field(1883, description="Port of the MQTT broker; 8883 is usual with TLS.")
+    mqtt_tls: bool = Field(False, description="Whether the MQTT broker is spoken to over TLS.")
+    mqtt_ca_file: str = Field(
+        "",
+        description="File of certificates (PEM) to trust at the MQTT broker; empty: the system's.",
+    )
+    mqtt_client_certificate_file: str = Field(
+        "", description="Certificate (PEM) with which the MQTT stage identifies itself, if any."
+    )
+    mqtt_client_key_file: str = Field(
+        "", description="Key (PEM) of that certificate; empty: it is in the same file."
+    )
+    mqtt_user: str = Field("", description="User at the MQTT broker; empty: without logging in.")
+    mqtt_password: SecretStr = Field(SecretStr(""), description="Password at the MQTT broker.")
+    mqtt_client_id: str = Field(
+        "",
+        max_length=200,
+        description="Client id at the MQTT broker, one of its own for each worker; empty: host "
+        "name and process id.",
+    )
+    mqtt_protocol: MqttProtocol = Field(
+        MqttProtocol.V5,
+        description="5 or 3.1.1; with 3.1.1 a broker cannot say that it refused a message, which "
+        "is then lost.",
+    )
+    mqtt_keepalive_seconds: int = Field(
+        30, ge=5, le=3600, description="How often an idle connection to the MQTT broker is tried."
+    )
+    mqtt_timeout_seconds: float = Field(
+        10.0,
+        gt=0,
+        le=60,
+        description="How long the MQTT broker may take to acknowledge; then it is connected anew.",
+    )
+    mqtt_in_flight: int = Field(
+        100,
+        ge=1,
+        le=10_000,
+        description="Most messages that wait for the MQTT broker's acknowledgement at once.",
+    )
+
+
+class MqttTopicSettings(Fragment):
+    """What is told under which names."""
+
+    mqtt_topic_prefix: str = Field(
+        "platestream",
+        pattern=_TOPIC_PREFIX,
+        description="Begin of every MQTT topic; of its own for each installation at one broker.",
+    )
+    mqtt_discovery_prefix: str = Field(
+        "homeassistant",
+        pattern=_DISCOVERY_PREFIX,
+        description="Begin of Home Assistant's discovery topics; {owner} in it stands for the "
+        "owner's id; empty: no discovery.",
+    )
+    mqtt_owners: OwnerList = Field(
+        (), description="Comma-separated ids of the owners whose events are sent; empty: all."
+    )
+
+
+class MqttStageSettings(StreamSettings, PresenceSettings, MqttBrokerSettings, MqttTopicSettings):
+    """Settings of one worker of the MQTT stage."""
+
+    mqtt_metrics_port: Port = Field(
+        0, description="Local port of the MQTT stage's Prometheus metrics; 0: none."
+    )

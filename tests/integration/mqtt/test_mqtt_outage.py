@@ -1,0 +1,102 @@
+"""The broker dies and freezes under load, and the stage is killed: nothing is lost."""
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from contracts.records import CameraState, Recognition
+from contracts.topics import CONFIG_CAMERAS, RECOGNITIONS
+from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
+from tests.integration.streams.stages import lag, wait_until
+from tests.records import CAMERAS, recognition
+from tests.services.mqtt import Listener, port_of
+from tests.services.process import ChildProcess
+
+pytestmark = [pytest.mark.integration, pytest.mark.fault]
+
+
+def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(way: Way) -> None:
+    way.camera(0)
+    way.camera(1)
+    way.status(CameraState.ONLINE)
+    process = way.start()
+    made = _made(0, 800)
+    with Listener(port_of(way.broker)) as before:
+        wait_until("both are known", lambda: _is_kept(before, 0) and _is_kept(before, 1))
+        wait_until("one is online", lambda: before.latest(topic("state")) == b"online")
+        way.recognized(made)
+        wait_until("it is on its way", lambda: _count(before) > 50)
+        way.broker.kill()
+        before.wait_until_cut_off()
+    wait_until("it is noticed", lambda: "mqtt_away" in way.log())
+    assert lag(way.kafka, "mqtt", RECOGNITIONS) > 0
+    way.deleted(CAMERAS[1])
+    way.broker.start()
+    with Listener(port_of(way.broker)) as after:
+        # A broker that was killed has forgotten what it kept; it is told again.
+        wait_until("the state is kept", lambda: after.latest(topic("state")) == b"online")
+        wait_until("it goes on", lambda: _count(after) > 50)
+        _kill(process, after)
+        way.start()
+        _wait_for_all(made, before, after)
+        wait_until("all is done", lambda: lag(way.kafka, "mqtt", CONFIG_CAMERAS) == 0)
+        assert _is_kept(after, 0) and not _is_kept(after, 1)
+        made += _freeze(way, after)
+        _wait_for_all(made, before, after)
+        wait_until("it is back", lambda: after.latest("platestream/status") == b"online")
+    _assert_repeats_are_the_same(before, after)
+    wait_until("all is committed", lambda: lag(way.kafka, "mqtt", RECOGNITIONS) == 0)
+
+
+def _kill(process: ChildProcess, listener: Listener) -> None:
+    process.kill()
+    wait_until("its will is told", lambda: listener.latest("platestream/status") == b"offline")
+
+
+def _freeze(way: Way, listener: Listener) -> list[Recognition]:
+    times = way.log().count("mqtt_away")
+    way.broker.pause()
+    made = _made(800, 820)
+    way.recognized(made)
+    wait_until("it is noticed", lambda: way.log().count("mqtt_away") > times)
+    way.broker.resume()
+    return made
+
+
+def _made(start: int, stop: int) -> list[Recognition]:
+    return [recognition(number, captured_ms=now_ms() + number) for number in range(start, stop)]
+
+
+def _wait_for_all(made: list[Recognition], *listeners: Listener) -> None:
+    wait_until("as many came", lambda: sum(map(_count, listeners)) >= len(made))
+    wanted = {str(one.id) for one in made}
+    wait_until("all came", lambda: _ids(*listeners) >= wanted)
+
+
+def _is_kept(listener: Listener, number: int) -> bool:
+    return bool(listener.latest(discovery(number)))
+
+
+def _count(listener: Listener) -> int:
+    return sum(heard.topic.endswith("/recognition") for heard in list(listener.heard))
+
+
+def _told(*listeners: Listener) -> list[dict[str, Any]]:
+    return [
+        told
+        for listener in listeners
+        for number in range(len(CAMERAS))
+        for told in events(listener, "recognition", number)
+    ]
+
+
+def _ids(*listeners: Listener) -> set[str]:
+    return {told["data"]["recognition"]["id"] for told in _told(*listeners)}
+
+
+def _assert_repeats_are_the_same(*listeners: Listener) -> None:
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    for each in _told(*listeners):
+        ids[each["data"]["recognition"]["id"]].add(each["id"])
+    assert all(len(found) == 1 for found in ids.values())

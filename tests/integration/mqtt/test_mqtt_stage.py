@@ -1,0 +1,113 @@
+"""Events come to a real broker, and Home Assistant would find the cameras."""
+
+import json
+from uuid import UUID
+
+import pytest
+
+from contracts.ids import event_id, trigger_id
+from contracts.records import AlertTrigger, CameraState, EventName
+from contracts.topics import ALERTS
+from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
+from tests.integration.streams.stages import wait_until
+from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.services.mqtt import PASSWORD, Listener, port_of
+
+pytestmark = pytest.mark.integration
+
+
+def test_events_and_cameras_come_and_go(way: Way) -> None:
+    # From before MQTT was switched on: not to be told.
+    old = recognition(0)
+    way.recognized([old])
+    way.status(CameraState.ONLINE)
+    way.camera(location="Yard")
+    way.start()
+    with Listener(port_of(way.broker)) as listener:
+        _announced(way, listener)
+        _recognized(way, listener)
+        _alerted(way, listener)
+        _went(way, listener)
+        _vanished(way, listener)
+
+        ids = [told["data"]["recognition"]["id"] for told in events(listener, "recognition")]
+        assert str(old.id) not in ids
+        assert b"not for this stage" not in b"".join(heard.payload for heard in listener.heard)
+    assert PASSWORD not in way.log()
+
+
+def _announced(way: Way, listener: Listener) -> None:
+    wait_until("the state is kept", lambda: listener.latest(topic("state")) == b"online")
+    told = json.loads(listener.latest(discovery()) or b"")
+    assert told["device"]["name"] == "Gate 0"
+    assert told["device"]["suggested_area"] == "Yard"
+    parts = told["components"]
+    assert parts["online"]["state_topic"] == topic("state")
+    assert parts["last_plate"]["state_topic"] == topic("recognition")
+    assert parts["alert"]["state_topic"] == parts["alert_trigger"]["topic"] == topic("alert")
+    way.camera(name="Main gate", revision=2)
+    wait_until("the name changed", lambda: b"Main gate" in (listener.latest(discovery()) or b""))
+    # The broker gives both to those who come later.
+    with Listener(port_of(way.broker)) as late:
+        wait_until("what was kept comes", lambda: late.latest(topic("state")) == b"online")
+        assert {heard.topic for heard in late.heard if heard.retained} >= {
+            discovery(),
+            topic("state"),
+            "platestream/status",
+        }
+
+
+def _recognized(way: Way, listener: Listener) -> None:
+    made = [recognition(8 * number, captured_ms=now_ms() + number) for number in range(1, 6)]
+    way.recognized(made)
+    wait_until("all came", lambda: len(events(listener, "recognition")) >= len(made))
+    told = events(listener, "recognition")
+    assert [each["data"]["recognition"]["plate"] for each in told] == [one.plate for one in made]
+    first = event_id(made[0].captured_ms, EventName.RECOGNITION_CREATED, str(made[0].id))
+    assert (told[0]["id"], told[0]["event"]) == (str(first), "recognition.created")
+
+
+def _alerted(way: Way, listener: Listener) -> None:
+    rule, seen = alert(1), recognition(8, captured_ms=now_ms())
+    trigger = AlertTrigger(
+        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        owner_id=OWNER,
+        alert=rule,
+        recognition=seen,
+        decided_ms=now_ms(),
+    )
+    way.send(ALERTS, str(rule.alert_id), trigger)
+    wait_until("the alert came", lambda: bool(events(listener, "alert")))
+    (told,) = events(listener, "alert")
+    assert told["event"] == "alert.triggered"
+    assert told["data"]["alert"]["name"] == rule.name
+    assert "notifications" not in told["data"]["alert"]
+
+
+def _went(way: Way, listener: Listener) -> None:
+    assert not events(listener, "camera")
+    gone = way.status(CameraState.OFFLINE, seen_ms_ago=60_000)
+    wait_until("it went", lambda: listener.latest(topic("state")) == b"offline")
+    back = way.status(CameraState.ONLINE)
+    wait_until("it came back", lambda: listener.latest(topic("state")) == b"online")
+    told = events(listener, "camera")
+    assert [each["event"] for each in told] == ["camera.offline", "camera.online"]
+    wanted = [
+        event_id(gone.at_ms, EventName.CAMERA_OFFLINE, str(CAMERAS[0])),
+        event_id(back.at_ms, EventName.CAMERA_ONLINE, str(CAMERAS[0])),
+    ]
+    assert [UUID(each["id"]) for each in told] == wanted
+    assert told[0]["data"]["camera"]["name"] == "Main gate"
+    assert "rtspUrl" not in told[0]["data"]["camera"]
+
+
+def _vanished(way: Way, listener: Listener) -> None:
+    way.deleted(CAMERAS[0])
+    wait_until("it is forgotten", lambda: listener.latest(discovery()) == b"")
+    wait_until("its state too", lambda: listener.latest(topic("state")) == b"")
+    way.status(CameraState.ONLINE)
+    way.camera(1)
+    wait_until("the next one came", lambda: bool(listener.latest(discovery(1))))
+    with Listener(port_of(way.broker)) as late:
+        wait_until("what was kept comes", lambda: bool(late.latest(discovery(1))))
+        assert not {heard.topic for heard in late.heard} & {discovery(), topic("state")}

@@ -1,0 +1,134 @@
+"""What a test of the stage does: events into Kafka, messages out of the broker."""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from contracts.records import (
+    CameraConfig,
+    CameraState,
+    CameraStatus,
+    Recognition,
+    Record,
+    encode,
+)
+from contracts.settings import KafkaSettings
+from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, RECOGNITIONS, Topic
+from tests.integration.streams.stages import Feeder, environment_of, stage, wait_until
+from tests.records import CAMERAS, OWNER, messages
+from tests.services.mqtt import PASSWORD, USER, Listener, port_of
+from tests.services.process import ChildProcess, ServerProcess
+
+
+class Way:
+    """The stage on topics of its own, and a broker of its own."""
+
+    def __init__(self, kafka: KafkaSettings, broker: ServerProcess, folder: Path) -> None:
+        self.kafka = kafka
+        self.broker = broker
+        self._folder = folder
+        self._feeders: dict[str, Feeder] = {}
+        self._stages: list[ChildProcess] = []
+
+    def start(self, **settings: str) -> ChildProcess:
+        """Start a worker of the stage; returns when it has begun and the broker knows of it."""
+        process = self.begin(**settings)
+        wait_until("the stage has begun", lambda: "mqtt_cameras_told" in process.log.read_text())
+        return process
+
+    def begin(self, **settings: str) -> ChildProcess:
+        """Start a worker of the stage."""
+        given = {
+            "mqtt_host": "127.0.0.1",
+            "mqtt_port": str(port_of(self.broker)),
+            "mqtt_user": USER,
+            "mqtt_password": PASSWORD,
+            "mqtt_timeout_seconds": "3",
+            "kafka_session_timeout_seconds": "6",
+            "stream_retry_pause_seconds": "1",
+        } | settings
+        number = len(self._stages)
+        environment = environment_of(self.kafka, self._folder / f"worker-{number}", **given)
+        process = stage("streams.mqtt", "mqtt", self._folder / f"mqtt-{number}.log", environment)
+        process.start()
+        self._stages.append(process)
+        return process
+
+    def log(self) -> str:
+        """Return all that the workers logged."""
+        return "".join(process.log.read_text(errors="replace") for process in self._stages)
+
+    def recognized(self, recognitions: Sequence[Recognition]) -> None:
+        """Publish recognitions."""
+        self._feeder(RECOGNITIONS).send_pairs(messages(recognitions))
+
+    def camera(self, number: int = 0, **changed: Any) -> CameraConfig:
+        """Configure a camera, and return it."""
+        fields: dict[str, Any] = {
+            "camera_id": CAMERAS[number],
+            "owner_id": OWNER,
+            "name": f"Gate {number}",
+            "stream_url_encrypted": "not for this stage",
+            "enabled": True,
+            "revision": 1,
+        }
+        config = CameraConfig(**(fields | changed))
+        self.send(CONFIG_CAMERAS, str(config.camera_id), config)
+        return config
+
+    def deleted(self, camera_id: UUID) -> None:
+        """Delete a camera."""
+        self._feeder(CONFIG_CAMERAS).send_pairs([(str(camera_id).encode(), b"")])
+
+    def status(self, state: CameraState, number: int = 0, *, seen_ms_ago: int = 0) -> CameraStatus:
+        """Tell of a camera's state, and return what is told."""
+        told = CameraStatus(
+            camera_id=CAMERAS[number],
+            owner_id=OWNER,
+            state=state,
+            revision=1,
+            worker="w",
+            at_ms=now_ms(),
+            last_seen_ms=now_ms() - seen_ms_ago,
+        )
+        self.send(CAMERA_STATUS, str(told.camera_id), told)
+        return told
+
+    def send(self, topic: Topic, key: str, record: Record) -> None:
+        """Publish a record."""
+        self._feeder(topic).send_pairs([(key.encode(), encode(record))])
+
+    def _feeder(self, topic: Topic) -> Feeder:
+        if topic.name not in self._feeders:
+            self._feeders[topic.name] = Feeder(self.kafka, topic)
+        return self._feeders[topic.name]
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self._stages:
+            process.kill()
+        for feeder in self._feeders.values():
+            feeder.close()
+
+
+def topic(what: str, number: int = 0) -> str:
+    """Return a camera's topic."""
+    return f"platestream/{OWNER}/{CAMERAS[number]}/{what}"
+
+
+def discovery(number: int = 0) -> str:
+    """Return a camera's discovery topic."""
+    return f"homeassistant/device/platestream_{CAMERAS[number]}/config"
+
+
+def events(listener: Listener, what: str, number: int = 0) -> list[dict[str, Any]]:
+    """Return the events that came under a camera's topic."""
+    return [json.loads(payload) for payload in listener.payloads(topic(what, number))]
+
+
+def now_ms() -> int:
+    """Return the time."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,17 @@
+"""Languages of the documentation's examples, and what runs them where the machine has it."""
+
+import shutil
+from typing import Final
+
+PROGRAMS: Final = {"javascript": "node", "go": "go", "php": "php"}
+"""Python aside, which is always there."""
+
+
+def is_present(language: str) -> bool:
+    """Return whether examples in a language can be run here."""
+    return language == "python" or shutil.which(PROGRAMS[language]) is not None
+
+
+def absent() -> list[str]:
+    """Return a word on each language whose examples cannot be run here."""
+    return [f"{name} (no {PROGRAMS[name]})" for name in PROGRAMS if not is_present(name)]

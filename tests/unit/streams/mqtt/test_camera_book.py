@@ -1,0 +1,199 @@
+"""What the broker keeps of cameras, whatever happens in between."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from contracts.errors import TransientError
+from contracts.records import CameraState, CameraStatus
+from streams.mqtt.beginning import Beginning
+from streams.mqtt.cameras import CameraBook
+from streams.mqtt.messages import Message, TopicNames
+from tests.records import CAMERAS, OWNER
+from tests.unit.streams.mqtt.test_mqtt_messages import CAMERA, STATUS
+
+NAMES = TopicNames("platestream", "homeassistant")
+STATE = NAMES.state(OWNER, CAMERAS[0])
+DISCOVERY = NAMES.discovery(OWNER, CAMERAS[0]) or ""
+EVENTS = NAMES.camera(OWNER, CAMERAS[0])
+
+
+class Table:
+    """A table in memory."""
+
+    def __init__(self) -> None:
+        self.data: dict[bytes, bytes] = {}
+        self.partitions: dict[bytes, int] = {}
+
+    def get(self, key: bytes, /) -> bytes | None:
+        return self.data.get(key)
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        self.partitions[key] = partition
+        if value is None:
+            self.data.pop(key, None)
+        else:
+            self.data[key] = value
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        return list(self.data.items())
+
+
+class Broker:
+    """Keeps what is retained, and notes events."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.events: list[str] = []
+        self.is_away = False
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        if self.is_away:
+            raise TransientError("away")
+        for message in messages:
+            if not message.retain:
+                self.events.append(message.topic)
+            elif message.payload:
+                self.kept[message.topic] = message.payload
+            else:
+                self.kept.pop(message.topic, None)
+
+
+def _book(
+    table: Table,
+    broker: Broker,
+    names: TopicNames = NAMES,
+    wants: Callable[[UUID], bool] = lambda _: True,
+) -> CameraBook:
+    return CameraBook(table, broker.publish, names, wants=wants, offline_after_ms=15_000)
+
+
+def _status(state: CameraState, *, silent_ms: int = 0) -> CameraStatus:
+    seen = STATUS.at_ms - silent_ms
+    return msgspec.structs.replace(STATUS, state=state, last_seen_ms=seen)
+
+
+async def _note(book: CameraBook, status: CameraStatus, *, is_news: bool = True) -> None:
+    await book.note_status(status, wait_seconds=0, is_news=is_news)
+
+
+async def test_the_state_follows_the_camera() -> None:
+    table, broker = Table(), Broker()
+    book = _book(table, broker)
+    await book.configure(CAMERA, 3)
+    assert broker.kept[STATE] == b"offline"
+    for state, silent_ms, kept, told in (
+        (CameraState.CONNECTING, 0, b"offline", 0),
+        (CameraState.ONLINE, 0, b"online", 1),
+        (CameraState.ONLINE, 0, b"online", 1),
+        # A worker's death is not a camera's, and a moment without a frame is none either.
+        (CameraState.CONNECTING, 0, b"online", 1),
+        (CameraState.OFFLINE, 14_000, b"online", 1),
+        (CameraState.OFFLINE, 15_000, b"offline", 2),
+        (CameraState.ONLINE, 0, b"online", 3),
+        # Switched off by its owner: no event.
+        (CameraState.DISABLED, 0, b"offline", 3),
+    ):
+        await _note(book, _status(state, silent_ms=silent_ms))
+        assert (broker.kept[STATE], broker.events) == (kept, [EVENTS] * told), state
+    assert CAMERA.stream_url_encrypted.encode() not in b"".join(table.data.values())
+    assert set(table.partitions.values()) == {3}
+
+
+async def test_before_the_beginning_only_the_state_is_told() -> None:
+    broker = Broker()
+    book = _book(Table(), broker)
+    await book.configure(CAMERA, 0)
+    await _note(book, _status(CameraState.ONLINE), is_news=False)
+
+    assert broker.kept[STATE] == b"online"
+    assert not broker.events
+
+
+async def test_a_deleted_camera_leaves_nothing_and_does_not_come_back() -> None:
+    table, broker = Table(), Broker()
+    book = _book(table, broker)
+    await book.configure(CAMERA, 0)
+    await book.remove(CAMERA.camera_id, 0)
+    await book.remove(CAMERA.camera_id, 0)
+    await _note(book, _status(CameraState.ONLINE))
+
+    assert not broker.kept and not broker.events and not table.data
+
+
+async def test_what_the_broker_did_not_take_is_told_again() -> None:
+    table, broker = Table(), Broker()
+    book = _book(table, broker)
+    await book.configure(CAMERA, 0)
+    broker.is_away = True
+    for attempt in (
+        _note(book, _status(CameraState.ONLINE)),
+        book.remove(CAMERA.camera_id, 0),
+        book.configure(msgspec.structs.replace(CAMERA, name="New"), 0),
+    ):
+        with pytest.raises(TransientError):
+            await attempt
+    broker.is_away = False
+    await _note(book, _status(CameraState.ONLINE))
+    assert (broker.kept[STATE], broker.events) == (b"online", [EVENTS])
+
+
+async def test_a_broker_that_forgot_is_told_of_all_own_cameras() -> None:
+    table, broker = Table(), Broker()
+    book = _book(table, broker)
+    other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
+    await book.configure(CAMERA, 0)
+    await book.configure(other, 1)
+    await _note(book, _status(CameraState.ONLINE))
+    before, broker.kept = dict(broker.kept), {}
+    await book.tell_all(broker.publish, {0})
+
+    assert broker.kept == {key: before[key] for key in (STATE, DISCOVERY)}
+    assert broker.kept[STATE] == b"online"
+
+
+@pytest.mark.parametrize("names", [TopicNames("new", ""), TopicNames("platestream", "ha")])
+async def test_changed_names_leave_nothing_behind(names: TopicNames) -> None:
+    table, broker = Table(), Broker()
+    await _book(table, broker).configure(CAMERA, 0)
+    await _book(table, broker, names).tell_all(broker.publish, {0})
+    wanted = {names.state(OWNER, CAMERAS[0]), names.discovery(OWNER, CAMERAS[0])} - {None}
+    assert set(broker.kept) == wanted
+    # And back again, although no camera has changed meanwhile.
+    await _book(table, broker).tell_all(broker.publish, {0})
+    assert set(broker.kept) == {STATE, DISCOVERY}
+
+
+async def test_owners_that_are_not_wanted_are_not_told_of() -> None:
+    table, broker = Table(), Broker()
+    book = _book(table, broker, wants=lambda owner: owner != OWNER)
+    await book.configure(CAMERA, 0)
+    await _note(book, _status(CameraState.ONLINE))
+    assert not broker.kept and not broker.events
+    await _book(table, broker).tell_all(broker.publish, {0})
+    assert broker.kept[STATE] == b"online"
+
+
+async def test_a_status_that_comes_before_its_camera_waits_for_it() -> None:
+    broker = Broker()
+    book = _book(Table(), broker)
+    status = _status(CameraState.ONLINE)
+    waiting = asyncio.create_task(book.note_status(status, wait_seconds=5, is_news=True))
+    await asyncio.sleep(0)
+    await book.configure(CAMERA, 0)
+    await waiting
+
+    assert broker.kept[STATE] == b"online"
+
+
+async def test_a_partition_begins_once() -> None:
+    table = Table()
+    await Beginning(table, lambda: 1000).note([0])
+    later = Beginning(table, lambda: 2000)
+    await later.note([0, 1])
+
+    assert [later.is_before(0, at_ms) for at_ms in (999, 1000)] == [False, True]
+    assert [later.is_before(1, at_ms) for at_ms in (1999, 2000)] == [False, True]
