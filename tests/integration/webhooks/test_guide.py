@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from streams.webhooks.signing import signature_headers
+from tests.languages import is_present
 
 pytestmark = pytest.mark.integration
 
@@ -71,9 +71,9 @@ def _php(folder: Path, call: tuple[str, str, str]) -> list[str]:
 
 
 Runner = Callable[[Path, tuple[str, str, str]], list[str]]
-RUNNERS: dict[str, Runner] = {"python": _python, "node": _node, "go": _go, "php": _php}
-# Python always; the others where the machine has them.
-PRESENT = [name for name in RUNNERS if name == "python" or shutil.which(name)]
+RUNNERS: dict[str, Runner] = {"python": _python, "javascript": _node, "go": _go, "php": _php}
+# The end of the test run says which ones the machine lacks.
+PRESENT = [name for name in RUNNERS if is_present(name)]
 
 
 @pytest.mark.parametrize("language", PRESENT)
