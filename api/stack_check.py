@@ -7,8 +7,12 @@ from contextlib import asynccontextmanager
 import urllib3
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from api.db.engine import Database
+from api.db.migrate import current_revision, head_revision
 from api.health import Check, Health, Readiness
 from api.image_store import ImageStore
 from api.recognitions.repository import ClickHouseStore
@@ -30,7 +34,7 @@ async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness
     """Return what PostgreSQL, Kafka, ClickHouse and S3 answer, and the API where its URL is given.
 
     Kafka is well where every topic is there, ClickHouse where recognitions can be read, PostgreSQL
-    where it answers.
+    where its tables are those of this release and it takes a write (which is undone).
     """
     async with _checks(settings, api_url) as checks:
         return await Health(checks, check_seconds=_CHECK_SECONDS).readiness()
@@ -41,7 +45,7 @@ async def _checks(settings: StackSettings, api_url: str | None) -> AsyncIterator
     database = Database(settings, pool_size=2)
     clickhouse, images = ClickHouseStore(settings), ImageStore(settings)
     checks: dict[str, Callable[[], Awaitable[None]]] = {
-        "postgres": database.ping,
+        "postgres": lambda: database.run(check_database),
         "clickhouse": clickhouse.ping,
         "s3": images.ping,
         "kafka": lambda: asyncio.to_thread(_check_kafka, settings),
@@ -54,6 +58,30 @@ async def _checks(settings: StackSettings, api_url: str | None) -> AsyncIterator
         await clickhouse.close()
         images.close()
         database.close()
+
+
+def check_database(session: Session) -> None:
+    """Return where the tables are those of this release and take a write, which is undone.
+
+    Raises:
+        TransientError: they are not, or do not.
+    """
+    there, needed = current_revision(session.connection()), head_revision()
+    if there != needed:
+        raise TransientError(
+            f"the tables are at revision {there}, this release needs {needed}: "
+            "python -m api.db migrate"
+        )
+    try:
+        with session.begin_nested() as attempt:
+            # A row that is always there, and that nobody waits for.
+            session.execute(text("UPDATE alembic_version SET version_num = version_num"))
+            attempt.rollback()
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
+        cause = type(error.orig).__name__
+        raise TransientError(f"the database takes no writes: {cause}") from error
 
 
 def _check_kafka(settings: KafkaSettings) -> None:

@@ -6,6 +6,7 @@ import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from api.db.locks import AdvisoryLock
@@ -37,8 +38,7 @@ def migrate(engine: Engine, target: str = "head") -> str:
 
 
 def _move(connection: Connection, target: str) -> str:
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS))
+    config = _config()
     config.attributes["connection"] = connection
     before = current_revision(connection)
     if target == "base" or _is_older(config, target, before):
@@ -54,6 +54,19 @@ def _move(connection: Connection, target: str) -> str:
 def current_revision(connection: Connection) -> str:
     """Return the revision of the tables, ``base`` where there are none."""
     return MigrationContext.configure(connection).get_current_revision() or "base"
+
+
+def head_revision() -> str:
+    """Return the revision of the tables that this release works with."""
+    head = ScriptDirectory.from_config(_config()).get_current_head()
+    assert head is not None
+    return head
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    return config
 
 
 def _is_older(config: Config, target: str, current: str) -> bool:
