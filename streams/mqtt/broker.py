@@ -90,6 +90,14 @@ class _ClosedOnFailure(ssl.SSLSocket):
             raise
 
 
+def most_in_flight(wanted: int, properties: object) -> int:
+    """Return how many messages may wait for acknowledgement, given what the broker greeted with.
+
+    **Source:** MQTT 5.0, section 3.2.2.3.3 (Receive Maximum); paho leaves it to its caller.
+    """
+    return min(wanted, getattr(properties, "ReceiveMaximum", wanted))
+
+
 def _without_delay(_client: object, _data: object, opened: object) -> None:
     # Messages are small and written one by one: each would wait for the one before to arrive.
     if isinstance(opened, socket.socket):
@@ -261,7 +269,7 @@ class Connection:
         return tell
 
     def _on_connect(
-        self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, *_: Any
+        self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, properties: Any
     ) -> None:
         if self._accepted.done():
             return
@@ -269,6 +277,8 @@ class Connection:
             fault = TransientError(f"the MQTT broker refuses the connection: {reason}")
             self._accepted.set_exception(fault)
         else:
+            wanted = self._settings.mqtt_in_flight
+            self._room = asyncio.Semaphore(most_in_flight(wanted, properties))
             self._accepted.set_result(None)
 
     def _on_disconnect(self, *_: Any) -> None:

@@ -1,6 +1,7 @@
 """What is published where, and what Home Assistant is told: plain values in and out."""
 
 import json
+from types import SimpleNamespace
 from uuid import UUID
 
 import msgspec
@@ -17,6 +18,7 @@ from contracts.deliveries import (
 from contracts.ids import NIL_UUID
 from contracts.records import AlertTrigger, CameraConfig, CameraState, CameraStatus, EventName
 from streams.common.shapes import body_of
+from streams.mqtt.broker import most_in_flight
 from streams.mqtt.discovery import discovery_payload
 from streams.mqtt.messages import (
     TopicNames,
@@ -130,6 +132,15 @@ def test_an_empty_payload_that_is_retained_deletes() -> None:
 def test_a_prefix_that_is_no_topic_is_refused(prefix: str) -> None:
     with pytest.raises(ValidationError):
         MqttStageSettings.model_validate({"mqtt_host": "h", "mqtt_topic_prefix": prefix})
+
+
+@pytest.mark.parametrize(("offered", "most"), [(None, 100), (20, 20), (65_535, 100)])
+def test_no_more_is_in_flight_than_the_broker_takes(offered: int | None, most: int) -> None:
+    # paho's properties have an attribute for each that was sent, and none else.
+    greeting = SimpleNamespace() if offered is None else SimpleNamespace(ReceiveMaximum=offered)
+
+    assert most_in_flight(100, greeting) == most
+    assert most_in_flight(100, None) == 100
 
 
 def test_owners_and_secrets_of_the_settings() -> None:
