@@ -1,4 +1,4 @@
-"""Date-times as clients write them."""
+"""Date-times as clients write them, and as Unix milliseconds."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -33,11 +33,30 @@ def moment_ms(value: Any) -> int:
     return -((_EPOCH - moment) // _MILLISECOND)
 
 
+def from_unix_ms(unix_ms: int) -> datetime:
+    """Return the moment (UTC) of a Unix millisecond.
+
+    Raises:
+        OverflowError: it is not within the years 1 to 9999.
+    """
+    return _EPOCH + unix_ms * _MILLISECOND
+
+
+def from_unix_ms_if_any(unix_ms: int | None) -> datetime | None:
+    """Return the moment (UTC) of a Unix millisecond; None for None."""
+    return None if unix_ms is None else from_unix_ms(unix_ms)
+
+
+def to_unix_ms(moment: datetime) -> int:
+    """Return the Unix millisecond nearest to a moment."""
+    return round((moment - _EPOCH) / _MILLISECOND)
+
+
 def _instant(value: Any) -> datetime:
     if not isinstance(value, str):
         raise ValueError("must be a string with an ISO 8601 date-time")
     try:
-        return _EPOCH + moment_ms(value) * _MILLISECOND
+        return from_unix_ms(moment_ms(value))
     except OverflowError as error:
         raise ValueError("must be within the years 1 to 9999") from error
 

@@ -6,6 +6,7 @@ import msgspec
 
 from api.alerts.models import AlertValues
 from api.db.tables import Alert, Owner
+from api.moments import to_unix_ms
 from contracts.records import (
     AlertConfig,
     AlertSchedule,
@@ -37,7 +38,7 @@ def alert_config(alert: Alert, owner: Owner) -> AlertConfig:
         notifications_encrypted=alert.notifications_encrypted,
         notification_secret_encrypted=owner.notification_secret_encrypted or "",
         revision=alert.revision,
-        created_ms=round(alert.created_at.timestamp() * 1000),
+        created_ms=to_unix_ms(alert.created_at),
     )
 
 

@@ -13,7 +13,7 @@ from api.alerts.backtest import MOST_ROWS, MOST_SECONDS, MOST_SHOWN, Backtest, R
 from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
 from api.errors import ApiError, ErrorCode, FieldFault
-from api.moments import Instant
+from api.moments import Instant, from_unix_ms, to_unix_ms
 from api.schemas import RequestModel, ResponseModel, Timestamp
 
 _MOST_DAYS = 31
@@ -63,7 +63,7 @@ class AlertTest(RequestModel):
             ApiError: 400, it is none or too long.
         """
         end = datetime.now(UTC) if self.to is None else self.to
-        from_ms, to_ms = (round(each.timestamp() * 1000) for each in (self.from_, end))
+        from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
         if from_ms > to_ms:
             raise _fault("from", "must not be after to")
         if to_ms - from_ms > _MOST_DAYS * _DAY_MS:
@@ -108,10 +108,10 @@ def explained_body(found: Explanation) -> ExplainedAlert:
         alert_name=found.alert.values.name,
         outcome=found.outcome,
         unmet=list(found.unmet),
-        triggered_at=None if fired is None else _moment(fired.decided_ms),
+        triggered_at=None if fired is None else from_unix_ms(fired.decided_ms),
         is_late=None if fired is None else fired.is_late,
         held_back_by=None if holding is None else holding.recognition_id,
-        cooldown_until=None if holding is None else _moment(holding.captured_ms + cooldown_ms),
+        cooldown_until=None if holding is None else from_unix_ms(holding.captured_ms + cooldown_ms),
     )
 
 
@@ -122,7 +122,7 @@ def replay_body(replay: Replay) -> AlertTestResult:
         matched=replay.matched,
         fired=replay.fired,
         is_complete=replay.is_complete,
-        until=_moment(replay.until_ms),
+        until=from_unix_ms(replay.until_ms),
         triggers=[_trigger(row) for row in replay.shown],
     )
 
@@ -134,12 +134,8 @@ def _trigger(row: SpanRow) -> TriedTrigger:
         camera_name=row.camera_name,
         plate=row.plate,
         confidence=row.confidence,
-        timestamp=_moment(row.captured_ms),
+        timestamp=from_unix_ms(row.captured_ms),
     )
-
-
-def _moment(unix_ms: int) -> datetime:
-    return datetime.fromtimestamp(unix_ms / 1000, UTC)
 
 
 def _fault(path: str, message: str) -> ApiError:

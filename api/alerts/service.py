@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -15,6 +14,7 @@ from api.alerts.repository import AlertRepository, TooManyAlertsError, unknown_c
 from api.alerts.schemas import AlertCreate, AlertUpdate
 from api.db.engine import Database
 from api.errors import ApiError, ErrorCode, FieldFault
+from api.moments import from_unix_ms, from_unix_ms_if_any
 from api.outbound import OutboundGate
 
 
@@ -44,10 +44,7 @@ class Alerts:
             self._history.of(owner_id),
         )
         alerts = tuple(counted(row, history) for row in book.alerts)
-        read_ms = history.read_ms
-        return replace(
-            book, alerts=alerts, counted_at=None if read_ms is None else _moment(read_ms)
-        )
+        return replace(book, alerts=alerts, counted_at=from_unix_ms_if_any(history.read_ms))
 
     async def close(self) -> None:
         """End what is under way in the background."""
@@ -111,11 +108,7 @@ def counted(row: AlertRow, history: History) -> AlertRow:
     count = history.counts.get(row.id)
     if count is None:
         return row
-    return replace(row, trigger_count=count.triggers, last_triggered_at=_moment(count.last_ms))
-
-
-def _moment(unix_ms: int) -> datetime:
-    return datetime.fromtimestamp(unix_ms / 1000, UTC)
+    return replace(row, trigger_count=count.triggers, last_triggered_at=from_unix_ms(count.last_ms))
 
 
 def check_cameras(

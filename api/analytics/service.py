@@ -1,7 +1,6 @@
 """What can be asked about an owner's last thirty days."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -12,6 +11,7 @@ from api.analytics.charts import SPAN_MS, camera_chart, daily_chart, hourly_char
 from api.analytics.models import Inventory, Overview, PassTally
 from api.analytics.repository import inventory
 from api.db.engine import Database
+from api.moments import from_unix_ms
 from contracts.ids import NIL_UUID
 
 _TOP_PLATES = 10
@@ -46,7 +46,7 @@ class Analytics:
             TransientError: PostgreSQL or ClickHouse is away or too slow.
         """
         now_ms = self._now_ms()
-        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        now = from_unix_ms(now_ms)
         owned = await self._database.run(lambda session: inventory(session, owner_id, now))
         span = OwnerSpan(owner_id, now_ms - SPAN_MS, now_ms)
         traffic = await self._store.traffic(span, plates=_TOP_PLATES)

@@ -1,8 +1,7 @@
 """How a camera is doing: rules over what its worker last said."""
 
-from datetime import UTC, datetime
-
 from api.cameras.models import CameraCondition, CameraRow
+from api.moments import from_unix_ms_if_any
 from contracts.records import CameraState, CameraStatus
 
 _SILENT = "No ingest worker has reported on this camera for a while."
@@ -29,12 +28,8 @@ def condition_of(
         state = CameraState.CONNECTING
     return CameraCondition(
         state=state,
-        last_seen_at=_moment(status.last_seen_ms),
+        last_seen_at=from_unix_ms_if_any(status.last_seen_ms),
         last_error=error,
         frame_width_px=status.frame_width_px,
         frame_height_px=status.frame_height_px,
     )
-
-
-def _moment(unix_ms: int | None) -> datetime | None:
-    return None if unix_ms is None else datetime.fromtimestamp(unix_ms / 1000, tz=UTC)

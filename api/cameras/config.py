@@ -3,6 +3,7 @@
 import msgspec
 
 from api.db.tables import Camera
+from api.moments import to_unix_ms
 from contracts.records import CameraConfig, Zone
 
 
@@ -21,5 +22,5 @@ def camera_config(camera: Camera) -> CameraConfig:
         identifier=camera.identifier,
         location=camera.location,
         timezone=camera.timezone,
-        created_ms=round(camera.created_at.timestamp() * 1000),
+        created_ms=to_unix_ms(camera.created_at),
     )

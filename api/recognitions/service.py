@@ -14,6 +14,7 @@ from analytics_sql.recognitions import (
 )
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.image_store import ImageStore
+from api.moments import from_unix_ms
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.span import storable
 
@@ -108,5 +109,5 @@ class Recognitions:
     def _is_past_retention(self, recognition: ListedRecognition) -> bool:
         if self._image_retention is None:
             return False
-        captured = datetime.fromtimestamp(recognition.captured_ms / 1000, tz=UTC)
+        captured = from_unix_ms(recognition.captured_ms)
         return captured + self._image_retention < datetime.now(UTC)

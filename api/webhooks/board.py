@@ -5,11 +5,11 @@ Lives on one event loop: only that loop writes and reads it.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
 
+from api.moments import from_unix_ms_if_any
 from api.webhooks.models import DeliveryHistory, WebhookRow
 from contracts.deliveries import WebhookStatus
 from contracts.topic_feed import News
@@ -51,7 +51,7 @@ class WebhookBoard:
             values=replace(row.values, enabled=False) if is_off else row.values,
             history=DeliveryHistory(
                 failure_count=status.failure_count,
-                last_delivery_at=_moment(status.last_delivery_ms),
+                last_delivery_at=from_unix_ms_if_any(status.last_delivery_ms),
                 last_delivery_status=status.last_delivery_status,
                 disabled_reason=reason,
             ),
@@ -62,7 +62,3 @@ def _without_switch_off(status: WebhookStatus) -> WebhookStatus:
     return msgspec.structs.replace(
         status, disabled_revision=None, disabled_reason=None, disabled_ms=None
     )
-
-
-def _moment(unix_ms: int | None) -> datetime | None:
-    return None if unix_ms is None else datetime.fromtimestamp(unix_ms / 1000, tz=UTC)

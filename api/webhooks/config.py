@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from api.db.tables import Webhook
+from api.moments import to_unix_ms
 from contracts.records import EventName, WebhookConfig
 
 
@@ -18,11 +19,11 @@ def webhook_config(webhook: Webhook) -> WebhookConfig:
         events=tuple(EventName(event) for event in webhook.events),
         enabled=webhook.enabled,
         revision=webhook.revision,
-        created_ms=round(webhook.created_at.timestamp() * 1000),
+        created_ms=to_unix_ms(webhook.created_at),
         previous_secret_encrypted=webhook.previous_secret_encrypted,
         previous_secret_until_ms=_unix_ms(webhook.previous_secret_until),
     )
 
 
 def _unix_ms(moment: datetime | None) -> int | None:
-    return None if moment is None else round(moment.timestamp() * 1000)
+    return None if moment is None else to_unix_ms(moment)

@@ -1,12 +1,11 @@
 """JSON of what was delivered to a webhook, and of what is asked of it."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from analytics_sql.attempts import DeliverySummary
-from api.moments import Instant, Moment
+from api.moments import Instant, Moment, from_unix_ms, from_unix_ms_if_any
 from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
 from api.webhooks.schemas import Secret
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryCause
@@ -112,12 +111,12 @@ def delivery_body(summary: DeliverySummary) -> DeliveryBody:
         cause=summary.cause,
         outcome=summary.outcome,
         attempts=summary.attempts,
-        created_at=_moment(summary.created_ms),
-        last_attempt_at=_moment(summary.last_attempt_ms),
+        created_at=from_unix_ms(summary.created_ms),
+        last_attempt_at=from_unix_ms(summary.last_attempt_ms),
         last_duration_ms=summary.last_duration_ms,
         last_status=summary.status,
         last_error=summary.error,
-        next_attempt_at=_moment(next_ms) if is_retrying and next_ms is not None else None,
+        next_attempt_at=from_unix_ms_if_any(next_ms if is_retrying else None),
     )
 
 
@@ -131,7 +130,3 @@ def queued_answer(delivery: Delivery) -> QueuedAnswer:
             cause=delivery.cause,
         )
     )
-
-
-def _moment(unix_ms: int) -> datetime:
-    return datetime.fromtimestamp(unix_ms / 1000, tz=UTC)
