@@ -3,16 +3,18 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import structlog
-from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage import RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import StorageError
 from pydantic import SecretStr
 from redis.asyncio import BlockingConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+
+from api.limit_memory import WindowMemory
 
 log = structlog.get_logger()
 
@@ -22,13 +24,15 @@ STORE_SECONDS = 0.5
 _AWAY_SECONDS = 2.0
 _CONNECTIONS = 50
 _PREFIX = "platestream-limits"
+_Book = TypeVar("_Book")
+_Answer = TypeVar("_Answer")
 
 
 class LimitStore:
     """Windows, and who is blocked."""
 
     def __init__(
-        self, storage: MemoryStorage | RedisStorage, close: Callable[[], Awaitable[None]]
+        self, storage: WindowMemory | RedisStorage, close: Callable[[], Awaitable[None]]
     ) -> None:
         """Made by :meth:`in_memory` and :meth:`shared`."""
         self._storage = storage
@@ -39,8 +43,7 @@ class LimitStore:
     @classmethod
     def in_memory(cls) -> "LimitStore":
         """Return a store that this process has for itself."""
-        storage = MemoryStorage()
-        return cls(storage, partial(close_memory, storage))
+        return cls(WindowMemory(), _nothing_to_close)
 
     @classmethod
     def shared(cls, url: SecretStr) -> "LimitStore":
@@ -80,6 +83,17 @@ class LimitStore:
         """Block a caller for so long; a block that stands is not made longer."""
         await self._storage.incr(_block_key(caller), seconds)
 
+    async def begin(self, name: str, seconds: int) -> int:
+        """Note that one more of ``name`` is under way; return how many there are.
+
+        What is never ended is forgotten after so many seconds.
+        """
+        return await self._storage.incr(_under_way_key(name), seconds)
+
+    async def end(self, name: str, seconds: int) -> None:
+        """Note that one of them is over."""
+        await self._storage.incr(_under_way_key(name), seconds, -1)
+
 
 class Outage:
     """Whether the shared store is away: asked again every few seconds, told of once each time."""
@@ -108,16 +122,40 @@ class Outage:
         self._is_away = False
 
 
-async def close_memory(storage: MemoryStorage) -> None:
-    """End the task that forgets old counts.
+class Shared(Generic[_Book]):
+    """Two books of the same kind: one in a store that processes share, one of this process.
 
-    limits 5.8 does not expect counts to vanish under that task: its own ``reset`` and ``clear``
-    make it fail with a KeyError that nobody fetches.
+    While the shared store is away each process counts by itself: limits are looser then, by as many
+    processes as there are, but nobody is refused for it and none goes unlimited.
     """
-    if storage.timer is not None:
-        storage.timer.cancel()
-        await asyncio.gather(storage.timer, return_exceptions=True)
+
+    def __init__(self, own: _Book, shared: _Book | None) -> None:
+        """Without ``shared`` this process counts alone."""
+        self._own = own
+        self._shared = shared
+        self._outage = Outage()
+
+    async def ask(self, question: Callable[[_Book], Awaitable[_Answer]]) -> _Answer:
+        """Return what the shared book says, or the own one where the store does not answer."""
+        if self._shared is None or self._outage.is_on():
+            return await question(self._own)
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                answer = await question(self._shared)
+        except (StorageError, TimeoutError) as error:
+            self._outage.begin(error)
+            return await question(self._own)
+        self._outage.end()
+        return answer
+
+
+async def _nothing_to_close() -> None:
+    pass
 
 
 def _block_key(caller: str) -> str:
     return f"block/{caller}"
+
+
+def _under_way_key(name: str) -> str:
+    return f"under-way/{name}"

@@ -1,6 +1,5 @@
 """How many requests a caller may make: sliding windows of a minute, and a block for abuse."""
 
-import asyncio
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -8,10 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from limits import RateLimitItem, RateLimitItemPerMinute
-from limits.errors import StorageError
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import STORE_SECONDS, LimitStore, Outage
+from api.limit_storage import LimitStore, Shared
 
 _RESET = "RateLimit-Reset"
 
@@ -39,25 +37,19 @@ class LimitKind(StrEnum):
 
 @dataclass(frozen=True)
 class _Limit:
-    """A limit, and what is far beyond it."""
+    """A limit, and what counts the requests that it refused: nobody waits for that otherwise."""
 
     usual: RateLimitItem
-    abuse: RateLimitItem
+    refused: RateLimitItem
 
 
 class RateLimiter:
-    """Counts requests: in a store that processes share, or in the memory of this one.
-
-    While the shared store is away each process counts by itself: limits are looser then, by as many
-    processes as there are, but no caller is refused for it and none goes unlimited.
-    """
+    """Counts requests: in a store that processes share, or in the memory of this one."""
 
     def __init__(self, rules: LimitRules, shared: LimitStore | None = None) -> None:
         """Take the rules; without ``shared`` this process counts alone."""
-        self._rules = rules
-        self._own = _Counter(rules, LimitStore.in_memory())
-        self._shared = None if shared is None else _Counter(rules, shared)
-        self._outage = Outage()
+        own = _Counter(rules, LimitStore.in_memory())
+        self._counters = Shared(own, None if shared is None else _Counter(rules, shared))
 
     async def admit(self, caller: str, *, recognizes: bool) -> Mapping[str, str]:
         """Count a request and return headers that tell what is left.
@@ -66,7 +58,7 @@ class RateLimiter:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
         kinds = (LimitKind.GENERAL, LimitKind.RECOGNIZE) if recognizes else (LimitKind.GENERAL,)
-        return await self._admit(caller, kinds)
+        return await self._counters.ask(lambda counter: counter.admit(caller, kinds))
 
     async def admit_address(self, address: str) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
@@ -74,25 +66,7 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        return await self._admit(address, (LimitKind.DEMO,))
-
-    async def close(self) -> None:
-        """Stop counting."""
-        await self._own.close()
-        if self._shared is not None:
-            await self._shared.close()
-
-    async def _admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
-        if self._shared is None or self._outage.is_on():
-            return await self._own.admit(caller, kinds)
-        try:
-            async with asyncio.timeout(STORE_SECONDS):
-                headers = await self._shared.admit(caller, kinds)
-        except (StorageError, TimeoutError) as error:
-            self._outage.begin(error)
-            return await self._own.admit(caller, kinds)
-        self._outage.end()
-        return headers
+        return await self._counters.ask(lambda counter: counter.admit(address, (LimitKind.DEMO,)))
 
 
 class _Counter:
@@ -111,11 +85,11 @@ class _Counter:
     async def admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
         limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
         await self._refuse_blocked(caller)
-        # All of them before any refusal: what one limit refuses is abuse of the other as well.
-        for limit in limits:
-            await self._note_abuse(limit, caller)
-        for limit in limits:
+        for number, limit in enumerate(limits):
             if not await self._windows.hit(limit.usual, caller):
+                # What one limit refuses is abuse of those behind it as well.
+                for refusing in limits[number:]:
+                    await self._note_refusal(refusing, caller)
                 headers = await self._left(limit, caller)
                 raise ApiError(
                     ErrorCode.RATE_LIMITED,
@@ -124,9 +98,6 @@ class _Counter:
                 )
         # The last one is the tightest and the one to tell of.
         return await self._left(limits[-1], caller) if limits else {}
-
-    async def close(self) -> None:
-        await self._store.close()
 
     async def _refuse_blocked(self, caller: str) -> None:
         until = await self._store.blocked_until(caller)
@@ -138,10 +109,17 @@ class _Counter:
                 retry_after_seconds=left,
             )
 
-    async def _note_abuse(self, limit: _Limit, caller: str) -> None:
-        if not await self._windows.hit(limit.abuse, caller):
+    async def _note_refusal(self, limit: _Limit, caller: str) -> None:
+        """Block a caller whose requests, those that passed and those refused, are far too many."""
+        await self._windows.hit(limit.refused, caller)
+        passed = await self._used(limit.usual, caller)
+        refused = await self._used(limit.refused, caller)
+        if passed + refused > ABUSE_FACTOR * limit.usual.amount:
             await self._store.block(caller, self._block_seconds)
             await self._refuse_blocked(caller)
+
+    async def _used(self, window: RateLimitItem, caller: str) -> int:
+        return window.amount - (await self._windows.get_window_stats(window, caller)).remaining
 
     async def _left(self, limit: _Limit, caller: str) -> Mapping[str, str]:
         window = await self._windows.get_window_stats(limit.usual, caller)
@@ -154,7 +132,7 @@ def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:
         return None
     return _Limit(
         RateLimitItemPerMinute(per_minute, namespace=kind.value),
-        RateLimitItemPerMinute(per_minute * ABUSE_FACTOR, namespace=f"{kind.value}-abuse"),
+        RateLimitItemPerMinute(per_minute * ABUSE_FACTOR, namespace=f"{kind.value}-refused"),
     )
 
 

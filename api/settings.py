@@ -121,7 +121,8 @@ class ApiSettings(
     rate_limit_store_url: SecretStr | None = Field(
         None,
         description="Redis-compatible store (redis:// or rediss://, with user and password) in "
-        "which several API processes count together; without it each counts in its memory.",
+        "which several API processes count together, attempts to log in included; without it each "
+        "counts in its memory.",
     )
     demo_enabled: bool = Field(
         True, description="Whether /api/demo reads images for anybody; off, it answers 404."

@@ -101,13 +101,14 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     )
     engine = RecognizerEngine(settings)
     authenticator = Authenticator(database)
+    shared_limits = _shared_limits(settings)
     sessions = Sessions(
         database,
         authenticator,
-        LoginAttempts(_attempt_rules(settings)),
+        LoginAttempts(_attempt_rules(settings), shared_limits),
         lifetime=timedelta(hours=settings.session_hours),
     )
-    limiter = RateLimiter(_limit_rules(settings), _shared_limits(settings))
+    limiter = RateLimiter(_limit_rules(settings), shared_limits)
     cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
     image_recognition = ImageRecognition(database, engine, images, lease=_lease(settings))
     retention = timedelta(days=settings.image_retention_days) or None
@@ -170,7 +171,8 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
             await sweeper
         await authenticator.close()
         await sessions.close()
-        await limiter.close()
+        if shared_limits is not None:
+            await shared_limits.close()
         await engine.stop()
         await asyncio.to_thread(feed.stop)
         await asyncio.to_thread(live_feed.stop)

@@ -68,7 +68,8 @@ async def measure(requests: int, store: LimitStore | None) -> float:
         await limiter.admit(str(principal.credential_id), recognizes=access.recognizes)
         check_scope(principal, access)
     took = time.process_time() - started
-    await limiter.close()
+    if store is not None:
+        await store.close()
     await authenticator.close()
     return took * 1000 / requests
 

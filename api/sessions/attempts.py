@@ -1,20 +1,20 @@
-"""How often somebody may fail to log in: sliding windows in the memory of this process."""
+"""How often somebody may fail to log in: sliding windows, counted where all limits are."""
 
 import math
 import time
-from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
-from limits.aio.storage import MemoryStorage
-from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import StorageError
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import close_memory
+from api.limit_storage import LimitStore, Shared
 
 _SENTENCE = "Too many attempts to log in; wait, then try again."
+_UNDER_WAY_SECONDS = 60
+"""An attempt takes no longer; one whose process died counts for so long as if it were to fail."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,24 @@ class _Window:
     limit: RateLimitItem
     names: tuple[str, ...]
 
+    @property
+    def key(self) -> str:
+        """Names it among all others."""
+        return self.limit.key_for(*self.names)
+
 
 class LoginAttempts:
     """Counts attempts that fail; one in flight counts as if it were to."""
 
-    def __init__(self, rules: AttemptRules) -> None:
-        """Take the rules; nothing is counted yet."""
+    def __init__(self, rules: AttemptRules, shared: LimitStore | None = None) -> None:
+        """Take the rules; without ``shared`` this process counts alone."""
         self._pair = RateLimitItemPerMinute(rules.per_minute, namespace="login")
         self._address = RateLimitItemPerMinute(
             rules.per_address_per_minute, namespace="login-address"
         )
         self._account = RateLimitItemPerHour(rules.per_account_per_hour, namespace="login-account")
-        self._storage = MemoryStorage()
-        self._windows = MovingWindowRateLimiter(self._storage)
-        self._in_flight: Counter[_Window] = Counter()
+        own = _Book(LimitStore.in_memory())
+        self._books = Shared(own, None if shared is None else _Book(shared))
 
     @asynccontextmanager
     async def attempt(self, email: str, address: str) -> AsyncIterator[None]:
@@ -60,36 +64,57 @@ class LoginAttempts:
         Raises:
             ApiError: 429, before anything is known of the account.
         """
-        windows = [
-            window
-            for window in (
-                _Window(self._address, (address,)),
-                _Window(self._pair, (address, email)),
-                _Window(self._account, (email,)),
-            )
-            if window.limit.amount
-        ]
-        self._in_flight.update(windows)
+        windows = self._windows(email, address)
+        book = await self._books.ask(lambda asked: asked.begin(windows))
         try:
-            for window in windows:
-                await self._check(window)
-            try:
-                yield
-            except ApiError:
-                for window in windows:
-                    await self._windows.hit(window.limit, *window.names)
-                raise
+            yield
+        except ApiError:
+            await self._books.ask(lambda asked: asked.note_failure(windows))
+            raise
         finally:
-            self._in_flight.subtract(windows)
-            self._in_flight = +self._in_flight
+            # Where the store has gone meanwhile, what is under way there is forgotten by itself.
+            with suppress(StorageError):
+                await book.end(windows)
 
-    async def close(self) -> None:
-        """Stop counting."""
-        await close_memory(self._storage)
+    def _windows(self, email: str, address: str) -> Sequence[_Window]:
+        windows = (
+            _Window(self._address, (address,)),
+            _Window(self._pair, (address, email)),
+            _Window(self._account, (email,)),
+        )
+        return [window for window in windows if window.limit.amount]
 
-    async def _check(self, window: _Window) -> None:
-        found = await self._windows.get_window_stats(window.limit, *window.names)
-        if self._in_flight[window] <= found.remaining:
+
+class _Book:
+    """Counts in one store."""
+
+    def __init__(self, store: LimitStore) -> None:
+        self._store = store
+
+    async def begin(self, windows: Sequence[_Window]) -> "_Book":
+        """Note an attempt under way and return the book it is in, or refuse it."""
+        under_way = [await self._store.begin(each.key, _UNDER_WAY_SECONDS) for each in windows]
+        try:
+            for window, number in zip(windows, under_way, strict=True):
+                await self._check(window, number)
+        except ApiError:
+            await self.end(windows)
+            raise
+        return self
+
+    async def note_failure(self, windows: Sequence[_Window]) -> None:
+        """Count an attempt that has failed."""
+        for window in windows:
+            await self._store.windows.hit(window.limit, *window.names)
+
+    async def end(self, windows: Sequence[_Window]) -> None:
+        """Note that an attempt is over."""
+        for window in windows:
+            await self._store.end(window.key, _UNDER_WAY_SECONDS)
+
+    async def _check(self, window: _Window, under_way: int) -> None:
+        found = await self._store.windows.get_window_stats(window.limit, *window.names)
+        if under_way <= found.remaining:
             return
         seconds = max(1, math.ceil(found.reset_time - time.time()))
         headers = {

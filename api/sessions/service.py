@@ -80,7 +80,6 @@ class Sessions:
     async def close(self) -> None:
         """Let comparisons end."""
         await asyncio.to_thread(self._threads.shutdown)
-        await self._attempts.close()
 
     async def _owner(self, email: str, password: str) -> OwnerAccount:
         found = await self._database.run(lambda session: repository.find_log_in(session, email))

@@ -331,7 +331,6 @@ async def running_application(
         await services.alerts.close()
         await authenticator.close()
         await sessions.close()
-        await limiter.close()
         images.close()
 
     app = create_app(given_services)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from api.errors import ApiError
+from api.errors import ApiError, ErrorCode
 from api.limit_storage import LimitStore
 from api.limits import LimitRules, RateLimiter
+from api.sessions.attempts import AttemptRules, LoginAttempts
 from tests.services.redis import RedisServer, redis_process
 
 pytestmark = pytest.mark.integration
@@ -30,16 +31,24 @@ async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) 
 
 
 @pytest.fixture
-async def processes(
+async def stores(
     redis_server: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[LimitStore, LimitStore]]:
+    """One store as two API processes reach it, which a busy machine may keep waiting."""
+    monkeypatch.setattr("api.limit_storage.STORE_SECONDS", 60)
+    pair = LimitStore.shared(redis_server), LimitStore.shared(redis_server)
+    yield pair
+    for store in pair:
+        await store.close()
+
+
+@pytest.fixture
+async def processes(
+    stores: tuple[LimitStore, LimitStore],
 ) -> AsyncIterator[tuple[RateLimiter, RateLimiter]]:
-    """The limiters of two API processes on one store, which a busy machine may keep waiting."""
-    for module in ("api.limits", "api.limit_storage"):
-        monkeypatch.setattr(f"{module}.STORE_SECONDS", 60)
-    pair = tuple(RateLimiter(RULES, LimitStore.shared(redis_server)) for _ in range(2))
-    yield pair[0], pair[1]
-    for limiter in pair:
-        await limiter.close()
+    """The limiters of two API processes on one store."""
+    first, second = stores
+    yield RateLimiter(RULES, first), RateLimiter(RULES, second)
 
 
 @pytest.fixture
@@ -104,7 +113,8 @@ async def test_while_the_store_is_away_each_process_counts_alone(
     monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 0)
     store = redis_process(tmp_path)
     assert isinstance(store.server, RedisServer)
-    limiter = RateLimiter(RULES, LimitStore.shared(SecretStr(store.server.url)))
+    reached = LimitStore.shared(SecretStr(store.server.url))
+    limiter = RateLimiter(RULES, reached)
     # Nobody listens: this process counts.
     said = [await _said(limiter, caller) for _ in range(11)]
     assert said == ["passed"] * 10 + ["rate_limited"]
@@ -117,4 +127,52 @@ async def test_while_the_store_is_away_each_process_counts_alone(
         assert [await _said(limiter, uuid.uuid4().hex) for _ in range(20)] == ["passed"] * 20
         assert time.monotonic() - started < 3
         store.resume()
-    await limiter.close()
+    await reached.close()
+
+
+LOGIN_RULES = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_per_hour=0)
+
+
+async def _try(attempts: LoginAttempts, email: str, *, fails: bool = True) -> str:
+    """Try to log in from one address; return what came of it."""
+    try:
+        async with attempts.attempt(email, "192.0.2.1"):
+            await asyncio.sleep(0.01)
+            if fails:
+                raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    except ApiError as error:
+        return str(error.code)
+    return "logged in"
+
+
+async def test_attempts_to_log_in_count_in_one_window(
+    stores: tuple[LimitStore, LimitStore], caller: str
+) -> None:
+    attempts = [LoginAttempts(LOGIN_RULES, store) for store in stores]
+    for _ in range(4):
+        assert await _try(attempts[0], caller, fails=False) == "logged in"
+    said = [await _try(attempts[n % 2], caller) for n in range(4)]
+
+    assert said == ["invalid_credentials"] * 3 + ["rate_limited"]
+    assert await _try(attempts[0], caller, fails=False) == "rate_limited"
+    assert await _try(attempts[1], "another", fails=False) == "logged in"
+
+
+async def test_attempts_at_once_in_two_processes_are_no_way_around_the_limit(
+    stores: tuple[LimitStore, LimitStore], caller: str
+) -> None:
+    attempts = [LoginAttempts(LOGIN_RULES, store) for store in stores]
+    said = Counter(await asyncio.gather(*(_try(attempts[n % 2], caller) for n in range(40))))
+
+    assert set(said) == {"invalid_credentials", "rate_limited"}
+    assert said["invalid_credentials"] <= 3
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+async def test_attempts_are_limited_while_the_store_is_away(caller: str) -> None:
+    nowhere = LimitStore.shared(SecretStr("redis://127.0.0.1:1/0"))
+    attempts = LoginAttempts(LOGIN_RULES, nowhere)
+    said = [await _try(attempts, caller) for _ in range(4)]
+    await nowhere.close()
+
+    assert said == ["invalid_credentials"] * 3 + ["rate_limited"]

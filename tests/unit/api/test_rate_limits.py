@@ -54,7 +54,6 @@ async def test_the_limit_slides(clock: Clock) -> None:
     clock.now += 31
     # The first five are more than a minute old, the second five are not.
     assert await _passed(limiter, 6) == [True] * 5 + [False]
-    await limiter.close()
 
 
 async def test_a_refusal_says_how_long(clock: Clock) -> None:
@@ -72,7 +71,6 @@ async def test_a_refusal_says_how_long(clock: Clock) -> None:
     }
     clock.now += 40
     assert await _passes(limiter, "key")
-    await limiter.close()
 
 
 @pytest.mark.usefixtures("clock")
@@ -82,7 +80,6 @@ async def test_an_answer_says_what_is_left() -> None:
     assert headers["RateLimit-Remaining"] == "9"
     headers = await limiter.admit("key", recognizes=True)
     assert (headers["RateLimit-Limit"], headers["RateLimit-Remaining"]) == ("3", "2")
-    await limiter.close()
 
 
 @pytest.mark.usefixtures("clock")
@@ -90,7 +87,6 @@ async def test_image_calls_have_a_limit_of_their_own_and_count_in_all() -> None:
     limiter = RateLimiter(RULES)
     assert await _passed(limiter, 4, recognizes=True) == [True] * 3 + [False]
     assert await _passed(limiter, 7) == [True] * 6 + [False]
-    await limiter.close()
 
 
 @pytest.mark.usefixtures("clock")
@@ -98,7 +94,6 @@ async def test_one_caller_does_not_limit_another() -> None:
     limiter = RateLimiter(RULES)
     await _passed(limiter, 60)
     assert await _passes(limiter, "another key")
-    await limiter.close()
 
 
 async def test_five_times_the_limit_blocks_for_five_minutes(clock: Clock) -> None:
@@ -111,7 +106,6 @@ async def test_five_times_the_limit_blocks_for_five_minutes(clock: Clock) -> Non
     assert blocked.retry_after_seconds == 180
     clock.now += 181
     assert await _passes(limiter, "key")
-    await limiter.close()
 
 
 @pytest.mark.usefixtures("clock")
@@ -122,7 +116,6 @@ async def test_five_times_the_limit_of_image_calls_blocks_too() -> None:
     assert (await _refusal(limiter)).code is ErrorCode.RATE_LIMITED
     await _passed(limiter, 1, recognizes=True)
     assert (await _refusal(limiter)).code is ErrorCode.TEMPORARILY_BLOCKED
-    await limiter.close()
 
 
 @pytest.mark.usefixtures("clock")
@@ -131,4 +124,3 @@ async def test_a_limit_of_zero_is_none() -> None:
         LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=1)
     )
     assert all(await _passed(limiter, 1000, recognizes=True))
-    await limiter.close()
