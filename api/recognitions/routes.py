@@ -8,6 +8,7 @@ from api.answers import errors
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
+from api.recognitions.page_json import page_json
 from api.recognitions.query import RecognitionQuery
 from api.recognitions.schemas import RecognitionAnswer, RecognitionList, recognition_body
 from api.services import services_of
@@ -18,21 +19,18 @@ router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 @router.get(
     "/api/recognitions",
     summary="List recognitions",
+    response_model=RecognitionList,
     responses=errors(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
 async def list_recognitions(
     request: Request,
     caller: Caller,
     query: Annotated[RecognitionQuery, Query()],
-) -> RecognitionList:
+) -> Response:
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
     wanted = query.wanted(caller.owner_id)
     page = await services_of(request).recognitions.page(wanted, query.limit, query.last_key)
-    bodies = [
-        recognition_body(found, photo_url=found.photo_key, crop_url=found.crop_key)
-        for found in page.recognitions
-    ]
-    return RecognitionList(recognitions=bodies, next_key=page.next_key)
+    return Response(page_json(page), media_type="application/json")
 
 
 @router.get(
