@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from api.app import create_app
+from api.http_protocol import ApiHttpProtocol
 from api.services import Services
 from api.settings import ApiSettings
 from api.wiring import check_settings, open_services
@@ -36,6 +37,7 @@ def main() -> None:
         app,
         host=settings.api_host,
         port=settings.api_port,
+        http=ApiHttpProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -36,6 +36,7 @@ class Access:
 
     scope: Scope | Public | OwnSession
     body: BodyKind = BodyKind.NONE
+    body_optional: bool = False
     recognizes: bool = False
     limited_by_address: bool = False
 
@@ -74,11 +75,15 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("DELETE", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE),
     ("GET", "/api/webhooks/{id}/deliveries"): Access(Scope.WEBHOOKS_READ),
     ("POST", "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver"): Access(
-        Scope.WEBHOOKS_WRITE, BodyKind.JSON
+        Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True
     ),
-    ("POST", "/api/webhooks/{id}/test"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
+    ("POST", "/api/webhooks/{id}/test"): Access(
+        Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True
+    ),
     ("POST", "/api/webhooks/{id}/replay"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
-    ("POST", "/api/webhooks/{id}/rotate-secret"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
+    ("POST", "/api/webhooks/{id}/rotate-secret"): Access(
+        Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True
+    ),
     ("GET", "/api/api-keys"): Access(Scope.API_KEYS_READ),
     ("POST", "/api/api-keys"): Access(Scope.API_KEYS_WRITE, BodyKind.JSON),
     ("PUT", "/api/api-keys/{id}"): Access(Scope.API_KEYS_WRITE, BodyKind.JSON),
@@ -100,7 +105,15 @@ def access_to(method: str, path: str) -> Access:
 
 def allowed_methods(path: str) -> tuple[str, ...]:
     """Return the methods that some route takes at ``path`` (as sent), sorted."""
-    return tuple(sorted(method for method, form in _PATHS if form.match(path)))
+    if is_named(path):
+        return tuple(sorted(method for method, named in ACCESS if named == path))
+    return tuple(sorted(method for method, form in _FORMS if form.match(path)))
 
 
-_PATHS = [(method, compile_path(path)[0]) for method, path in ACCESS]
+def is_named(path: str) -> bool:
+    """Tell whether a route has this very path: ``/api/alertas/test`` is no alert's."""
+    return path in _NAMED
+
+
+_FORMS = [(method, compile_path(path)[0]) for method, path in ACCESS]
+_NAMED = frozenset(path for _, path in ACCESS if "{" not in path)

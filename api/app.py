@@ -28,9 +28,8 @@ from api.webhooks import delivery_routes
 from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
-    # Before the recognition by id, which would take "stream" for one.
-    live_routes.router,
     recognitions_routes.router,
+    live_routes.router,
     recognize_routes.router,
     demo_routes.router,
     credits_routes.router,

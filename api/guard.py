@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
 
-from api.access import Access, BodyKind, OwnSession, Public, access_to
+from api.access import Access, BodyKind, OwnSession, Public, access_to, is_named
 from api.client_address import client_address, counted_by
 from api.errors import ApiError, ErrorCode
 from api.json_body import MAX_JSON_BODY_BYTES, MAX_PUBLIC_JSON_BODY_BYTES, with_limited_body
@@ -25,6 +27,12 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 class GuardedRoute(APIRoute):
     """A route that nobody passes without what the access table asks."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Leave a path that another route bears as its name to that route, whatever the method."""
+        if self.param_convertors and is_named(scope["path"]):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def get_route_handler(self) -> _Handler:
         """Return FastAPI's handler with the gate before it."""
@@ -95,7 +103,7 @@ async def _pass_gate(request: Request, access: Access) -> Mapping[str, str]:
         headers = await _admit(request, access)
     elif access.limited_by_address:
         headers = await services_of(request).limiter.admit_address(counted_by(address_of(request)))
-    _check_content_type(request, access.body)
+    _check_content_type(request, access)
     return headers
 
 
@@ -139,14 +147,20 @@ async def _authenticate(request: Request, services: Services) -> Principal:
     return principal
 
 
-def _check_content_type(request: Request, body: BodyKind) -> None:
-    if body is BodyKind.NONE:
+def _check_content_type(request: Request, access: Access) -> None:
+    if access.body is BodyKind.NONE or (access.body_optional and not _announces_body(request)):
         return
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != body.value:
+    if given != access.body.value:
         raise ApiError(
-            ErrorCode.UNSUPPORTED_MEDIA_TYPE, f"Send this with Content-Type: {body.value}."
+            ErrorCode.UNSUPPORTED_MEDIA_TYPE, f"Send this with Content-Type: {access.body.value}."
         )
+
+
+def _announces_body(request: Request) -> bool:
+    """Tell whether a body follows. **Source:** RFC 9112, section 6.3."""
+    length = request.headers.get("content-length", "0")
+    return length != "0" or "transfer-encoding" in request.headers
 
 
 def _with_limited_body(request: Request, access: Access) -> Request:

@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -26,6 +27,7 @@ MAX_NAMES = 200
 # Control characters (PostgreSQL takes no NUL), and halves of a surrogate pair, which no UTF-8 can
 # hold. One search, since a name of a megabyte would hold up the event loop for a third of a second.
 _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_LINE_BREAKS = str.maketrans("", "", "\t\n\r")
 
 
 def few_names(value: Any) -> Any:
@@ -75,6 +77,11 @@ def _clean(text: str) -> str:
     return text
 
 
+def _clean_lines(text: str) -> str:
+    _clean(text.translate(_LINE_BREAKS))
+    return text
+
+
 def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("may not be blank")
@@ -112,6 +119,10 @@ def _outbound_address(text: str) -> str:
     return text
 
 
+def _short(number: float) -> int | float:
+    return int(number) if number.is_integer() else number
+
+
 def is_absent(value: object) -> bool:
     """Tell whether an optional field has nothing to show and is left out of the answer."""
     return value is None
@@ -125,6 +136,9 @@ def iso_utc(moment: datetime) -> str:
 
 CleanText = Annotated[str, AfterValidator(_clean)]
 """Text without control characters."""
+
+FreeText = Annotated[str, AfterValidator(_clean_lines)]
+"""Text of any number of lines, without other control characters."""
 
 NameText = Annotated[str, AfterValidator(_clean), AfterValidator(_not_blank)]
 """Text that names something: not blank; spaces around it are dropped."""
@@ -143,6 +157,13 @@ OutboundAddress = Annotated[
     AfterValidator(_outbound_address),
 ]
 """A URL to which the service sends."""
+
+ShortNumber = Annotated[
+    float,
+    PlainSerializer(_short, return_type=int | float, when_used="json"),
+    WithJsonSchema({"type": "number"}, mode="serialization"),
+]
+"""A number that is mostly whole: 5, not 5.0, for clients that keep it as an integer."""
 
 JsonBoolean = Annotated[bool, BeforeValidator(_boolean)]
 Timestamp = Annotated[datetime, PlainSerializer(iso_utc, return_type=str, when_used="json")]

@@ -3,7 +3,6 @@
 import base64
 import secrets
 
-MIN_SECRET_CHARACTERS = 6
 MAX_SECRET_CHARACTERS = 256
 
 _PREFIX = "whsec_"

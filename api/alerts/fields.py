@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from api.email_addresses import check_email_address
 from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
-from api.schemas import CleanText, NameText, OutboundAddress, RequestModel, json_number
+from api.schemas import CleanText, FreeText, NameText, OutboundAddress, RequestModel, json_number
 from api.validation import validation_rules
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
 from contracts.records import Weekday
@@ -69,7 +69,7 @@ class WebhookNotificationBody(RequestModel):
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Stolen cars"])]
-Description = Annotated[CleanText, Field(max_length=2000)]
+Description = Annotated[FreeText, Field(max_length=2000)]
 Plates = Annotated[
     list[
         Annotated[

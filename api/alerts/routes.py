@@ -62,6 +62,7 @@ async def update_alert(
 @router.delete(
     "/api/alertas/{id}",
     status_code=204,
+    response_class=Response,
     summary="Delete an alert",
     responses=errors(ErrorCode.NOT_FOUND),
 )

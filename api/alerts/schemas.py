@@ -17,7 +17,7 @@ from api.alerts.fields import (
     Tolerance,
 )
 from api.alerts.models import AlertBook, AlertRow
-from api.schemas import JsonBoolean, RequestModel, ResponseModel, Timestamp, TimeZone
+from api.schemas import JsonBoolean, RequestModel, ResponseModel, ShortNumber, Timestamp, TimeZone
 from contracts.records import (
     CameraScope,
     CooldownScope,
@@ -98,7 +98,7 @@ class AlertBody(ResponseModel):
     schedule: ScheduleView
     timezone: str = Field(description="In which the schedule is read; the owner's by default.")
     min_confidence: float
-    cooldown_minutes: float
+    cooldown_minutes: ShortNumber
     cooldown_scope: CooldownScope
     match_tolerance: int
     notifications: list[NotificationView]

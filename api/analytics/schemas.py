@@ -24,8 +24,8 @@ class AnalyticsStats(ResponseModel):
     success_rate: float = Field(
         ge=0,
         le=100,
-        description="Per cent of the counted passes that ended in an accepted reading; 0 when "
-        "nothing was counted. So far only passes with a recognition are counted for an account.",
+        description="Per cent of plate passes and image calls that ended in an accepted reading; "
+        "0 when nothing was seen.",
     )
 
 

@@ -57,6 +57,7 @@ async def update_api_key(
 @router.delete(
     "/api/api-keys/{id}",
     status_code=204,
+    response_class=Response,
     summary="Revoke an API key",
     responses=errors(ErrorCode.NOT_FOUND),
 )

@@ -6,11 +6,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from api.cameras.models import CameraView
 from api.schemas import (
-    CleanText,
+    FreeText,
     JsonBoolean,
     NameText,
     RequestModel,
     ResponseModel,
+    ShortNumber,
     Timestamp,
     TimeZone,
     json_number,
@@ -52,7 +53,7 @@ class ZoneBody(RequestModel):
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate north"])]
-Location = Annotated[CleanText, Field(max_length=500, examples=["Yard, east side"])]
+Location = Annotated[FreeText, Field(max_length=500, examples=["Yard, east side"])]
 StreamAddress = Annotated[
     str,
     Field(
@@ -143,7 +144,7 @@ class CameraBody(ResponseModel):
     last_error: str | None
     frame_width: int | None
     frame_height: int | None
-    sample_fps: float | None
+    sample_fps: ShortNumber | None
     zones: list[ZoneView]
     min_plate_width: int
     timezone: str | None

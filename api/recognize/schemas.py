@@ -16,7 +16,7 @@ class PlateResult(ResponseModel):
 
     plate: str
     conf: float = Field(ge=0, le=100)
-    char_confs: str = Field(examples=["0.99;0.98;0.99;0.97;0.99;0.96"])
+    char_confs: str = Field(examples=["0.9911;0.9856;0.9902;0.9737;0.9967;0.9644"])
     coordinate_left: int
     coordinate_top: int
     coordinate_right: int
@@ -68,7 +68,7 @@ def _plate_result(reading: PlateReading, width_px: int, height_px: int) -> Plate
         plate=reading.text,
         # Rounded far behind what the models mean, so that 0.87 gives 87 and not 86.999999999.
         conf=round(100 * reading.confidence, _DECIMALS),
-        char_confs=";".join(f"{_best(options):.2f}" for options in reading.positions),
+        char_confs=";".join(f"{_best(options):.4f}" for options in reading.positions),
         coordinate_left=_within(box.x, width_px),
         coordinate_top=_within(box.y, height_px),
         coordinate_right=_within(box.x + box.width, width_px),

@@ -37,7 +37,7 @@ async def log_in(request: Request, response: Response, body: LogIn) -> SessionAn
     response.set_cookie(
         SESSION_COOKIE,
         made.token,
-        max_age=int(lifetime.total_seconds()),
+        max_age=round(lifetime.total_seconds()),
         path="/",
         httponly=True,
         samesite="lax",
@@ -47,7 +47,13 @@ async def log_in(request: Request, response: Response, body: LogIn) -> SessionAn
     return session_answer(made)
 
 
-@router.delete("/api/session", status_code=204, summary="Log out", responses=errors())
+@router.delete(
+    "/api/session",
+    status_code=204,
+    response_class=Response,
+    summary="Log out",
+    responses=errors(),
+)
 async def log_out(request: Request, response: Response, caller: Caller) -> None:
     """End the session that the cookie stands for."""
     await services_of(request).sessions.log_out(caller.credential_id)

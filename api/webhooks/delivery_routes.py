@@ -12,6 +12,7 @@ from api.answers import BODY_ERRORS, errors
 from api.errors import ApiError, ErrorCode, invalid_field
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
+from api.moments import to_unix_ms
 from api.services import services_of
 from api.signing_secrets import new_signing_secret
 from api.webhooks.delivery_schemas import (
@@ -42,6 +43,9 @@ async def _delivery_id(
 
 DeliveryId = Annotated[UUID, Depends(_delivery_id)]
 
+# What is asked where no body is sent.
+_NOTHING, _ANY_TEST, _NEW_SECRET = Redeliver(), SendTest(), RotateSecret()
+
 
 @router.get(
     "/api/webhooks/{id}/deliveries",
@@ -69,11 +73,15 @@ async def list_deliveries(
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def redeliver(
-    request: Request, caller: Caller, id: ResourceId, delivery_id: DeliveryId, body: Redeliver
+    request: Request,
+    caller: Caller,
+    id: ResourceId,
+    delivery_id: DeliveryId,
+    body: Redeliver = _NOTHING,
 ) -> QueuedAnswer:
     """Send a delivery again, with the same ids and a schedule of retries of its own.
 
-    The body is an empty object.
+    No body is needed; an empty object will do as well.
     """
     queued = await services_of(request).deliveries.redeliver(caller.owner_id, id, delivery_id)
     return queued_answer(queued)
@@ -86,7 +94,7 @@ async def redeliver(
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def send_test(
-    request: Request, caller: Caller, id: ResourceId, body: SendTest
+    request: Request, caller: Caller, id: ResourceId, body: SendTest = _ANY_TEST
 ) -> QueuedAnswer:
     """Send a made-up event, with ``test: true`` in it; also to a webhook that is switched off."""
     queued = await services_of(request).deliveries.test(caller.owner_id, id, body.event)
@@ -101,7 +109,7 @@ async def send_test(
 )
 async def replay(request: Request, caller: Caller, id: ResourceId, body: Replay) -> ReplayAnswer:
     """Send the events of a time again, with their ids and ``replay: true``; at most 5,000."""
-    from_ms, to_ms = (round(moment.timestamp() * 1000) for moment in (body.from_, body.to))
+    from_ms, to_ms = map(to_unix_ms, (body.from_, body.to))
     # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
     from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
@@ -116,7 +124,11 @@ async def replay(request: Request, caller: Caller, id: ResourceId, body: Replay)
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def rotate_secret(
-    request: Request, response: Response, caller: Caller, id: ResourceId, body: RotateSecret
+    request: Request,
+    response: Response,
+    caller: Caller,
+    id: ResourceId,
+    body: RotateSecret = _NEW_SECRET,
 ) -> WebhookAnswer:
     """Make a new secret; for ``overlapHours`` the old one signs as well."""
     secret = body.secret or new_signing_secret()

@@ -61,6 +61,7 @@ async def update_webhook(
 @router.delete(
     "/api/webhooks/{id}",
     status_code=204,
+    response_class=Response,
     summary="Delete a webhook",
     responses=errors(ErrorCode.NOT_FOUND),
 )

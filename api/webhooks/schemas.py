@@ -15,7 +15,7 @@ from api.schemas import (
     Timestamp,
     few_names,
 )
-from api.signing_secrets import MAX_SECRET_CHARACTERS, MIN_SECRET_CHARACTERS
+from api.signing_secrets import MAX_SECRET_CHARACTERS
 from api.webhooks.models import WebhookRow
 from contracts.errors import InvalidInputError
 from contracts.records import EventName
@@ -52,7 +52,7 @@ Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate c
 Secret = Annotated[
     CleanText,
     Field(
-        min_length=MIN_SECRET_CHARACTERS,
+        min_length=1,
         max_length=MAX_SECRET_CHARACTERS,
         description="Key of the signatures; made by the service where none is given.",
         examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],

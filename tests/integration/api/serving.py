@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 
+from api.http_protocol import ApiHttpProtocol
 from tests.integration.api.application import Application
 from tests.integration.api.waiting import until
 
@@ -14,7 +15,12 @@ from tests.integration.api.waiting import until
 async def served(application: Application) -> AsyncIterator[str]:
     """Serve the application on a free port of loopback."""
     config = uvicorn.Config(
-        application.app, host="127.0.0.1", port=0, lifespan="off", log_config=None
+        application.app,
+        host="127.0.0.1",
+        port=0,
+        lifespan="off",
+        log_config=None,
+        http=ApiHttpProtocol,
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())

@@ -42,6 +42,7 @@ def _said(answer: httpx.Response, status: int) -> Any:
     assert answer.headers["x-request-id"]
     if status == 204:
         assert answer.content == b""
+        assert "content-type" not in answer.headers
         return None
     body = answer.json()
     if status >= 400:
@@ -66,11 +67,31 @@ def test_webhooks(client: httpx.Client) -> None:
     listed = _said(client.get("/api/webhooks"), 200)["webhooks"]
     assert listed[0]["secret"] == made["secret"]
     path = f"/api/webhooks/{made['id']}"
+    # The contract sets no least length.
+    assert _said(client.put(path, json={"secret": "s"}), 200)["webhook"]["secret"] == "s"
+    _said(client.put(path, json={"secret": ""}), 400)
+    made = _said(client.put(path, json={"secret": "another one"}), 200)["webhook"]
     assert _said(client.put(path, json={"enabled": False}), 200)["webhook"]["enabled"] is False
     assert _said(client.put(path, json=made), 200)["webhook"] == made
     _said(client.delete(path), 204)
     _said(client.delete(path), 404)
     _said(client.put(f"/api/webhooks/{UNKNOWN}", json={}), 404)
+
+
+def test_calls_about_a_webhook_need_no_body(client: httpx.Client) -> None:
+    needed = {"name": "n", "url": "https://a.example.com", "events": ["camera.online"]}
+    made = _said(client.post("/api/webhooks", json=needed), 201)["webhook"]
+    path = f"/api/webhooks/{made['id']}"
+    for empty in ({}, {"json": {}}, {"headers": {"Content-Type": "application/json"}}):
+        tested = _said(client.post(f"{path}/test", **empty), 202)["delivery"]
+        assert tested["event"] == "camera.online"
+        rotated = _said(client.post(f"{path}/rotate-secret", **empty), 200)["webhook"]
+        assert rotated["secret"] != made["secret"]
+        _said(client.post(f"{path}/deliveries/{UNKNOWN}/redeliver", **empty), 404)
+    _said(client.post(f"{path}/test", content=b"{}", headers={"Content-Type": "text/plain"}), 415)
+    _said(client.post(f"{path}/test", content=iter([b"{}"]), headers={}), 415)
+    _said(client.post(f"{path}/replay"), 415)
+    _said(client.delete(path), 204)
 
 
 def test_alerts(client: httpx.Client) -> None:
@@ -90,6 +111,8 @@ def test_alerts(client: httpx.Client) -> None:
     }
     assert {name: made[name] for name in defaults} == defaults
     assert made["triggerCount"] == 0
+    # A client may keep whole minutes as an integer.
+    assert isinstance(made["cooldownMinutes"], int)
     assert "createdAt" in made
     assert [f["path"] for f in _said(client.post("/api/alertas", json={}), 400)["fields"]] == [
         "name"
@@ -100,8 +123,12 @@ def test_alerts(client: httpx.Client) -> None:
     assert changed == {**made, **night}
     found = _said(client.get("/api/alertas"), 200)["alerts"]
     assert [one["id"] for one in found] == [made["id"]]
+    for right in ({"description": "two\nlines"}, {"cooldownMinutes": 0.5}, {"minConfidence": 0}):
+        changed = _said(client.put(path, json=right), 200)["alert"]
+        assert {name: changed[name] for name in right} == right
     for wrong in (
         {"minConfidence": 1.01},
+        {"description": "\x00"},
         {"plateMatchMode": "none"},
         {"schedule": {"startTime": "24:00"}},
         {"schedule": {"daysOfWeek": ["monday"]}},
@@ -121,6 +148,8 @@ def test_cameras(client: httpx.Client) -> None:
     assert _said(client.post("/api/cameras", json=given), 409)["code"] == "duplicate_identifier"
     path = f"/api/cameras/{made['id']}"
     assert _said(client.put(path, json={"name": "Yard"}), 200)["camera"]["name"] == "Yard"
+    lines = {"location": "Yard,\neast side"}
+    assert _said(client.put(path, json=lines), 200)["camera"]["location"] == lines["location"]
     assert _said(client.get("/api/cameras"), 200)["cameras"][0]["id"] == made["id"]
     _said(client.get(f"/api/cameras/{UNKNOWN}/snapshot"), 404)
     assert _said(client.delete(path), 200) == {"creditsRefunded": 0}
@@ -221,6 +250,12 @@ def test_what_is_not_there(client: httpx.Client) -> None:
     wrong = client.patch("/api/cameras", json={})
     _said(wrong, 405)
     assert "GET" in wrong.headers["allow"]
+    for path in ("/api/alertas/test", "/api/recognitions/stream"):
+        other = client.put(path, json={})
+        _said(other, 405)
+        assert other.headers["allow"] == ("POST" if path.endswith("test") else "GET")
+    odd = client.request("NONSENSE", "/api/cameras")
+    assert _said(odd, 400)["requestId"] == odd.headers["x-request-id"]
     sane = client.get("/api/credits", headers={"X-Request-Id": "my-own-1"})
     assert sane.headers["x-request-id"] == "my-own-1"
     broken = client.post("/api/alertas", content=b"{", headers={"Content-Type": "application/json"})

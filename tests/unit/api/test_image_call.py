@@ -94,7 +94,7 @@ def test_a_plate_as_the_interface_names_it() -> None:
     assert result.model_dump(mode="json") == {
         "plate": "AB1",
         "conf": 87.0,
-        "charConfs": "0.99;0.98;0.50",
+        "charConfs": "0.9940;0.9800;0.5000",
         "coordinateLeft": 0,
         "coordinateTop": 11,
         "coordinateRight": 48,

@@ -1,0 +1,17 @@
+"""What is not HTTP is answered like every other fault."""
+
+import json
+
+from api.http_protocol import malformed_answer
+
+
+def test_the_answer_is_whole_and_in_the_one_shape() -> None:
+    head, _, body = malformed_answer("an-id").partition(b"\r\n\r\n")
+    status, *lines = head.split(b"\r\n")
+    headers = dict(line.split(b": ", 1) for line in lines)
+
+    assert status == b"HTTP/1.1 400 Bad Request"
+    assert headers[b"content-length"] == str(len(body)).encode()
+    assert headers[b"content-type"] == b"application/json"
+    assert (headers[b"connection"], headers[b"x-request-id"]) == (b"close", b"an-id")
+    assert set(json.loads(body)) == {"error", "code", "requestId"}
