@@ -19,6 +19,7 @@ pytestmark = pytest.mark.integration
 
 UNKNOWN = str(uuid.uuid4())
 OCTETS = {"Content-Type": "application/octet-stream"}
+JSON = "application/json"
 ERROR = {"error", "code", "requestId"}
 
 
@@ -82,7 +83,8 @@ def test_calls_about_a_webhook_need_no_body(client: httpx.Client) -> None:
     needed = {"name": "n", "url": "https://a.example.com", "events": ["camera.online"]}
     made = _said(client.post("/api/webhooks", json=needed), 201)["webhook"]
     path = f"/api/webhooks/{made['id']}"
-    for empty in ({}, {"json": {}}, {"headers": {"Content-Type": "application/json"}}):
+    bodies: list[dict[str, Any]] = [{}, {"json": {}}, {"headers": {"Content-Type": JSON}}]
+    for empty in bodies:
         tested = _said(client.post(f"{path}/test", **empty), 202)["delivery"]
         assert tested["event"] == "camera.online"
         rotated = _said(client.post(f"{path}/rotate-secret", **empty), 200)["webhook"]
