@@ -1,6 +1,5 @@
 """What an alert would have fired for in a span of time: the rows of ClickHouse, by its rule."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from alert_rules.cooldown import Firing, Firings, cooldown_ms, decide, scope_of
 from alert_rules.rule import Rule, Sighting
 from alert_rules.rule_book import RuleBook
 from analytics_sql.trigger_queries import SpanRow
+from api.threads import FewThreads
 
 _PAGE_ROWS = 5_000
 MOST_ROWS = 200_000
@@ -56,7 +56,7 @@ class Backtest:
     most_rows: int = MOST_ROWS
     most_seconds: float = MOST_SECONDS
 
-    async def run(self, store: SpanStore, rule: Rule) -> Replay:
+    async def run(self, store: SpanStore, rule: Rule, threads: FewThreads) -> Replay:
         """Hold all recognitions of the span against a rule, oldest first.
 
         What is found so far is returned once the rows or the seconds are used up; one row is looked
@@ -71,7 +71,7 @@ class Backtest:
         while replay.evaluated < self.most_rows:
             rows = await store.span(rule.alert.owner_id, span_ms, after, _PAGE_ROWS)
             # Thousands of rows take long enough to hold up every other call.
-            taken = await asyncio.to_thread(trial.take, rows, replay)
+            taken = await threads.run(trial.take, rows, replay)
             if taken == len(rows) < _PAGE_ROWS:
                 return replay
             after = rows[taken - 1]

@@ -22,7 +22,12 @@ from api.alerts.schemas import AlertUpdate
 from api.alerts.service import check_cameras
 from api.db.engine import Database
 from api.db.tables import Owner
+from api.threads import FewThreads
 from contracts.records import AlertConfig, CooldownScope
+
+_AT_ONCE = 2
+_PLACES = 20
+_TOO_MANY = "Too many alerts are tried or explained at once; wait, then try again."
 
 
 class Outcome(StrEnum):
@@ -59,11 +64,13 @@ class AlertInsight:
         self._database = database
         self._rows = rows
         self._store = store
+        self._threads = FewThreads("alerts", at_once=_AT_ONCE, places=_PLACES, too_many=_TOO_MANY)
 
     async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
         """Return for each alert of the recognition's owner why it fired or did not.
 
         Raises:
+            ApiError: 429, too many ask at once.
             TransientError: PostgreSQL or ClickHouse is away.
         """
         owner_id, captured_ms = recognition.user_id, recognition.captured_ms
@@ -73,7 +80,8 @@ class AlertInsight:
         )
         by_alert = {each.alert_id: each for each in fired}
         # Long lists take seconds, in which no other call would be answered.
-        unmet = await asyncio.to_thread(_all_unmet, book.alerts, recognition)
+        with self._threads.place():
+            unmet = await self._threads.run(_all_unmet, book.alerts, recognition)
         return tuple(
             [
                 await self._explain(alert, recognition, why, by_alert.get(alert.id))
@@ -85,11 +93,16 @@ class AlertInsight:
         """Return what an alert would have fired for.
 
         Raises:
-            ApiError: 400, a camera is not the owner's.
+            ApiError: 400, a camera is not the owner's; 429, too many ask at once.
             TransientError: PostgreSQL or ClickHouse is away.
         """
         config = await self._database.run(lambda session: _tested(session, owner_id, body))
-        return await backtest.run(self._store, rule_of(config))
+        with self._threads.place():
+            return await backtest.run(self._store, rule_of(config), self._threads)
+
+    async def close(self) -> None:
+        """Let what is under way end."""
+        await self._threads.close()
 
     async def _explain(
         self,

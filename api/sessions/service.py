@@ -1,7 +1,5 @@
 """What can be done with sessions."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -15,12 +13,13 @@ from api.accounts.passwords import password_matches, unknown_hash
 from api.db.engine import Database
 from api.errors import ApiError, ErrorCode
 from api.sessions.attempts import LoginAttempts
+from api.threads import FewThreads
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
 # One comparison takes 64 MiB and a core for some 50 ms: a crowd of them may not starve the rest.
 _COMPARISONS_AT_ONCE = 2
-_COMPARISONS_WAITING = 20
+_COMPARISONS = 20
 _SESSIONS_PER_OWNER = 100
 
 
@@ -49,8 +48,9 @@ class Sessions:
         self._authenticator = authenticator
         self._attempts = attempts
         self._lifetime = lifetime
-        self._threads = ThreadPoolExecutor(_COMPARISONS_AT_ONCE, thread_name_prefix="passwords")
-        self._comparing = 0
+        self._threads = FewThreads(
+            "passwords", at_once=_COMPARISONS_AT_ONCE, places=_COMPARISONS, too_many=_TOO_BUSY
+        )
 
     async def log_in(self, email: str, password: str, address: str) -> NewSession:
         """Return a new session.
@@ -79,25 +79,15 @@ class Sessions:
 
     async def close(self) -> None:
         """Let comparisons end."""
-        await asyncio.to_thread(self._threads.shutdown)
+        await self._threads.close()
 
     async def _owner(self, email: str, password: str) -> OwnerAccount:
         found = await self._database.run(lambda session: repository.find_log_in(session, email))
-        is_right = await self._matches(password, found)
+        with self._threads.place():
+            is_right = await self._threads.run(_compare, password, found)
         if found is None or not is_right:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         return found.owner
-
-    async def _matches(self, password: str, found: LogInRecord | None) -> bool:
-        if self._comparing >= _COMPARISONS_WAITING:
-            raise ApiError(ErrorCode.RATE_LIMITED, _TOO_BUSY, retry_after_seconds=1)
-        self._comparing += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads, _compare, password, found
-            )
-        finally:
-            self._comparing -= 1
 
     def _insert(self, session: Session, owner: OwnerAccount) -> NewSession:
         token = session_tokens.new_token()

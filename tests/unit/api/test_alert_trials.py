@@ -13,6 +13,7 @@ from api.alerts.backtest import Backtest, Replay
 from api.alerts.history import TriggerHistory
 from api.alerts.insight_schemas import AlertTest
 from api.errors import ApiError
+from api.threads import FewThreads
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.matching import PlateMatcher
 from contracts.records import CooldownScope, PlateMatchMode
@@ -21,6 +22,7 @@ from tests.records import OWNER, alert
 
 _MINUTE_MS = 60_000
 _START_MS = 1_795_000_000_000
+THREADS = FewThreads("trials", at_once=1, places=1, too_many="")
 
 
 class _Store(StandInStore):
@@ -56,7 +58,7 @@ class _Store(StandInStore):
 
 async def _run(store: _Store, **rule: object) -> Replay:
     span = Backtest(_START_MS, _START_MS + 1000 * _MINUTE_MS, most_rows=40)
-    return await span.run(store, rule_of(alert(1, **rule)))
+    return await span.run(store, rule_of(alert(1, **rule)), THREADS)
 
 
 async def test_the_cooldown_counts_from_firing_to_firing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,16 +99,16 @@ async def test_a_trial_that_takes_too_long_says_how_far_it_came(
     monkeypatch.setattr(backtest, "_PAGE_ROWS", 4)
     store, rule = _Store(*["AB1"] * 10), rule_of(alert(1, cooldown_minutes=0))
     span_ms = (_START_MS, _START_MS + 1000 * _MINUTE_MS)
-    in_time = await Backtest(*span_ms, most_seconds=60).run(store, rule)
+    in_time = await Backtest(*span_ms, most_seconds=60).run(store, rule, THREADS)
     assert (in_time.fired, in_time.is_complete, in_time.until_ms) == (10, True, span_ms[1])
 
     clock = itertools.count()
     monkeypatch.setattr(backtest, "monotonic", lambda: next(clock))
     # Each look at the clock is a second: a page of four takes five of them, and two of the next.
-    late = await Backtest(*span_ms, most_seconds=7).run(store, rule)
+    late = await Backtest(*span_ms, most_seconds=7).run(store, rule, THREADS)
     assert (late.evaluated, late.fired, late.is_complete) == (6, 6, False)
     assert late.until_ms == store.rows[5].captured_ms
-    rest = await Backtest(late.until_ms, span_ms[1], most_seconds=0).run(store, rule)
+    rest = await Backtest(late.until_ms, span_ms[1], most_seconds=0).run(store, rule, THREADS)
     assert (rest.evaluated, rest.is_complete) == (1, False)
 
 
