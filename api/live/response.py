@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 
 import structlog
 from starlette.responses import Response
@@ -19,14 +19,12 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, events: AsyncGenerator[bytes, None], slot: AbstractContextManager[None]
-    ) -> None:
-        """``slot`` has been entered, and is left in the end."""
+    def __init__(self, events: AsyncGenerator[bytes, None], held: ExitStack) -> None:
+        """``held`` is what the stream holds as long as it lasts; it is closed in the end."""
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events
-        self._slot = slot
+        self._held = held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all events."""
@@ -39,7 +37,7 @@ class EventStream(Response):
                 task.cancel()
             ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
             await self._events.aclose()
-            self._slot.__exit__(None, None, None)
+            self._held.close()
         if isinstance(ended, Exception):
             raise ended
 

@@ -56,11 +56,9 @@ async def stream_recognitions(
     """Send the caller's new recognitions as server-sent events, for as long as they are read."""
     live = services_of(request).live
     with ExitStack() as held:
-        slot = live.slot(caller.credential_id)
-        held.enter_context(slot)
+        held.enter_context(live.slot(caller.credential_id))
         events = await live.open(
             caller.owner_id, wanted_by(query), last_event_id, partial(check_again, request)
         )
         # From here on the answer gives the slot back.
-        held.pop_all()
-    return EventStream(events, slot)
+        return EventStream(events, held.pop_all())
