@@ -33,12 +33,16 @@ def main() -> None:
         capture.release()
         _run("engine", str(picture))
         _run("stream_throughput", str(clip))
+        _run("api_cost", str(picture))
     _run("pass_latency")
     _run("sink_throughput")
     _run("deliveries")
     _run("list_query")
     _run("analytics_query")
     _run("list_call")
+    _run("gate_cost")
+    _run("alert_rules")
+    _run("alert_latency")
     _run("whole_way", "--demo")
 
 
