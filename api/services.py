@@ -1,5 +1,6 @@
 """What the routes work with, made once for each application."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -22,6 +23,9 @@ from api.validation import ValidationRules
 from api.webhooks.deliveries import Deliveries
 from api.webhooks.service import Webhooks
 from contracts.outbound import IpNetwork
+
+Sweep = Callable[[], Awaitable[int]]
+"""A piece of work of its own that is done now and then."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,23 @@ class Services:
     rules: ValidationRules
     demo_enabled: bool
     trusted_proxies: tuple[IpNetwork, ...]
+
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """Return what is done again and again, in this order; each returns how much it did."""
+        return (
+            self.cameras.sweep,
+            self.cameras.renew,
+            self.image_recognition.sweep,
+            self.sessions.sweep,
+            self.webhooks.sweep,
+        )
+
+    async def close(self) -> None:
+        """Let what is under way in the background end."""
+        await self.authenticator.close()
+        await self.sessions.close()
+        await self.alerts.close()
+        await self.alert_insight.close()
 
 
 def services_of(request: Request) -> Services:

@@ -1,63 +1,40 @@
-"""Builds the services of an application from its settings, and takes them down again."""
+"""Opens what an application needs, from its settings, and takes it down again."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
-from api.accounts.authentication import Authenticator
-from api.alerts.history import TriggerHistory
-from api.alerts.insight import AlertInsight
-from api.alerts.repository import AlertRepository
-from api.alerts.service import Alerts
-from api.analytics.service import Analytics
-from api.api_keys.service import ApiKeys
-from api.cameras.service import CameraRules, Cameras
+from api.assembly import News, Outside, Stores, assemble
 from api.cameras.status_board import StatusBoard
-from api.cameras.streams import StreamVault
-from api.credits.service import Credits
 from api.db.engine import Database, database_url
 from api.health import Health
 from api.image_store import ImageStore
 from api.limit_storage import LimitStore
-from api.limits import LimitRules, RateLimiter
 from api.live.feed import RecognitionFeed
-from api.live.position import PositionSealer
 from api.live.recent import RecentRecognitions
-from api.live.service import LiveRecognitions, StreamRules
-from api.outbound import OutboundGate, SystemResolver
-from api.recognitions.cursor import CursorSealer
+from api.outbound import SystemResolver
 from api.recognitions.repository import ClickHouseStore
-from api.recognitions.service import Recognitions
 from api.recognize.engine import RecognizerEngine
-from api.recognize.service import ImageRecognition
+from api.service_rules import service_rules
 from api.services import Services
-from api.sessions.attempts import AttemptRules, LoginAttempts
-from api.sessions.service import Sessions
 from api.settings import ApiSettings
-from api.validation import ValidationRules
 from api.webhooks.board import WebhookBoard
-from api.webhooks.deliveries import Deliveries
-from api.webhooks.repository import WebhookRepository
-from api.webhooks.samples import SampleMaker
-from api.webhooks.service import Webhooks
 from contracts.deliveries import WebhookStatus
 from contracts.errors import TransientError
-from contracts.outbound import OutboundRules
 from contracts.records import CameraStatus
 from contracts.secrets import SecretBox
-from contracts.stream_urls import stream_url_rules
 from contracts.topic_feed import TopicFeed
+from contracts.topic_follower import TopicFollower
 from contracts.topics import CAMERA_STATUS, WEBHOOK_STATUS
 
 log = structlog.get_logger()
 
 _SWEEP_SECONDS = 5.0
-_LEASE_MARGIN_SECONDS = 5.0
 
 
 def check_settings(settings: ApiSettings) -> None:
@@ -70,6 +47,39 @@ def check_settings(settings: ApiSettings) -> None:
     database_url(settings)
 
 
+@dataclass(frozen=True)
+class _Connections:
+    """The adapters of one application, each of which it opens and closes."""
+
+    database: Database
+    store: ClickHouseStore
+    images: ImageStore
+    resolver: SystemResolver
+    engine: RecognizerEngine
+    shared_limits: LimitStore | None
+
+
+@dataclass(frozen=True)
+class _Feeds:
+    """What follows topics, and where it writes what it hears."""
+
+    cameras: StatusBoard
+    webhooks: WebhookBoard
+    recent: RecentRecognitions
+    camera_feed: TopicFollower
+    webhook_feed: TopicFollower
+    recognition_feed: TopicFollower
+
+    @property
+    def all(self) -> tuple[TopicFollower, ...]:
+        """Those that are started and stopped."""
+        return (self.camera_feed, self.recognition_feed, self.webhook_feed)
+
+    def news(self) -> News:
+        """Return what is heard, as the services read it."""
+        return News(self.cameras, self.webhooks, self.recent, self.recognition_feed.ping)
+
+
 @asynccontextmanager
 async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     """Yield the services. No dependency has to be up: each is reached when it is first needed.
@@ -77,158 +87,93 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     Raises:
         MisconfiguredError: the settings cannot work.
     """
-    secret_keys = settings.secret_key.get_secret_value()
-    box = SecretBox(secret_keys)
-    rules = _validation_rules(settings)
-    vault = StreamVault(rules.streams, box)
-    resolver = SystemResolver()
-    gate = OutboundGate(resolver, rules.outbound)
-    database = Database(settings, pool_size=settings.api_database_connections)
-    images = ImageStore(settings)
-    store = ClickHouseStore(settings)
-    alert_rows = AlertRepository(box)
-    board = StatusBoard()
-    feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="api-camera-status")
-    recent = RecentRecognitions(settings.stream_memory_records)
-    live_feed = RecognitionFeed(settings, recent)
-    webhook_board = WebhookBoard()
-    webhook_feed = TopicFeed(
-        settings, WEBHOOK_STATUS, WebhookStatus, webhook_board.post, client="api-webhook-status"
-    )
-    webhook_rows = WebhookRepository(box)
-    webhooks = Webhooks(
-        database, webhook_rows, gate, webhook_board, per_owner=settings.webhooks_per_owner
-    )
-    engine = RecognizerEngine(settings)
-    authenticator = Authenticator(database)
-    shared_limits = _shared_limits(settings)
-    sessions = Sessions(
-        database,
-        authenticator,
-        LoginAttempts(_attempt_rules(settings), shared_limits),
-        lifetime=timedelta(hours=settings.session_hours),
-    )
-    limiter = RateLimiter(_limit_rules(settings), shared_limits)
-    cameras = Cameras(database, board, vault, _camera_rules(settings), _now_ms)
-    image_recognition = ImageRecognition(database, engine, images, lease=_lease(settings))
-    retention = timedelta(days=settings.image_retention_days) or None
-    services = Services(
-        authenticator=authenticator,
-        limiter=limiter,
-        recognitions=Recognitions(
-            store, images, CursorSealer(secret_keys), image_retention=retention
-        ),
-        live=LiveRecognitions(
-            recent, live_feed.ping, PositionSealer(box), _stream_rules(settings), _now_ms
-        ),
-        image_recognition=image_recognition,
-        credits=Credits(database),
-        cameras=cameras,
-        alerts=Alerts(
-            database,
-            alert_rows,
-            gate,
-            TriggerHistory(store),
-            per_owner=settings.alerts_per_owner,
-        ),
-        alert_insight=AlertInsight(database, alert_rows, store),
-        api_keys=ApiKeys(database, authenticator, per_owner=settings.api_keys_per_owner),
-        sessions=sessions,
-        webhooks=webhooks,
-        deliveries=Deliveries(database, webhook_rows, store, SampleMaker(box), _now_ms),
-        analytics=Analytics(database, store, _now_ms),
-        images=images,
-        health=Health(
-            {
-                "postgres": database.ping,
-                "clickhouse": store.ping,
-                "s3": images.ping,
-                "kafka": partial(_all_well, feed.ping, live_feed.ping),
-                "recognizer": engine.ping,
-            }
-        ),
-        rules=rules,
-        demo_enabled=settings.demo_enabled,
-        trusted_proxies=settings.trusted_proxies,
-    )
-    feed.start()
-    live_feed.start()
-    webhook_feed.start()
-    engine.start()
-    sweeps = (
-        cameras.sweep,
-        cameras.renew,
-        image_recognition.sweep,
-        sessions.sweep,
-        webhooks.sweep,
-    )
-    sweeper = asyncio.create_task(_sweep_for_ever(sweeps))
-    try:
+    rules = service_rules(settings)
+    connections, feeds = _connections(settings), _feeds(settings)
+    services = assemble(rules, _outside(connections, feeds))
+    async with AsyncExitStack() as held:
+        # Left in the reverse order: first what calls, then what is called.
+        _close_in_the_end(held, connections)
+        held.push_async_callback(services.close)
+        for feed in feeds.all:
+            feed.start()
+            held.push_async_callback(asyncio.to_thread, feed.stop)
+        connections.engine.start()
+        held.push_async_callback(connections.engine.stop)
+        sweeper = asyncio.create_task(_sweep_for_ever(services))
+        held.push_async_callback(_cancelled, sweeper)
         yield services
-    finally:
-        sweeper.cancel()
-        with suppress(asyncio.CancelledError):
-            await sweeper
-        await authenticator.close()
-        await sessions.close()
-        if shared_limits is not None:
-            await shared_limits.close()
-        await engine.stop()
-        await asyncio.to_thread(feed.stop)
-        await asyncio.to_thread(live_feed.stop)
-        await services.alerts.close()
-        await asyncio.to_thread(webhook_feed.stop)
-        await store.close()
-        resolver.close()
-        images.close()
-        database.close()
 
 
-def _camera_rules(settings: ApiSettings) -> CameraRules:
-    return CameraRules(
-        take_seconds=settings.camera_take_seconds,
-        stale_ms=settings.camera_status_stale_seconds * 1000,
-        per_owner=settings.cameras_per_owner,
-        subscription_credits=settings.camera_subscription_credits,
-    )
-
-
-def _validation_rules(settings: ApiSettings) -> ValidationRules:
-    return ValidationRules(
-        streams=stream_url_rules(settings),
-        outbound=OutboundRules(settings.webhook_allowed_networks),
-        plates_per_alert=settings.plates_per_alert,
-    )
-
-
-def _attempt_rules(settings: ApiSettings) -> AttemptRules:
-    return AttemptRules(
-        per_minute=settings.login_attempts_per_minute,
-        per_address_per_minute=settings.login_attempts_per_address_per_minute,
-        per_account_per_hour=settings.login_attempts_per_account_per_hour,
-    )
-
-
-def _limit_rules(settings: ApiSettings) -> LimitRules:
-    return LimitRules(
-        per_minute=settings.rate_limit_per_minute,
-        recognize_per_minute=settings.rate_limit_recognize_per_minute,
-        demo_per_minute=settings.rate_limit_demo_per_minute,
-        block_seconds=settings.rate_limit_block_seconds,
-    )
-
-
-def _shared_limits(settings: ApiSettings) -> LimitStore | None:
+def _connections(settings: ApiSettings) -> _Connections:
     url = settings.rate_limit_store_url
-    return None if url is None else LimitStore.shared(url)
-
-
-def _stream_rules(settings: ApiSettings) -> StreamRules:
-    return StreamRules(
-        heart_beat_seconds=settings.stream_heart_beat_seconds,
-        per_credential=settings.streams_per_key,
-        in_all=settings.streams_per_process,
+    return _Connections(
+        database=Database(settings, pool_size=settings.api_database_connections),
+        store=ClickHouseStore(settings),
+        images=ImageStore(settings),
+        resolver=SystemResolver(),
+        engine=RecognizerEngine(settings),
+        shared_limits=None if url is None else LimitStore.shared(url),
     )
+
+
+def _feeds(settings: ApiSettings) -> _Feeds:
+    cameras, webhooks = StatusBoard(), WebhookBoard()
+    recent = RecentRecognitions(settings.stream_memory_records)
+    return _Feeds(
+        cameras=cameras,
+        webhooks=webhooks,
+        recent=recent,
+        camera_feed=TopicFeed(
+            settings, CAMERA_STATUS, CameraStatus, cameras.post, client="api-camera-status"
+        ),
+        webhook_feed=TopicFeed(
+            settings, WEBHOOK_STATUS, WebhookStatus, webhooks.post, client="api-webhook-status"
+        ),
+        recognition_feed=RecognitionFeed(settings, recent),
+    )
+
+
+def _outside(connections: _Connections, feeds: _Feeds) -> Outside:
+    store = connections.store
+    return Outside(
+        database=connections.database,
+        stores=Stores(recognitions=store, traffic=store, triggers=store, deliveries=store),
+        news=feeds.news(),
+        images=connections.images,
+        photos=connections.images,
+        reader=connections.engine,
+        resolver=connections.resolver,
+        shared_limits=connections.shared_limits,
+        health=_health(connections, feeds),
+        now_ms=_now_ms,
+    )
+
+
+def _health(connections: _Connections, feeds: _Feeds) -> Health:
+    return Health(
+        {
+            "postgres": connections.database.ping,
+            "clickhouse": connections.store.ping,
+            "s3": connections.images.ping,
+            "kafka": partial(_all_well, feeds.camera_feed.ping, feeds.recognition_feed.ping),
+            "recognizer": connections.engine.ping,
+        }
+    )
+
+
+def _close_in_the_end(held: AsyncExitStack, connections: _Connections) -> None:
+    held.callback(connections.database.close)
+    held.callback(connections.images.close)
+    held.callback(connections.resolver.close)
+    held.push_async_callback(connections.store.close)
+    if connections.shared_limits is not None:
+        held.push_async_callback(connections.shared_limits.close)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
@@ -236,18 +181,13 @@ async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
         await check()
 
 
-def _lease(settings: ApiSettings) -> timedelta:
-    # A call waits for a process and then for the reading, each at most the time-out.
-    seconds = 2 * settings.recognition_timeout_seconds + _LEASE_MARGIN_SECONDS
-    return timedelta(seconds=seconds)
-
-
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def _sweep_for_ever(sweeps: tuple[Callable[[], Awaitable[int]], ...]) -> None:
+async def _sweep_for_ever(services: Services) -> None:
     """Clear up after calls that died with their process, this one's or another's."""
+    sweeps = services.sweeps()
     while True:
         for sweep in sweeps:
             try:

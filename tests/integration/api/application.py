@@ -30,52 +30,39 @@ from analytics_sql.trigger_queries import (
     SpanRow,
     TriggerCount,
 )
-from api.accounts.authentication import Authenticator
 from api.accounts.service import create_key, create_owner
-from api.alerts.history import TriggerHistory, TriggerStore
-from api.alerts.insight import AlertInsight
-from api.alerts.repository import AlertRepository
-from api.alerts.service import Alerts
-from api.analytics.service import Analytics, TrafficStore
-from api.api_keys.service import ApiKeys
+from api.alerts.history import TriggerStore
+from api.analytics.service import TrafficStore
 from api.app import create_app
-from api.cameras.service import CameraRules, Cameras
+from api.assembly import News, Outside, Stores, assemble
+from api.cameras.service import CameraRules
 from api.cameras.status_board import StatusBoard
-from api.cameras.streams import StreamVault
-from api.credits.service import Credits
 from api.db.engine import Database
 from api.health import Health
 from api.image_store import ImageStore
-from api.limits import LimitRules, RateLimiter
-from api.live.position import PositionSealer
+from api.limits import LimitRules
 from api.live.recent import RecentRecognitions
-from api.live.service import LiveRecognitions, StreamRules
-from api.outbound import OutboundGate
-from api.recognitions.cursor import CursorSealer
-from api.recognitions.service import Recognitions, RecognitionStore
+from api.live.service import StreamRules
+from api.recognitions.service import RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
-from api.recognize.service import ImageRecognition
 from api.scopes import ALL_SCOPES, Scope
+from api.service_rules import ServiceRules
 from api.services import Services
-from api.sessions.attempts import AttemptRules, LoginAttempts
-from api.sessions.service import Sessions
+from api.sessions.attempts import AttemptRules
 from api.validation import ValidationRules
 from api.webhooks.board import WebhookBoard
-from api.webhooks.deliveries import Deliveries, DeliveryStore
-from api.webhooks.repository import WebhookRepository
-from api.webhooks.samples import SampleMaker
-from api.webhooks.service import Webhooks
+from api.webhooks.deliveries import DeliveryStore
 from contracts.errors import TransientError
 from contracts.outbound import IpAddress, OutboundRules, parse_networks
 from contracts.records import EventName, PlateReading
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
-from contracts.stream_urls import StreamUrlRules
 from recognition.pool import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
+_STALE_MS = 30_000
 STREAM_RULES = StreamRules(heart_beat_seconds=15, per_credential=3, in_all=20)
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
@@ -187,13 +174,26 @@ class Application:
 
     app: FastAPI
     database: Database
-    board: StatusBoard
     reader: StandInReader
     services: Services
     box: SecretBox
     resolver: StandInResolver
-    recent: RecentRecognitions
-    webhook_board: WebhookBoard
+    news: News
+
+    @property
+    def board(self) -> StatusBoard:
+        """What is known of cameras."""
+        return self.news.cameras
+
+    @property
+    def webhook_board(self) -> WebhookBoard:
+        """What is known of webhooks."""
+        return self.news.webhooks
+
+    @property
+    def recent(self) -> RecentRecognitions:
+        """What streams are fed from."""
+        return self.news.recent
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -264,77 +264,58 @@ async def running_application(
     feeds_streams: bool = False,
 ) -> AsyncIterator[Application]:
     """Yield a started application."""
-    keys = Fernet.generate_key().decode()
-    board, stand_in = StatusBoard(), StandInReader()
+    secret_keys = Fernet.generate_key().decode()
+    stand_in, resolver = StandInReader(), StandInResolver()
+    ping = _is_fed if feeds_streams else _is_not_fed
+    news = News(StatusBoard(), WebhookBoard(), RecentRecognitions(1000), ping)
     images = ImageStore(s3 or s3_settings_of_nothing())
-    authenticator = Authenticator(database)
-    limiter = RateLimiter(limits)
-    rules = CameraRules(
-        take_seconds=take_seconds,
-        stale_ms=30_000,
-        per_owner=PER_OWNER,
-        subscription_credits=subscription_credits,
+    services = assemble(
+        ServiceRules(
+            secret_keys=secret_keys,
+            validation=ValidationRules(outbound=OutboundRules(parse_networks(allowed_networks))),
+            cameras=CameraRules(take_seconds, _STALE_MS, PER_OWNER, subscription_credits),
+            limits=limits,
+            attempts=attempts,
+            streams=streams,
+            session_lifetime=timedelta(hours=1),
+            image_lease=timedelta(seconds=10),
+            image_retention=None,
+            alerts_per_owner=PER_OWNER,
+            webhooks_per_owner=PER_OWNER,
+            api_keys_per_owner=PER_OWNER,
+            demo_enabled=demo_enabled,
+            trusted_proxies=parse_networks(trusted_proxies),
+        ),
+        Outside(
+            database=database,
+            stores=Stores(
+                recognitions=store or StandInStore(),
+                traffic=traffic or StandInStore(),
+                triggers=triggers or StandInStore(),
+                deliveries=deliveries or StandInDeliveries(),
+            ),
+            news=news,
+            images=images,
+            photos=photos or images,
+            reader=reader or stand_in,
+            resolver=resolver,
+            shared_limits=None,
+            health=Health({"postgres": database.ping}),
+            now_ms=lambda: NOW_MS,
+        ),
     )
-    box = SecretBox(keys)
-    recent = RecentRecognitions(1000)
-    vault = StreamVault(StreamUrlRules(), box)
-    sessions = Sessions(
-        database, authenticator, LoginAttempts(attempts), lifetime=timedelta(hours=1)
-    )
-    outbound = OutboundRules(parse_networks(allowed_networks))
-    resolver = StandInResolver()
-    gate = OutboundGate(resolver, outbound)
-    webhook_rows, webhook_board = WebhookRepository(box), WebhookBoard()
-    services = Services(
-        authenticator=authenticator,
-        limiter=limiter,
-        recognitions=Recognitions(
-            store or StandInStore(), images, CursorSealer(keys), image_retention=None
-        ),
-        live=LiveRecognitions(
-            recent, _is_fed if feeds_streams else _is_not_fed, PositionSealer(box), streams, _now_ms
-        ),
-        image_recognition=ImageRecognition(
-            database, reader or stand_in, photos or images, lease=timedelta(seconds=10)
-        ),
-        credits=Credits(database),
-        cameras=Cameras(database, board, vault, rules, lambda: NOW_MS),
-        alerts=Alerts(
-            database,
-            AlertRepository(box),
-            gate,
-            TriggerHistory(triggers or StandInStore(), patience_seconds=0.5),
-            per_owner=PER_OWNER,
-        ),
-        alert_insight=AlertInsight(database, AlertRepository(box), triggers or StandInStore()),
-        api_keys=ApiKeys(database, authenticator, per_owner=PER_OWNER),
-        sessions=sessions,
-        webhooks=Webhooks(database, webhook_rows, gate, webhook_board, per_owner=PER_OWNER),
-        deliveries=Deliveries(
-            database,
-            webhook_rows,
-            deliveries or StandInDeliveries(),
-            SampleMaker(box),
-            lambda: NOW_MS,
-        ),
-        analytics=Analytics(database, traffic or StandInStore(), lambda: NOW_MS),
-        images=images,
-        health=Health({"postgres": database.ping}),
-        rules=ValidationRules(outbound=outbound),
-        demo_enabled=demo_enabled,
-        trusted_proxies=parse_networks(trusted_proxies),
-    )
+    async with _started(services, images) as app:
+        yield Application(app, database, stand_in, services, SecretBox(secret_keys), resolver, news)
 
+
+@asynccontextmanager
+async def _started(services: Services, images: ImageStore) -> AsyncIterator[FastAPI]:
     @asynccontextmanager
     async def given_services() -> AsyncIterator[Services]:
         yield services
-        await services.alerts.close()
-        await authenticator.close()
-        await sessions.close()
+        await services.close()
         images.close()
 
     app = create_app(given_services)
     async with app.router.lifespan_context(app):
-        yield Application(
-            app, database, board, stand_in, services, box, resolver, recent, webhook_board
-        )
+        yield app
