@@ -57,7 +57,7 @@ def test_a_second_worker_and_a_killed_first_lose_nothing(
     wait_until("second worker copies", lambda: b"second" in _workers(copies.poll()))
     first.kill()
     seen = len(copies.poll())
-    wait_until("second worker goes on alone", lambda: len(copies.poll()) > seen + 400)
+    wait_until("second worker goes on alone", lambda: len(copies.poll()) > seen + 100)
     sent = feed.stop()
     wait_until("all is copied", lambda: sent <= _texts(copies.poll()))
     wait_until("all is committed", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0)

@@ -272,7 +272,7 @@ def test_killed_again_and_again_under_load_every_row_is_there_once(
     done = threading.Event()
 
     def feed() -> None:
-        for first in range(0, 8000, 40):
+        for first in range(0, 4000, 40):
             sent.update(_send(feeder, recognitions(range(first, first + 40))))
             done.wait(0.1)
         done.set()
