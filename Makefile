@@ -34,12 +34,15 @@ status: ## Show the stack's processes, their memory and addresses
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
 
-test: ## Format, lint, types and all tests, on real servers that it starts itself
+# Most of the time the tests wait for servers: two workers, each with servers of its own, share two cores well.
+WORKERS ?= 2
+
+test: ## Format, lint, types and all tests on real servers, in two workers; WORKERS=0: one after the other
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest $(PYTEST)
+	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(PYTEST)
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python
@@ -48,7 +51,7 @@ check: ## Format, lint, types and unit tests: a minute, no servers
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest tests/unit tests/structure $(PYTEST)
 
-fault: ## Only the tests that kill processes; ROUNDS=2: all of them, twice, under load
+fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then each harm alone; OUTAGE_SECONDS=300: each server away
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fault $(PYTEST)
 
