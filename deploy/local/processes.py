@@ -25,6 +25,11 @@ def signal_family(pid: int, number: Signals) -> None:
         member.send_signal(number)
 
 
+def running_below(pid: int, module: str) -> tuple[int, ...]:
+    """Return the descendants of a process that run a Python module (``python -m module``)."""
+    return tuple(member.pid for member in _family(pid)[1:] if module in _command(member))
+
+
 def wait_for_end(pid: int, *, seconds: float) -> bool:
     """Wait until a process has ended, child or not; False where it has not after ``seconds``."""
     try:
@@ -53,6 +58,13 @@ def _described(pid: int) -> str:
         return f"process {pid} ({' '.join(psutil.Process(pid).cmdline())[:100]})"
     except psutil.Error:
         return f"process {pid}"
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
 
 
 def _family(pid: int) -> list[psutil.Process]:

@@ -1,5 +1,7 @@
 """The API as the fault tests use it. Every call may fail with httpx.HTTPError while it is away."""
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,15 @@ class Listed:
     camera_id: str
     plate: str
     timestamp: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status (0: none came), text and time of one call."""
+
+    status: int
+    text: str
+    seconds: float
 
 
 class Api:
@@ -53,6 +64,40 @@ class Api:
         """Return a camera as the list shows it."""
         cameras: list[dict[str, Any]] = self._call("GET", "/api/cameras")["cameras"]
         return next(camera for camera in cameras if camera["id"] == camera_id)
+
+    def create_alert(self, body: Mapping[str, Any]) -> None:
+        """Make an alert."""
+        self._call("POST", "/api/alertas", json=body)
+
+    def create_webhook(self, url: str, *events: str) -> str:
+        """Make a webhook and return its id."""
+        body = {"name": "Fault", "url": url, "events": events}
+        return str(self._call("POST", "/api/webhooks", json=body)["webhook"]["id"])
+
+    def trigger_counts(self) -> dict[str, int]:
+        """Return by name how often each alert fired."""
+        alerts = self._call("GET", "/api/alertas")["alerts"]
+        return {alert["name"]: alert["triggerCount"] for alert in alerts}
+
+    def credits(self) -> int:
+        """Return the balance."""
+        return int(self._call("GET", "/api/credits")["credits"])
+
+    def reads(self, picture: bytes) -> bool:
+        """Return whether the image call finds a plate."""
+        headers = {"Content-Type": "application/octet-stream"}
+        return bool(
+            self._call("POST", "/api/recognize", content=picture, headers=headers)["plates"]
+        )
+
+    def ask(self, method: str, path: str, **options: Any) -> Answer:
+        """Return what one call answers, whatever it is."""
+        began = time.monotonic()
+        try:
+            answer = self._http.request(method, path, **options)
+        except httpx.HTTPError as error:
+            return Answer(0, repr(error), time.monotonic() - began)
+        return Answer(answer.status_code, answer.text, time.monotonic() - began)
 
     def recognitions(self, camera_id: str | None = None) -> list[Listed]:
         """Return all recognitions, or those of one camera, newest first, page by page."""

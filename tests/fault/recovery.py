@@ -1,21 +1,29 @@
-"""Kills a process and takes the time until the whole way works again, by itself."""
+"""Harms a process and takes the time until the whole way works again, by itself."""
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 import httpx
 from kafka.errors import KafkaError
 
 from contracts.errors import TransientError
-from contracts.settings import KafkaSettings
-from contracts.topics import FRAMES, READINGS, RECOGNITIONS, Topic
 from deploy.local.supervisor import SupervisorUnreachableError
 from tests.fault.api import Api
-from tests.fault.stages import Stages
-from tests.services.stack import RunningStack
+from tests.fault.faults import Fault, Saboteur
+from tests.fault.stages import (
+    DELIVERY,
+    FAN_OUT,
+    MATCHING,
+    READING,
+    STORING,
+    TRACKING,
+    Stages,
+    Step,
+)
 
 BACK_SECONDS = 60
 """What the service promises."""
@@ -25,15 +33,16 @@ _GIVE_UP_SECONDS = 240
 _POLL_SECONDS = 0.5
 
 _AWAY = (httpx.HTTPError, KafkaError, OSError, TransientError, SupervisorUnreachableError)
-_Step = tuple[str, Callable[[], bool]]
+_Check = tuple[str, Callable[[], bool]]
+_PROGRESS = (READING, TRACKING, STORING, MATCHING, FAN_OUT, DELIVERY)
 
 
 @dataclass
 class Recovery:
-    """One kill. ``reached`` holds for each step the seconds from the kill until it was there."""
+    """``reached`` holds for each step the seconds from ``since`` (Unix s) until it was there."""
 
-    process: str
-    killed_at: float = field(default_factory=time.time)
+    after: str
+    since: float = field(default_factory=time.time)
     reached: dict[str, float] = field(default_factory=dict)
     missing: str | None = None
 
@@ -51,33 +60,38 @@ class Recovery:
         """Return a line of a table."""
         steps = "  ".join(f"{step} {seconds:.1f}" for step, seconds in self.reached.items())
         missing = f"  NEVER: {self.missing}" if self.missing else ""
-        return f"{self.process:12} {self.seconds:6.1f} s   ({steps}){missing}"
+        return f"{self.after:34} {self.seconds:6.1f} s   ({steps}){missing}"
 
 
-class Killer:
-    """Kills processes of a stack that is under load.
+class Recoveries:
+    """Watches a stack that is under load come back.
 
     Back means, one after the other: the process is there; the API is ready and with it every
-    server; Kafka knows its groups; frames are read, tracks followed and recognitions written for
-    search further than they were (which includes the wait for the next pass); the camera is
-    online; a new camera reaches an ingest worker (api, Postgres, relay, Kafka).
+    server; Kafka knows its groups; frames are read, tracks followed, recognitions written for
+    search, held against alerts, fanned out and delivered further than they were (which includes
+    the wait for the next pass); the camera is online; a new camera reaches an ingest worker (api,
+    Postgres, relay, Kafka).
     """
 
-    def __init__(self, stack: RunningStack, api: Api, camera_id: str | None) -> None:
-        """Take the stack and a camera that ingest plays, if there is one."""
-        self._stack = stack
+    def __init__(self, saboteur: Saboteur, api: Api, stages: Stages, camera_id: str | None) -> None:
+        """Take who harms the stack, and a camera that ingest plays, if there is one."""
+        self._saboteur = saboteur
         self._api = api
         self._camera_id = camera_id
-        self._stages = Stages(stack.settings(KafkaSettings))
-        self._done: dict[Topic, int] = {}
+        self._stages = stages
+        self._done: dict[Step, int] = {}
 
-    def kill(self, process: str) -> Recovery:
-        """Kill (SIGKILL) and wait until all is back, or it is clear that it does not come back."""
-        old = self._stack.kill(process)
-        recovery = Recovery(process)
+    def harm(self, fault: Fault) -> Recovery:
+        """Cause a fault and wait until all is back, or it is clear that it does not come back."""
+        is_there = self._saboteur.cause(fault)
+        return self.wait(str(fault), is_there)
+
+    def wait(self, after: str, is_there: Callable[[], bool]) -> Recovery:
+        """Wait from now on until ``is_there`` and everything else is back."""
+        recovery = Recovery(after)
         started = time.monotonic()
-        for name, is_there in self._steps(process, old, recovery):
-            while not _answers(is_there):
+        for name, check in self._steps(is_there, recovery):
+            while not _answers(check):
                 if time.monotonic() - started > _GIVE_UP_SECONDS:
                     recovery.missing = name
                     return recovery
@@ -85,20 +99,22 @@ class Killer:
             recovery.reached[name] = time.monotonic() - started
         return recovery
 
-    def _steps(self, process: str, old: int, recovery: Recovery) -> Iterator[_Step]:
-        yield "process", lambda: self._stack.pid(process) not in (0, old)
+    def _steps(self, is_there: Callable[[], bool], recovery: Recovery) -> Iterator[_Check]:
+        yield "process", is_there
         yield "ready", self._api.is_ready
         yield "groups", self._note_progress
-        yield "reading", lambda: self._stages.done()[FRAMES] > self._done[FRAMES]
-        yield "tracking", lambda: self._stages.done()[READINGS] > self._done[READINGS]
-        yield "sink", lambda: self._stages.done()[RECOGNITIONS] > self._done[RECOGNITIONS]
+        for step in _PROGRESS:
+            yield str(step), partial(self._has_gone_on, step)
         if self._camera_id is not None:
-            yield "camera", lambda: self._is_online_since(recovery.killed_at)
+            yield "camera", lambda: self._is_online_since(recovery.since)
         yield "new camera", self._takes_a_camera
 
     def _note_progress(self) -> bool:
         self._done = self._stages.done()
         return True
+
+    def _has_gone_on(self, step: Step) -> bool:
+        return self._stages.done()[step] > self._done[step]
 
     def _is_online_since(self, moment: float) -> bool:
         assert self._camera_id is not None

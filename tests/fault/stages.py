@@ -1,7 +1,9 @@
 """How far the stages are, as Kafka knows it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -13,20 +15,66 @@ from contracts.kafka import (
     require_reachable,
     topic_name,
 )
-from contracts.records import DeadLetter, Recognition, Record, decode
+from contracts.records import AlertTrigger, DeadLetter, Recognition, Record, decode
 from contracts.settings import KafkaSettings
 from contracts.topics import (
+    ALERT_CANDIDATES,
+    ALERT_DEAD_LETTERS,
+    ALERTS,
+    ATTEMPTS,
+    DELIVERIES,
     FRAMES,
+    OUTCOMES,
     READING_DEAD_LETTERS,
     READINGS,
     RECOGNITIONS,
     SINK_DEAD_LETTERS,
+    WEBHOOKS_DEAD_LETTERS,
     Topic,
 )
 
-STEPS = (("recognition", FRAMES), ("recognition", READINGS), ("sink", RECOGNITIONS))
-"""Stage and topic of every step of a plate's way, in order."""
 
+@dataclass(frozen=True)
+class Step:
+    """What one stage does with one topic."""
+
+    stage: str
+    topic: Topic
+
+    def __str__(self) -> str:
+        """Return a short name."""
+        return f"{self.stage} of {self.topic.name}"
+
+
+READING = Step("recognition", FRAMES)
+TRACKING = Step("recognition", READINGS)
+MATCHING = Step("alerts", RECOGNITIONS)
+COOLDOWN = Step("alerts", ALERT_CANDIDATES)
+FAN_OUT = Step("webhooks", RECOGNITIONS)
+DELIVERY = Step("webhooks", DELIVERIES)
+STORING = Step("sink", RECOGNITIONS)
+STEPS = (
+    READING,
+    TRACKING,
+    MATCHING,
+    COOLDOWN,
+    FAN_OUT,
+    Step("webhooks", ALERTS),
+    DELIVERY,
+    Step("webhooks", ATTEMPTS),
+    STORING,
+    Step("sink", ALERTS),
+    Step("sink", ATTEMPTS),
+    Step("sink", OUTCOMES),
+)
+"""Every step of a plate's way."""
+
+_DEAD_LETTERS = (
+    READING_DEAD_LETTERS,
+    SINK_DEAD_LETTERS,
+    ALERT_DEAD_LETTERS,
+    WEBHOOKS_DEAD_LETTERS,
+)
 _POLL_MS = 2_000
 _R = TypeVar("_R", bound=Record)
 
@@ -41,42 +89,48 @@ class Stages:
         """Take the addresses."""
         self._settings = settings
 
-    def ends(self) -> dict[Topic, int]:
-        """Return how many records each step's topic has had."""
-        with self._consumer() as consumer:
-            return {topic: sum(self._ends(consumer, topic).values()) for _, topic in STEPS}
-
-    def done(self) -> dict[Topic, int]:
+    def done(self) -> dict[Step, int]:
         """Return how many records of each step's topic its stage has committed."""
         require_reachable(self._settings)
         admin = KafkaAdminClient(**client_options(self._settings, "fault-stages"))
         try:
-            return {topic: self._done(admin, stage, topic) for stage, topic in STEPS}
+            groups = {step.stage: self._committed(admin, step.stage) for step in STEPS}
         finally:
             admin.close()
+        return {
+            step: groups[step.stage].get(topic_name(self._settings, step.topic), 0)
+            for step in STEPS
+        }
 
-    def lag(self) -> dict[str, int]:
-        """Return for each step's topic how many records wait or are under way."""
-        ends, done = self.ends(), self.done()
-        return {topic.name: ends[topic] - done[topic] for topic in ends}
+    def lag(self) -> dict[Step, int]:
+        """Return for each step how many records wait or are under way."""
+        with self._consumer() as consumer:
+            ends = {
+                topic: sum(self._ends(consumer, topic).values())
+                for topic in {step.topic for step in STEPS}
+            }
+        done = self.done()
+        return {step: ends[step.topic] - done[step] for step in STEPS}
 
     def recognitions(self) -> list[Recognition]:
         """Return everything that was published, in no particular order."""
         return self._all(RECOGNITIONS, Recognition)
 
+    def alerts(self) -> list[AlertTrigger]:
+        """Return every alert that was told, repeats included."""
+        return self._all(ALERTS, AlertTrigger)
+
     def dead_letters(self) -> list[DeadLetter]:
         """Return what the stages could not handle."""
-        return [
-            letter
-            for topic in (READING_DEAD_LETTERS, SINK_DEAD_LETTERS)
-            for letter in self._all(topic, DeadLetter)
-        ]
+        return [letter for topic in _DEAD_LETTERS for letter in self._all(topic, DeadLetter)]
 
-    def _done(self, admin: KafkaAdminClient, stage: str, topic: Topic) -> int:
+    def _committed(self, admin: KafkaAdminClient, stage: str) -> Counter[str]:
+        """Return by topic how far a stage's group is."""
         group = group_name(self._settings, stage)
-        name = topic_name(self._settings, topic)
-        offsets = admin.list_group_offsets(group)[group]
-        return sum(max(0, meta.offset) for tp, meta in offsets.items() if tp.topic == name)
+        done: Counter[str] = Counter()
+        for tp, meta in admin.list_group_offsets(group)[group].items():
+            done[tp.topic] += max(0, meta.offset)
+        return done
 
     def _all(self, topic: Topic, record_type: type[_R]) -> list[_R]:
         found: list[_R] = []

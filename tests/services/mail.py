@@ -42,14 +42,27 @@ class MailServer:
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         """Listen when entered."""
         self._handler = _Handler()
+        self._tls = tls
         (self.port,) = free_ports(1)
-        self._controller = Controller(
+        self._controller = self._new_controller()
+
+    def _new_controller(self) -> Controller:
+        return Controller(
             self._handler,
             hostname="127.0.0.1",
             port=self.port,
-            tls_context=tls,
-            require_starttls=tls is not None,
+            tls_context=self._tls,
+            require_starttls=self._tls is not None,
         )
+
+    def go_away(self) -> None:
+        """Refuse connections until :meth:`come_back`."""
+        self._controller.stop()
+
+    def come_back(self) -> None:
+        """Listen at the same port again."""
+        self._controller = self._new_controller()
+        self._controller.start()
 
     @property
     def letters(self) -> list[EmailMessage]:

@@ -5,10 +5,12 @@ What it does is in the path: ``/status/503``, ``/never``, ``/drip`` (a byte a se
 else is 200. ``/status/429?retry-after=7`` adds the header.
 """
 
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -16,6 +18,8 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+
+from deploy.local.ports import free_ports
 
 _GIGABYTE = 1024**3
 _CHUNK = b"x" * 65_536
@@ -43,6 +47,7 @@ class _State:
     overrides: dict[str, str] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
     written: int = 0
+    sockets: set[socket.socket] = field(default_factory=set)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -54,6 +59,13 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.state.connections += 1
+        self.state.sockets.add(self.connection)
+
+    def finish(self) -> None:
+        self.state.sockets.discard(self.connection)
+        # What is left to write has nobody to read it where the server went away.
+        with suppress(OSError):
+            super().finish()
 
     def do_POST(self) -> None:  # noqa: N802 - the library's name
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -147,18 +159,33 @@ class Receiver:
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         """Listen; with ``tls`` by https."""
         self._state = _State()
-        handler = type("Handler", (_Handler,), {"state": self._state})
-        self._server = _Server(("127.0.0.1", 0), handler)
-        self._scheme = "http"
-        if tls is not None:
-            self._scheme = "https"
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self._handler = type("Handler", (_Handler,), {"state": self._state})
+        self._tls = tls
+        self._scheme = "http" if tls is None else "https"
+        (self.port,) = free_ports(1)
+        """Where it listens."""
+        self._listen()
+
+    def _listen(self) -> None:
+        self._server = _Server(("127.0.0.1", self.port), self._handler)
+        if self._tls is not None:
+            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return int(self._server.server_address[1])
+    def go_away(self) -> None:
+        """Refuse connections and end those that are there, until :meth:`come_back`."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
+        for connection in tuple(self._state.sockets):
+            # The client may have ended it by itself.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def come_back(self) -> None:
+        """Listen at the same port again."""
+        self._listen()
+        self._thread.start()
 
     @property
     def received(self) -> list[Received]:

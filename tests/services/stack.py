@@ -14,11 +14,12 @@ from pydantic_settings import BaseSettings
 from deploy.local.access import Access, ensure_access
 from deploy.local.plan import make_plan
 from deploy.local.ports import free_ports
-from deploy.local.processes import signal_family
+from deploy.local.processes import running_below, signal_family
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import ProcessState
 from deploy.local.waiting import Progress
+from recognition.process import WORKER_MODULE
 
 _PREFIX = "PLATESTREAM_"
 _PORT_SETTINGS = (
@@ -83,8 +84,27 @@ class RunningStack:
         Returns the old pid.
         """
         pid = self.pid(process)
+        # To the system, 0 is this process's own group.
+        assert pid, f"{process} is not there"
         os.kill(pid, signal.SIGKILL)
         return pid
+
+    def kill_worker(self, process: str) -> int:
+        """Kill (SIGKILL) one of a process's recogniser processes, not the process itself.
+
+        Returns the worker's pid.
+        """
+        worker = self.workers(process)[0]
+        os.kill(worker, signal.SIGKILL)
+        return worker
+
+    def workers(self, process: str) -> tuple[int, ...]:
+        """Return the pids of a process's recogniser processes."""
+        return running_below(self.pid(process), WORKER_MODULE)
+
+    def data_folder(self, server: str) -> Path:
+        """Return where a server keeps its data."""
+        return self._stack.plan.layout.data(server)
 
     def pause(self, process: str) -> None:
         """Freeze a process with its children (SIGSTOP)."""

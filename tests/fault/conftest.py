@@ -1,0 +1,85 @@
+"""One stack for all tests of this folder, with alerts, receivers and the load's pictures."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from synthetic.score import score_passes
+from tests.fault.faults import quotas
+from tests.fault.footage import film
+from tests.fault.receivers import Receivers
+from tests.fault.scenery import SETTINGS, Scenery, open_scenery
+from tests.services.stack import RunningStack
+
+ROUNDS = int(os.environ.get("ROUNDS") or 0)
+
+# A short round ends soon after its last fault: what is begun is shown to its end.
+_PASSES = 8 if ROUNDS else 4
+_SCENE_SEED = 3
+
+Say = Callable[[str], None]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Print a line while the test runs."""
+
+    def write(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n    {line}")
+            sys.stdout.flush()
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def has_quotas(fault_folder: Path) -> Iterator[bool]:
+    """Whether each server's data lie on a small file system of their own."""
+    with quotas(fault_folder) if ROUNDS else nullcontext(False) as are_there:
+        yield are_there
+
+
+@pytest.fixture(scope="session")
+def fault_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The stack's folder; its logs are kept with the test run's."""
+    with TemporaryDirectory(prefix="platestream-fault-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        yield folder
+        if (folder / "logs").exists():
+            shutil.copytree(folder / "logs", tmp_path_factory.mktemp("fault") / "logs")
+
+
+@pytest.fixture(scope="session")
+def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
+    """A stack that has shown once, undisturbed, what it reads in the scene."""
+    with ExitStack() as open_things:
+        receivers = open_things.enter_context(Receivers())
+        settings = SETTINGS | {"SMTP_PORT": str(receivers.mail.port)}
+        stack = open_things.enter_context(RunningStack(fault_folder, settings))
+        made = open_scenery(stack, receivers, lambda: film(_PASSES, _SCENE_SEED))
+        scenery = open_things.enter_context(made)
+        _show_undisturbed(scenery)
+        yield scenery
+
+
+def _show_undisturbed(scenery: Scenery) -> None:
+    """Show the scene once, and keep its plates as they are read here and the frames a second."""
+    started = time.monotonic()
+    show = scenery.cameras.show(None)
+    verdict = scenery.until_settled()
+    seconds = time.monotonic() - started
+    assert not verdict, verdict
+    plates = [one.plate for one in scenery.api.recognitions(str(show.camera_id))]
+    score = score_passes(scenery.footage.plates, plates)
+    assert not (score.doubled or score.invented or score.right_share < 0.75), score
+    scenery.expected_plates = frozenset(plates)
+    scenery.frames_per_second = len(scenery.footage.shots) / seconds
+    shots = scenery.footage.shots
+    scenery.picture = next(s.jpeg for s in shots[:: len(shots) // 12] if scenery.api.reads(s.jpeg))

@@ -1,0 +1,140 @@
+"""What can happen to the processes of a stack, one after the other or at seeded moments."""
+
+import os
+import random
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tests.services.stack import RunningStack
+
+_MIB = 1024 * 1024
+_THERE_SECONDS = 120
+_POLL_SECONDS = 0.1
+_QUOTA_MIB = {"postgres": 512, "clickhouse": 1024, "s3": 1024, "kafka": 3072}
+
+
+class FaultKind(StrEnum):
+    """How a process is harmed."""
+
+    KILL = "kill -9"
+    KILL_WORKER = "kill -9 of a worker of"
+    FREEZE = "freeze"
+    FILL = "fill the disk of"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One harm; ``seconds`` is how long a freeze, or a full disk, lasts."""
+
+    kind: FaultKind
+    process: str
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        lasting = f" {self.seconds:g} s" if self.seconds else ""
+        return f"{self.kind} {self.process}{lasting}"
+
+
+SERVERS = ("kafka", "clickhouse", "postgres", "s3")
+APPLICATION = ("ingest", "recognition", "sink", "alerts", "webhooks", "relay", "api")
+KILLS = tuple(Fault(FaultKind.KILL, process) for process in (*SERVERS, *APPLICATION))
+WORKER_KILLS = tuple(Fault(FaultKind.KILL_WORKER, process) for process in ("recognition", "api"))
+
+
+def freezes(seconds: float, processes: Sequence[str]) -> tuple[Fault, ...]:
+    """Return a freeze of each."""
+    return tuple(Fault(FaultKind.FREEZE, process, seconds) for process in processes)
+
+
+def fills(seconds: float) -> tuple[Fault, ...]:
+    """Return a full disk of each server."""
+    return tuple(Fault(FaultKind.FILL, server, seconds) for server in SERVERS)
+
+
+def in_seeded_order(faults: Sequence[Fault], chance: random.Random) -> list[Fault]:
+    """Return the faults in an order that the seed decides."""
+    return chance.sample(faults, len(faults))
+
+
+class Saboteur:
+    """Harms processes of a running stack."""
+
+    def __init__(self, stack: RunningStack) -> None:
+        """Take the stack."""
+        self._stack = stack
+
+    def cause(self, fault: Fault) -> Callable[[], bool]:
+        """Do it, as long as it lasts, and return what tells whether the process is there again."""
+        old = self._running_pid(fault.process)
+        if fault.kind is FaultKind.KILL:
+            self._stack.kill(fault.process)
+            return lambda: self._stack.pid(fault.process) not in (0, old)
+        if fault.kind is FaultKind.KILL_WORKER:
+            _until(lambda: bool(self._stack.workers(fault.process)))
+            killed = self._stack.kill_worker(fault.process)
+            return lambda: bool(set(self._stack.workers(fault.process)) - {killed})
+        if fault.kind is FaultKind.FREEZE:
+            self._stack.pause(fault.process)
+            time.sleep(fault.seconds)
+            self._stack.resume(fault.process)
+        else:
+            with full(self._stack.data_folder(fault.process)):
+                time.sleep(fault.seconds)
+        return lambda: self._stack.pid(fault.process) != 0
+
+    def _running_pid(self, process: str) -> int:
+        """Return the pid once there is one: what a neighbour's end has ended is started again."""
+        _until(lambda: self._stack.pid(process) != 0)
+        return self._stack.pid(process)
+
+
+def _until(is_there: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _THERE_SECONDS
+    while not is_there():
+        assert time.monotonic() < deadline, "nothing there to harm"
+        time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def quotas(stack_folder: Path) -> Iterator[bool]:
+    """Put a small file system under each server's data folder, and say whether that was allowed.
+
+    It takes the right to mount, which root has in most places and others have not.
+    """
+    mounted: list[Path] = []
+    try:
+        for server, mib in _QUOTA_MIB.items():
+            folder = stack_folder / server
+            folder.mkdir(parents=True)
+            command = ("mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=0755", "tmpfs", str(folder))
+            try:
+                subprocess.run(command, check=True, capture_output=True, timeout=10)
+            except (subprocess.CalledProcessError, OSError):
+                yield False
+                return
+            mounted.append(folder)
+        yield True
+    finally:
+        for folder in mounted:
+            subprocess.run(("umount", "--lazy", str(folder)), check=True, timeout=10)
+
+
+@contextmanager
+def full(folder: Path) -> Iterator[None]:
+    """Leave no room on the file system of ``folder`` while the block runs."""
+    filler = folder / "filler"
+    try:
+        with filler.open("wb") as file, suppress(OSError):
+            while True:
+                file.write(b"\0" * _MIB)
+                file.flush()
+        yield
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(filler)

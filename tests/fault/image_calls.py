@@ -1,0 +1,99 @@
+"""Image calls that are repeated until they are answered, as a careful client does."""
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import httpx
+
+_TIMEOUT_SECONDS = 30
+_PAUSE_SECONDS = 0.5
+_PATIENCE_SECONDS = 900
+_IN_USE = "idempotency_key_in_use"
+
+
+@dataclass(frozen=True)
+class AnsweredCall:
+    """One call: its plates, and how often it was tried."""
+
+    plates: tuple[str, ...]
+    tries: int
+
+
+class ImageCalls:
+    """Sends a picture again and again, each time under a new key, until the block ends."""
+
+    def __init__(
+        self, base_url: str, api_key: str, picture: bytes, *, pause_seconds: float
+    ) -> None:
+        """Take the picture and the pause between two calls."""
+        self._http = httpx.Client(
+            base_url=base_url,
+            headers={
+                "Authorization": f"Bearer {api_key}",
+                "Content-Type": "application/octet-stream",
+            },
+            timeout=_TIMEOUT_SECONDS,
+        )
+        self._picture = picture
+        self._pause_seconds = pause_seconds
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.answered: list[AnsweredCall] = []
+        self.faults: list[str] = []
+        """What no client should ever see."""
+
+    def _run(self) -> None:
+        while not self._over.wait(self._pause_seconds):
+            self._call(str(uuid4()))
+
+    def _call(self, key: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        for tries in range(1, 100_000):
+            body = self._try(key)
+            if body is not None:
+                plates = tuple(plate["plate"] for plate in body["plates"])
+                self.answered.append(AnsweredCall(plates, tries))
+                return
+            if time.monotonic() > deadline:
+                self.faults.append(f"{key}: no answer in {_PATIENCE_SECONDS} s")
+                return
+            time.sleep(_PAUSE_SECONDS)
+
+    def _try(self, key: str) -> Mapping[str, Any] | None:
+        try:
+            answer = self._http.post(
+                "/api/recognize",
+                params={"store": "true"},
+                headers={"Idempotency-Key": key},
+                content=self._picture,
+            )
+        except httpx.HTTPError:
+            return None
+        if answer.status_code == httpx.codes.OK:
+            body: Mapping[str, Any] = answer.json()
+            return body
+        if answer.status_code == httpx.codes.CONFLICT and _IN_USE in answer.text:
+            # The try before may have been cut off; what it holds comes free after a while.
+            return None
+        if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
+            self.faults.append(f"{key}: {answer.status_code} {answer.text}")
+        return None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        self._http.close()

@@ -1,0 +1,82 @@
+"""Receivers of webhooks and e-mail that keep everything, and can go away."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from tests.fault.rules import GATE
+from tests.services.mail import MailServer
+from tests.services.receiver import Received, Receiver
+
+ALL = "/all"
+"""Where the webhook of all events sends to; an alert's own notifications go to ``GATE``."""
+
+_RECOGNITION_OF_LETTER = re.compile(r"/api/recognitions/([0-9a-f-]{36})")
+
+
+@dataclass(frozen=True)
+class Told:
+    """One delivery as it arrived. ``alert`` is the alert's name, empty for a recognition."""
+
+    endpoint: str
+    id: str
+    recognition_id: str
+    alert: str
+
+    @property
+    def cause(self) -> tuple[str, str, str]:
+        """Return what was to be told to whom."""
+        return self.endpoint, self.recognition_id, self.alert
+
+
+class Receivers:
+    """Both servers. Use them as a context manager."""
+
+    MAIL = "mail"
+
+    def __init__(self) -> None:
+        """Listen when entered."""
+        self.web = Receiver()
+        self.mail = MailServer()
+
+    def told(self) -> list[Told]:
+        """Return everything that arrived so far, repeats included."""
+        return [*self._webhooks(), *self._letters()]
+
+    def _webhooks(self) -> Iterator[Told]:
+        for request in tuple(self.web.received):
+            if request.path in (ALL, GATE):
+                yield _told(request)
+
+    def _letters(self) -> Iterator[Told]:
+        for letter in tuple(self.mail.letters):
+            plain = letter.get_body(("plain",))
+            assert plain is not None
+            found = _RECOGNITION_OF_LETTER.search(plain.get_content())
+            assert found is not None, letter.as_string()
+            alert = str(letter["Subject"]).split(":")[0]
+            yield Told(self.MAIL, str(letter["Message-ID"]), found[1], alert)
+
+    def __enter__(self) -> Self:
+        self.web.__enter__()
+        self.mail.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.mail.__exit__(kind, error, trace)
+        self.web.__exit__(kind, error, trace)
+
+
+def _told(request: Received) -> Told:
+    body = request.json
+    assert request.headers["webhook-id"] == body["id"] == request.headers["x-event-id"]
+    data = body["data"]
+    alert = data["alert"]["name"] if "alert" in data else ""
+    return Told(request.path, body["id"], data["recognition"]["id"], alert)

@@ -1,0 +1,92 @@
+"""The alerts that are set up under load, and when each has to fire by a slow, obvious model."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from contracts.records import CooldownScope, PlateMatchMode, Recognition
+from tests.fault.plates import REGULARS
+
+GUARD = "guard@example.com"
+GATE = "/gate"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One alert: ``plates`` as in its list, ``cooldown_ms`` with its scope, whom it tells."""
+
+    name: str
+    mode: PlateMatchMode
+    plates: tuple[str, ...] = ()
+    cooldown_ms: int = 0
+    scope: CooldownScope = CooldownScope.ALERT
+    tells_gate: bool = False
+    tells_guard: bool = False
+
+    def body(self, gate_url: str) -> Mapping[str, Any]:
+        """Return it as a client writes it."""
+        told: list[dict[str, Any]] = []
+        if self.tells_gate:
+            told.append({"type": "webhook", "url": gate_url})
+        if self.tells_guard:
+            told.append({"type": "email", "addresses": [GUARD]})
+        return {
+            "name": self.name,
+            "plateMatchMode": self.mode,
+            "plates": list(self.plates),
+            "minConfidence": 0,
+            "cooldownMinutes": self.cooldown_ms / 60_000,
+            "cooldownScope": self.scope,
+            "notifications": told,
+        }
+
+    def is_set_off_by(self, seen: Recognition) -> bool:
+        """Return whether the plate is one of those that it names."""
+        is_listed = any(fnmatchcase(seen.plate, pattern) for pattern in self.plates)
+        return {
+            PlateMatchMode.ANY: True,
+            PlateMatchMode.SPECIFIC: is_listed,
+            PlateMatchMode.ALLOWLIST: not is_listed,
+        }[self.mode]
+
+    def place_of(self, seen: Recognition) -> tuple[str, ...]:
+        """Return what a firing for ``seen`` holds back."""
+        return {
+            CooldownScope.ALERT: (),
+            CooldownScope.PLATE: (seen.plate,),
+            CooldownScope.PLATE_CAMERA: (seen.plate, str(seen.camera_id)),
+        }[self.scope]
+
+    def holds_back(self, one: Recognition, other: Recognition) -> bool:
+        """Return whether a firing for one of the two leaves no room for the other."""
+        apart_ms = abs(one.captured_ms - other.captured_ms)
+        return self.place_of(one) == self.place_of(other) and apart_ms < self.cooldown_ms
+
+    def may_miss(self, seen: Recognition, fired: Iterable[Recognition]) -> bool:
+        """Return whether a firing among ``fired`` explains that there is none for ``seen``."""
+        return any(self.holds_back(seen, one) for one in fired)
+
+
+RULES = (
+    Rule("any", PlateMatchMode.ANY),
+    Rule("regulars", PlateMatchMode.SPECIFIC, REGULARS[:4], tells_gate=True),
+    Rule(
+        "regulars, one in a while",
+        PlateMatchMode.SPECIFIC,
+        ("RG*",),
+        cooldown_ms=3_000,
+        scope=CooldownScope.PLATE,
+        tells_gate=True,
+    ),
+    Rule(
+        "regulars at a camera",
+        PlateMatchMode.SPECIFIC,
+        ("RG0000?",),
+        cooldown_ms=6_000,
+        scope=CooldownScope.PLATE_CAMERA,
+    ),
+    Rule("strangers", PlateMatchMode.ALLOWLIST, ("FA*",), cooldown_ms=6_000),
+    Rule("guard", PlateMatchMode.ANY, cooldown_ms=6_000, tells_guard=True),
+)
+"""Modes, wildcards, scopes and cooldowns; a change of the list changes what is proved."""

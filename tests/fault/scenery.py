@@ -1,0 +1,168 @@
+"""A whole stack under load: what goes in, who listens, and what to hold against each other."""
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import msgspec
+
+from contracts.records import EventName, Recognition
+from contracts.settings import ClickHouseSettings, KafkaSettings
+from deploy.local.servers.base import CLONE
+from tests.fault.api import Api
+from tests.fault.footage import Footage
+from tests.fault.image_calls import ImageCalls
+from tests.fault.load import Cameras, Load
+from tests.fault.plates import Plates
+from tests.fault.receivers import ALL, Receivers
+from tests.fault.rows import count_rows
+from tests.fault.rules import GATE, RULES
+from tests.fault.stages import Stages
+from tests.fault.verdict import Evidence, Verdict, judge
+from tests.services.stack import RunningStack
+
+SETTINGS = {
+    # The test looks often, and the backlog of a slow machine must not be let go as stale.
+    "RATE_LIMIT_PER_MINUTE": "0",
+    "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
+    "READING_DEADLINE_SECONDS": "1800",
+    "KAFKA_SESSION_TIMEOUT_SECONDS": "6",
+    # The receivers are on this machine, and pauses of hours would outlast the test.
+    "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+    "WEBHOOK_RETRY_SECONDS": ",".join(["1", "2", "4", "8", *["10"] * 90]),
+    "SMTP_HOST": "127.0.0.1",
+    "SMTP_ENCRYPTION": "none",
+    "MAIL_PER_ADDRESS_PER_HOUR": "1000000",
+}
+_DRAIN_SECONDS = 600
+_POLL_SECONDS = 1.0
+_CALL_PAUSE_SECONDS = 2.0
+_CREDITS_SECONDS = 90
+
+
+class _Owner(msgspec.Struct):
+    id: UUID
+
+
+class _Owners(msgspec.Struct):
+    owners: tuple[_Owner, ...]
+
+
+@dataclass
+class Scenery:
+    """What the tests of this folder share. ``frames_per_second`` is what the machine reads,
+    ``picture`` one in which there is a plate.
+    """
+
+    stack: RunningStack
+    receivers: Receivers
+    footage: Footage
+    api: Api
+    stages: Stages
+    cameras: Cameras
+    owner_id: UUID
+    webhook_id: str
+    frames_per_second: float = 0.0
+    expected_plates: frozenset[str] = frozenset()
+    picture: bytes = b""
+    sent: list[Recognition] = field(default_factory=list)
+    image_plates: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def under_load(self, *, share: float, plates_per_second: float) -> Iterator[None]:
+        """Send frames, recognitions and image calls while the block runs; all arrive.
+
+        ``share`` is the part of what the machine can read that the cameras send.
+        """
+        balance = self.api.credits()
+        calls = ImageCalls(
+            self.stack.access.base_url,
+            self.stack.access.api_key,
+            self.picture,
+            pause_seconds=_CALL_PAUSE_SECONDS,
+        )
+        kafka = self.stack.settings(KafkaSettings)
+        plates = Plates(kafka, self.owner_id, rate_hz=plates_per_second, first=len(self.sent))
+        with Load(self.cameras, share * self.frames_per_second), plates, calls:
+            yield
+        self.sent += plates.sent
+        assert not calls.faults, calls.faults
+        for call in calls.answered:
+            self.image_plates.update(call.plates)
+        # What a call held that was cut off comes back after half a minute.
+        wait_for(
+            f"one credit for each of {len(calls.answered)} calls",
+            lambda: balance - self.api.credits() == len(calls.answered),
+            _CREDITS_SECONDS,
+        )
+
+    def until_settled(self) -> Verdict:
+        """Wait until nothing is under way and every delivery has come; return what is wrong."""
+        wait_for("nothing under way", lambda: not any(self.stages.lag().values()), _DRAIN_SECONDS)
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        # Deliveries that failed are tried again later: until then they are in no topic's lag.
+        while (verdict := self.verdict()).is_open and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return verdict
+
+    def verdict(self) -> Verdict:
+        """Hold everything that went in so far against everything that came out."""
+        clickhouse = self.stack.settings(ClickHouseSettings)
+        return judge(
+            Evidence(
+                sent=self.sent,
+                entered=self.stages.recognitions(),
+                rows=count_rows(clickhouse, "recognitions"),
+                fired=self.stages.alerts(),
+                alert_rows=count_rows(clickhouse, "alert_triggers"),
+                told=self.receivers.told(),
+            ),
+            RULES,
+        )
+
+
+@contextmanager
+def open_scenery(
+    stack: RunningStack, receivers: Receivers, draw: Callable[[], Footage]
+) -> Iterator[Scenery]:
+    """Set up alerts and a webhook on a running stack, and open what the tests look with."""
+    with ExitStack() as open_things:
+        api = Api(stack.access.base_url, stack.access.api_key)
+        open_things.callback(api.close)
+        webhook_id = api.create_webhook(
+            receivers.web.url(ALL), EventName.RECOGNITION_CREATED, EventName.ALERT_TRIGGERED
+        )
+        for rule in RULES:
+            api.create_alert(rule.body(receivers.web.url(GATE)))
+        # Drawing takes longer than the second after which a new alert is in effect.
+        footage = draw()
+        kafka = stack.settings(KafkaSettings)
+        owner_id = _owner_id(stack)
+        cameras = Cameras(kafka, owner_id, footage)
+        open_things.callback(cameras.close)
+        yield Scenery(stack, receivers, footage, api, Stages(kafka), cameras, owner_id, webhook_id)
+
+
+def wait_for(what: str, is_there: Callable[[], bool], seconds: float) -> None:
+    """Wait until ``is_there``; fails with ``what`` where it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not is_there():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(_POLL_SECONDS)
+
+
+def _owner_id(stack: RunningStack) -> UUID:
+    answer = subprocess.run(
+        (sys.executable, "-m", "api.cli", "owner", "list", "--json"),
+        cwd=CLONE,
+        env=stack.environment,
+        capture_output=True,
+        check=True,
+        timeout=180,
+    )
+    return msgspec.json.decode(answer.stdout, type=_Owners).owners[0].id

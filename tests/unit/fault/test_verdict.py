@@ -1,0 +1,149 @@
+"""The checker of the fault tests finds each kind of fault, and nothing where there is none."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from contracts.ids import trigger_id
+from contracts.records import AlertTrigger, CooldownScope, PlateMatchMode, Recognition
+from tests.fault.receivers import ALL, Receivers, Told
+from tests.fault.rules import GATE, Rule
+from tests.fault.verdict import Evidence, judge
+from tests.records import alert, recognition
+
+_NOW_MS = 1_795_000_000_000
+_PAUSE_MS = 4_000
+_RULES = (
+    Rule("any", PlateMatchMode.ANY, tells_gate=True),
+    Rule("listed", PlateMatchMode.SPECIFIC, ("AB0000?",), 10_000, CooldownScope.ALERT),
+    Rule("plate", PlateMatchMode.ANY, (), 10_000, CooldownScope.PLATE, tells_guard=True),
+)
+_SEEN = tuple(recognition(n, captured_ms=_NOW_MS + n * _PAUSE_MS) for n in range(6))
+_FIRED = {"any": _SEEN, "listed": (_SEEN[0], _SEEN[3]), "plate": _SEEN}
+
+
+def _trigger(name: str, seen: Recognition) -> AlertTrigger:
+    rule = alert(list(_FIRED).index(name), name=name)
+    return AlertTrigger(
+        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        owner_id=rule.owner_id,
+        alert=rule,
+        recognition=seen,
+        decided_ms=seen.captured_ms,
+    )
+
+
+def _told(endpoint: str, seen: Recognition, name: str = "") -> Told:
+    return Told(endpoint, f"{endpoint} {seen.id} {name}", str(seen.id), name)
+
+
+def _evidence() -> Evidence:
+    fired = [_trigger(name, seen) for name, seens in _FIRED.items() for seen in seens]
+    told = [_told(ALL, seen) for seen in _SEEN]
+    told += [_told(ALL, each.recognition, each.alert.name) for each in fired]
+    told += [_told(GATE, seen, "any") for seen in _SEEN]
+    told += [_told(Receivers.MAIL, seen, "plate") for seen in _SEEN]
+    return Evidence(
+        sent=_SEEN,
+        entered=_SEEN,
+        rows=dict.fromkeys((seen.id for seen in _SEEN), 1),
+        fired=fired,
+        alert_rows=dict.fromkeys((each.id for each in fired), 1),
+        told=told,
+    )
+
+
+def test_what_is_whole_has_no_fault() -> None:
+    verdict = judge(_evidence(), _RULES)
+
+    assert not verdict, verdict
+    assert not verdict.is_open
+
+
+def test_repeats_are_counted_and_no_fault() -> None:
+    whole = _evidence()
+    again = replace(whole, fired=[*whole.fired, whole.fired[0]], told=[*whole.told, whole.told[0]])
+
+    verdict = judge(again, _RULES)
+
+    assert not verdict, verdict
+    assert (verdict.figures["told again"], verdict.figures["delivered again"]) == (1, 1)
+
+
+def _without_row(whole: Evidence) -> Evidence:
+    return replace(whole, rows={**whole.rows, _SEEN[2].id: 0})
+
+
+def _with_two_rows(whole: Evidence) -> Evidence:
+    return replace(whole, rows={**whole.rows, _SEEN[2].id: 2})
+
+
+def _never_published(whole: Evidence) -> Evidence:
+    return replace(whole, sent=[*whole.sent, recognition(7, captured_ms=_NOW_MS)])
+
+
+def _unfired(whole: Evidence) -> Evidence:
+    return replace(whole, fired=[each for each in whole.fired if each.recognition != _SEEN[1]])
+
+
+def _unfounded(whole: Evidence) -> Evidence:
+    stranger = msgspec.structs.replace(_SEEN[5], plate="XY1")
+    entered = [*whole.entered[:5], stranger]
+    return replace(whole, entered=entered, fired=[*whole.fired, _trigger("listed", stranger)])
+
+
+def _too_soon(whole: Evidence) -> Evidence:
+    return replace(whole, fired=[*whole.fired, _trigger("listed", _SEEN[4])])
+
+
+def _other_id(whole: Evidence) -> Evidence:
+    other = msgspec.structs.replace(whole.fired[0], id=UUID(int=1))
+    return replace(whole, fired=[*whole.fired, other])
+
+
+def _without_alert_row(whole: Evidence) -> Evidence:
+    return replace(whole, alert_rows={**whole.alert_rows, whole.fired[0].id: 0})
+
+
+def _undelivered(endpoint: str) -> Callable[[Evidence], Evidence]:
+    def change(whole: Evidence) -> Evidence:
+        lost = next(told for told in whole.told if told.endpoint == endpoint)
+        return replace(whole, told=[told for told in whole.told if told != lost])
+
+    return change
+
+
+def _delivery_of_nothing(whole: Evidence) -> Evidence:
+    return replace(whole, told=[*whole.told, _told(GATE, _SEEN[0], "listed")])
+
+
+def _delivery_with_other_id(whole: Evidence) -> Evidence:
+    return replace(whole, told=[*whole.told, replace(whole.told[0], id="other")])
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (_without_row, "recognition is not one row"),
+        (_with_two_rows, "recognition is not one row"),
+        (_never_published, "recognition that was sent is not on the topic"),
+        (_unfired, "alert that did not fire"),
+        (_unfounded, "alert that should not have fired"),
+        (_too_soon, "cooldown broken"),
+        (_other_id, "alert under two ids"),
+        (_without_alert_row, "alert is not one row"),
+        (_undelivered(ALL), "delivery forgotten"),
+        (_undelivered(GATE), "delivery forgotten"),
+        (_undelivered(Receivers.MAIL), "delivery forgotten"),
+        (_delivery_of_nothing, "delivery of nothing"),
+        (_delivery_with_other_id, "delivery under two ids"),
+    ],
+)
+def test_each_kind_of_fault_is_found(change: Callable[[Evidence], Evidence], kind: str) -> None:
+    verdict = judge(change(_evidence()), _RULES)
+
+    assert kind in verdict.faults, verdict
+    assert kind in str(verdict)
