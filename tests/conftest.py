@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import hypothesis
 import pytest
 
 from tests import languages
@@ -18,6 +19,10 @@ _LIBRARY_WARNINGS = (
 # Twice, because the fixtures below are imported before pytest reads its configuration again.
 for _line in _LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
+
+# Properties are about what comes out. How long an example takes tells of the machine's other work.
+hypothesis.settings.register_profile("platestream", deadline=None)
+hypothesis.settings.load_profile("platestream")
 
 pytest_plugins = [
     "tests.services.clickhouse",

@@ -59,7 +59,7 @@ def _days_of_every_minute(now_ms: int, zone: ZoneInfo) -> list[date]:
     zone=zones,
     ages_ms=st.lists(st.integers(1, SPAN_MS), max_size=60),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_as_each_recognition_counted_by_itself(
     now_ms: int, zone: ZoneInfo, ages_ms: list[int]
 ) -> None:
@@ -79,7 +79,7 @@ def test_as_each_recognition_counted_by_itself(
 
 
 @given(now_ms=moments, zone=zones)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_thirty_or_thirty_one_days_without_a_gap(now_ms: int, zone: ZoneInfo) -> None:
     days = [entry.day for entry in daily_chart([], now_ms, zone)]
 

@@ -256,7 +256,7 @@ drives = st.builds(
 films = st.lists(drives, max_size=5).map(lambda found: film(found, 50_000, step_ms=500))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(films, st.data())
 def test_a_kill_at_any_frame_gives_the_same_recognitions(
     frames: list[FrameReadings], data: st.DataObject
@@ -273,7 +273,7 @@ def test_a_kill_at_any_frame_gives_the_same_recognitions(
     assert [pass_id(CAMERA, p) for p in before + after] == [pass_id(CAMERA, p) for p in whole]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(films)
 def test_no_plate_comes_out_twice_within_the_silence(frames: list[FrameReadings]) -> None:
     _, passes = play(frames)
@@ -284,7 +284,7 @@ def test_no_plate_comes_out_twice_within_the_silence(frames: list[FrameReadings]
         last[text] = settled.last_seen_ms
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(films)
 def test_state_stays_small(frames: list[FrameReadings]) -> None:
     state, _ = play(frames)
