@@ -45,6 +45,11 @@ def recognition_id(captured_ms: int, camera_id: UUID, track: str) -> UUID:
     return derived_uuid(captured_ms, "recognition", str(camera_id), track)
 
 
+def track_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
+    """Return the id of a pass that is known from its first frame (Unix ms, UTC) on."""
+    return derived_uuid(first_seen_ms, "track", str(camera_id), track)
+
+
 def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
     """Return the id of what is told of a track that gave no recognition.
 

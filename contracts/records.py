@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.early import EarlyFiring, SightedPlate, TriggerPhase
 from contracts.errors import InvalidInputError, UnknownRecordVersionError
 
 
@@ -141,7 +142,9 @@ class Recognition(Record, frozen=True, kw_only=True):
 
     Times are Unix ms, UTC. ``captured_ms`` is that of the frame whose reading won; ``box`` is in
     that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
-    character of ``plate``). A key is absent where no image could be kept.
+    character of ``plate``). A key is absent where no image could be kept. ``track_id`` names the
+    pass from its first frame on, None where there was no track; ``sighted`` are the plates that it
+    was told of as before it was over (see :class:`contracts.alert_records.AlertSighting`).
     """
 
     id: UUID
@@ -161,6 +164,8 @@ class Recognition(Record, frozen=True, kw_only=True):
     region: str | None = None
     plate_type: str = "car"
     source: RecognitionSource = RecognitionSource.CAMERA
+    track_id: UUID | None = None
+    sighted: tuple[SightedPlate, ...] = ()
 
 
 class PassOutcome(Record, frozen=True, kw_only=True):
@@ -235,6 +240,9 @@ class EventName(StrEnum):
 
     RECOGNITION_CREATED = "recognition.created"
     ALERT_TRIGGERED = "alert.triggered"
+    ALERT_CONFIRMED = "alert.confirmed"
+    ALERT_CORRECTED = "alert.corrected"
+    """Goes to whom alert.triggered goes, and is not subscribed to by itself."""
     CAMERA_ONLINE = "camera.online"
     CAMERA_OFFLINE = "camera.offline"
 
@@ -367,6 +375,10 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
     ``id`` is derived from both, so a replay says the same again. ``alert`` is the rule as it was
     when it was evaluated. ``is_late`` where the recognition came so long after its capture that the
     vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
+
+    Where a rule fires early there are two records with the same ``id``: first one of phase early,
+    whose ``recognition`` is provisional (its id is not kept, it has no images), then one that says
+    what became of it; that one's ``early`` is what had been told.
     """
 
     id: UUID
@@ -375,6 +387,13 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
     recognition: Recognition
     decided_ms: int
     is_late: bool = False
+    phase: TriggerPhase = TriggerPhase.FINAL
+    early: EarlyFiring | None = None
+
+    @property
+    def fired_ms(self) -> int:
+        """When the plate was captured that it fired for first (Unix ms, UTC); ``id`` begins so."""
+        return self.recognition.captured_ms if self.early is None else self.early.captured_ms
 
 
 class DeadLetter(Record, frozen=True, kw_only=True):

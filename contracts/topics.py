@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from contracts.alert_records import AlertCandidate
+from contracts.alert_records import AlertCandidate, AlertSighting
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.records import (
     AlertConfig,
@@ -89,6 +89,14 @@ OUTCOMES = Topic(
     record=PassOutcome,
     # Those of image calls come from the api, through its outbox.
     key="camera id; of an image call, the owner's id",
+)
+SIGHTINGS = Topic(
+    name="sightings",
+    producer="streams/recognition",
+    record=AlertSighting,
+    key="camera id",
+    # Only the newest fire anything; what settles them must outlive an outage.
+    retention_ms=_DAY_MS,
 )
 CONFIG_CAMERAS = Topic(
     name="config-cameras",
@@ -197,6 +205,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     READINGS,
     RECOGNITIONS,
     OUTCOMES,
+    SIGHTINGS,
     CONFIG_CAMERAS,
     CONFIG_ALERTS,
     CONFIG_WEBHOOKS,

@@ -4,7 +4,19 @@ from pathlib import Path
 
 from pydantic import Field
 
+from contracts.early import EarlyAlerts
 from contracts.settings import Fragment, KafkaSettings, ProcessSettings
+
+
+class EarlyAlertSettings(Fragment):
+    """What the recognition stage tells early and the alerts stage fires for."""
+
+    early_alerts: EarlyAlerts = Field(
+        EarlyAlerts.SPECIFIC,
+        description="Which alerts may fire as soon as two readings of a vehicle agree, before it "
+        "is gone: off (none), specific (those whose plateMatchMode is specific), all. What came of "
+        "it is told when the vehicle is gone.",
+    )
 
 
 class StreamSettings(ProcessSettings, KafkaSettings):

@@ -5,8 +5,16 @@ from dataclasses import dataclass
 
 import faust
 
+from contracts.alert_records import AlertSighting
 from contracts.records import FrameReadings, PassOutcome, Recognition
-from contracts.topics import FRAMES, OUTCOMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS
+from contracts.topics import (
+    FRAMES,
+    OUTCOMES,
+    READING_DEAD_LETTERS,
+    READINGS,
+    RECOGNITIONS,
+    SIGHTINGS,
+)
 from recognition.pool import RecognizerPool
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.guard import Guard, build_guard
@@ -101,12 +109,16 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
     images = ImageStore(settings)
     recognitions = TopicPublisher(raw_topic(app, RECOGNITIONS))
     outcomes = TopicPublisher(raw_topic(app, OUTCOMES))
+    sightings = TopicPublisher(raw_topic(app, SIGHTINGS))
 
     async def publish(key: bytes, record: Recognition) -> None:
         await recognitions.publish(key, record)
 
     async def publish_outcome(key: bytes, record: PassOutcome) -> None:
         await outcomes.publish(key, record)
+
+    async def publish_sighting(key: bytes, record: AlertSighting) -> None:
+        await sightings.publish(key, record)
 
     tracking = Tracking(
         states=DurableTable(
@@ -122,6 +134,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         images=images,
         publish=publish,
         publish_outcome=publish_outcome,
+        publish_sighting=publish_sighting,
         metrics=shared.metrics,
         rules=tracking_rules(settings),
         now_ms=_now_ms,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contracts.records import FrameKind, FrameReadings, FrameReference, Record
+from streams.recognition.early import Dismissed, sight
 from streams.recognition.passes import Pass, settle
 from streams.recognition.rules import TrackingRules
 from streams.recognition.silence import (
@@ -41,7 +42,8 @@ class Step:
 
     ``state`` is the very same object where nothing changed. ``silent`` tracks were of plates that
     had come out already, ``unsure`` ones had too little that was read alike. Of these ``missed``
-    are passes of their own; the others were strays beside another track.
+    are passes of their own; the others were strays beside another track. ``sighted`` passes are
+    not over; ``dismissed`` were sighted, and are over without being one of ``passes``.
     """
 
     state: CameraTracks
@@ -49,6 +51,8 @@ class Step:
     silent: int = 0
     unsure: int = 0
     missed: tuple[Track, ...] = ()
+    sighted: tuple[Pass, ...] = ()
+    dismissed: tuple[Dismissed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class _Settled:
     silent: int
     unsure: int
     missed: tuple[Track, ...]
+    dismissed: tuple[Dismissed, ...]
 
 
 def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
@@ -78,13 +83,24 @@ def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> 
     overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MOST_TRACKS)]
     kept = tuple(t for t in tracks if t not in overflow)
     settled = _settle_all((*ended, *overflow), kept, state.silences, rules)
+    sighted: tuple[Pass, ...] = ()
+    if sees and rules.tells_early:
+        kept, sighted = sight(kept, settled.silences, frame.captured_ms, rules)
     after = CameraTracks(
         last_offset=frame.frame.offset,
         last_captured_ms=max(frame.captured_ms, state.last_captured_ms),
         tracks=kept,
         silences=without_ended(settled.silences, frame.captured_ms, rules),
     )
-    return Step(after, settled.passes, settled.silent, settled.unsure, settled.missed)
+    return Step(
+        after,
+        settled.passes,
+        settled.silent,
+        settled.unsure,
+        settled.missed,
+        sighted,
+        settled.dismissed,
+    )
 
 
 def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
@@ -127,6 +143,7 @@ def _settle_all(
     """Settle the ended tracks, the strongest first."""
     passes: list[Pass] = []
     missed: list[Track] = []
+    dismissed: list[Dismissed] = []
     silent = 0
     for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
         settled = settle(track, rules)
@@ -134,16 +151,19 @@ def _settle_all(
         index = silence_of(silences, track, seen, rules)
         if index >= 0:
             silent += 1
+            dismissed.append(Dismissed(track, silences[index].plate))
             silences = prolong_silence(silences, index, track)
         elif _is_shadow(track, seen.text, going):
-            continue
+            dismissed.append(Dismissed(track, None))
         elif settled is None:
+            dismissed.append(Dismissed(track, None))
             missed.append(track)
         else:
             silences = begin_silence(silences, track, seen.text)
             passes.append(settled)
     unsure = len(ended) - silent - len(passes)
-    return _Settled(tuple(passes), silences, silent, unsure, tuple(missed))
+    told = tuple(each for each in dismissed if each.track.sighted)
+    return _Settled(tuple(passes), silences, silent, unsure, tuple(missed), told)
 
 
 # A fast or half-hidden vehicle can leave a stray track of a misreading or two beside its own.
@@ -180,4 +200,6 @@ def _after_clock_set_back(state: CameraTracks, frame: FrameReadings, rules: Trac
         settled.silent + step.silent,
         settled.unsure + step.unsure,
         settled.missed + step.missed,
+        step.sighted,
+        settled.dismissed + step.dismissed,
     )

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from contracts.early import SightedPlate
 from streams.recognition.rules import TrackingRules
 from streams.recognition.tracks import Sighting, TextTally, Track
 from streams.recognition.votes import voted_probabilities, voted_text
@@ -11,6 +12,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     """One vehicle's passage: the voted plate and the frame whose reading is that plate.
 
     ``probabilities`` are 0..1, one for each character of ``plate``. Times are Unix ms, UTC.
+    ``sighted`` is what was told of it before.
     """
 
     track: str
@@ -20,6 +22,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     first_seen_ms: int
     last_seen_ms: int
     readings_count: int
+    sighted: tuple[SightedPlate, ...] = ()
 
     @property
     def confidence(self) -> float:
@@ -46,6 +49,7 @@ def settle(track: Track, rules: TrackingRules) -> Pass | None:
         first_seen_ms=track.first_seen_ms,
         last_seen_ms=track.last_seen_ms,
         readings_count=track.readings_count,
+        sighted=track.sighted,
     )
     return settled if settled.confidence >= rules.min_confidence else None
 

@@ -1,9 +1,11 @@
-"""From an ended track to the record on the recognitions topic or the outcomes topic. Pure."""
+"""From a track to its record on the recognitions, sightings or outcomes topic. Pure."""
 
 from uuid import UUID
 
-from contracts.ids import missed_pass_id, recognition_id
+from contracts.alert_records import AlertSighting, SightingKind
+from contracts.ids import missed_pass_id, recognition_id, track_id
 from contracts.records import FrameReadings, PassOutcome, Recognition, RecognitionSource
+from streams.recognition.early import Dismissed
 from streams.recognition.passes import Pass
 from streams.recognition.tracks import Track
 
@@ -34,6 +36,38 @@ def recognition_of(
         crop_key=crop_key,
         region=settled.best.region,
         plate_type=settled.best.plate_type,
+        track_id=track_id(settled.first_seen_ms, frame.camera_id, settled.track),
+        sighted=settled.sighted,
+    )
+
+
+def sighting_of(frame: FrameReadings, seen: Pass) -> AlertSighting:
+    """Return what is told of a pass that is not over; the same in every replay."""
+    provisional = recognition_of(frame, seen, None, None)
+    return AlertSighting(kind=SightingKind.AGREED, recognition=provisional)
+
+
+def dismissal_of(frame: FrameReadings, dismissed: Dismissed) -> AlertSighting:
+    """Return what is told of a sighted track that is no recognition; the same in every replay."""
+    track = dismissed.track
+    last = track.sighted[-1]
+    provisional = Recognition(
+        id=recognition_id(last.captured_ms, frame.camera_id, track.name),
+        owner_id=frame.owner_id,
+        camera_id=frame.camera_id,
+        camera_name=frame.camera_name,
+        plate=last.plate,
+        confidence=last.confidence,
+        character_confidences=(),
+        captured_ms=last.captured_ms,
+        first_seen_ms=track.first_seen_ms,
+        last_seen_ms=track.last_seen_ms,
+        readings_count=track.readings_count,
+        track_id=track_id(track.first_seen_ms, frame.camera_id, track.name),
+        sighted=track.sighted,
+    )
+    return AlertSighting(
+        kind=SightingKind.SETTLED, recognition=provisional, came_out_as=dismissed.came_out_as
     )
 
 

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from contracts.settings import Fragment, Port, S3Settings
 from recognition.settings import RecognizerPoolSettings
-from streams.common.settings import StreamSettings
+from streams.common.settings import EarlyAlertSettings, StreamSettings
 
 
 class TrackingSettings(Fragment):
@@ -66,7 +66,12 @@ class ReadingSettings(Fragment):
 
 
 class RecognitionSettings(
-    StreamSettings, S3Settings, RecognizerPoolSettings, ReadingSettings, TrackingSettings
+    StreamSettings,
+    S3Settings,
+    RecognizerPoolSettings,
+    ReadingSettings,
+    TrackingSettings,
+    EarlyAlertSettings,
 ):
     """Everything the recognition stage can be told."""
 

@@ -2,7 +2,8 @@
 
 Images are stored before the recognition that names them is published; the state is written after
 Kafka has taken it, and Kafka has the state before the record is released. Whatever a crash cuts off
-is done again, with the same ids and keys.
+is done again, with the same ids and keys. What is told of a pass before it is over goes out
+likewise, before the state that remembers it.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import Protocol
 
 import structlog
 
+from contracts.alert_records import AlertSighting
 from contracts.errors import UnknownRecordVersionError
 from contracts.object_keys import crop_key, photo_key
 from contracts.plates import mask_plate
@@ -26,7 +28,13 @@ from streams.recognition.camera import CameraTracks, advance, frames_needed
 from streams.recognition.crops import cut_crop
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.passes import Pass
-from streams.recognition.recognitions import missed_pass_of, pass_id, recognition_of
+from streams.recognition.recognitions import (
+    dismissal_of,
+    missed_pass_of,
+    pass_id,
+    recognition_of,
+    sighting_of,
+)
 from streams.recognition.rules import TrackingRules
 
 log = structlog.get_logger()
@@ -36,6 +44,9 @@ Publish = Callable[[bytes, Recognition], Awaitable[None]]
 
 PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
 """Publishes the outcome of a pass under a key; returns once Kafka has it."""
+
+PublishSighting = Callable[[bytes, AlertSighting], Awaitable[None]]
+"""Publishes what is told of a pass beside its recognition; returns once Kafka has it."""
 
 
 class StateTable(Protocol):
@@ -78,6 +89,7 @@ class Tracking:
         images: Images,
         publish: Publish,
         publish_outcome: PublishOutcome,
+        publish_sighting: PublishSighting,
         metrics: RecognitionMetrics,
         rules: TrackingRules,
         now_ms: Callable[[], int],
@@ -88,6 +100,7 @@ class Tracking:
         self._images = images
         self._publish = publish
         self._publish_outcome = publish_outcome
+        self._publish_sighting = publish_sighting
         self._metrics = metrics
         self._rules = rules
         self._now_ms = now_ms
@@ -102,10 +115,14 @@ class Tracking:
         frame = decode(FrameReadings, value)
         state = self._state(key)
         step = advance(state, frame, self._rules)
+        for seen in step.sighted:
+            await self._publish_sighting(key, sighting_of(frame, seen))
         for settled in step.passes:
             await self._publish_pass(key, frame, settled)
         for track in step.missed:
             await self._publish_outcome(key, missed_pass_of(frame, track))
+        for dismissed in step.dismissed:
+            await self._publish_sighting(key, dismissal_of(frame, dismissed))
         if step.state is not state:
             await self._states.write(key, encode(step.state))
         if frame.readings or step.state is not state:

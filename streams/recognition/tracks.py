@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from contracts.early import SightedPlate
 from contracts.edits import edit_distance
 from contracts.records import Box, FrameReadings, FrameReference, PlateReading
 from streams.recognition.boxes import (
@@ -57,6 +58,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One vehicle as long as it is seen without a gap. Speeds in pixels a millisecond.
 
     ``name`` is the same in every replay. ``still`` while it has not moved from ``first_box``.
+    ``sighted`` is what has been told of it already, each plate once.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     readings_count: int
     texts: tuple[TextTally, ...]
     votes: tuple[LengthVotes, ...]
+    sighted: tuple[SightedPlate, ...] = ()
 
     @property
     def leading(self) -> TextTally:

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from contracts.alert_records import AlertCandidate
+from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
 from contracts.deliveries import (
     AttemptOutcome,
     CameraEvent,
@@ -16,6 +16,7 @@ from contracts.deliveries import (
     WebhookStatus,
     WebhookTarget,
 )
+from contracts.early import EarlyFiring, SightedPlate, TriggerPhase
 from contracts.errors import InvalidInputError, UnknownRecordVersionError
 from contracts.records import (
     AlertConfig,
@@ -72,6 +73,11 @@ RECOGNITION = Recognition(
     last_seen_ms=2,
     readings_count=3,
     box=BOX,
+)
+SIGHTED = msgspec.structs.replace(
+    RECOGNITION,
+    track_id=A,
+    sighted=(SightedPlate(plate="AB1", confidence=0.9, captured_ms=1),),
 )
 ALERT = AlertConfig(
     alert_id=A,
@@ -167,6 +173,25 @@ EXAMPLES: tuple[Record, ...] = (
     ALERT,
     AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1),
     AlertTrigger(id=A, owner_id=A, alert=ALERT, recognition=RECOGNITION, decided_ms=1),
+    SIGHTED,
+    AlertSighting(kind=SightingKind.SETTLED, recognition=SIGHTED, came_out_as="AB2"),
+    AlertCandidate(
+        alert=ALERT,
+        recognition=SIGHTED,
+        published_ms=1,
+        kind=CandidateKind.SETTLING,
+        may_be_early=True,
+        came_out_as="AB2",
+    ),
+    AlertTrigger(
+        id=A,
+        owner_id=A,
+        alert=ALERT,
+        recognition=SIGHTED,
+        decided_ms=2,
+        phase=TriggerPhase.CORRECTED,
+        early=EarlyFiring(plate="AB1", captured_ms=1, decided_ms=1),
+    ),
     PassOutcome(
         id=A, owner_id=A, camera_id=A, source=RecognitionSource.API, at_ms=1, accepted=False
     ),
@@ -194,6 +219,22 @@ def test_fields_of_a_newer_minor_release_are_ignored(record: Record) -> None:
     with_more = encode(record)[:-1] + b',"fieldOfTomorrow":1}'
 
     assert decode(type(record), with_more) == record
+
+
+def test_records_of_before_early_alerts_are_read() -> None:
+    seen = _without(RECOGNITION, "trackId", "sighted")
+    assert decode(Recognition, msgspec.json.encode(seen)) == RECOGNITION
+    candidate = AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1)
+    old = _without(candidate, "kind", "mayBeEarly", "cameOutAs") | {"recognition": seen}
+    assert decode(AlertCandidate, msgspec.json.encode(old)) == candidate
+    trigger = AlertTrigger(id=A, owner_id=A, alert=ALERT, recognition=RECOGNITION, decided_ms=1)
+    old = _without(trigger, "phase", "early") | {"recognition": seen}
+    assert decode(AlertTrigger, msgspec.json.encode(old)) == trigger
+
+
+def _without(record: Record, *fields: str) -> dict[str, object]:
+    whole: dict[str, object] = msgspec.json.decode(encode(record))
+    return {name: value for name, value in whole.items() if name not in fields}
 
 
 @pytest.mark.parametrize(

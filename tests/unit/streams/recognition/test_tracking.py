@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from contracts.alert_records import AlertSighting
 from contracts.errors import InvalidInputError, TransientError
 from contracts.ids import uuid_unix_ms
 from contracts.object_keys import crop_key, photo_key
@@ -34,6 +35,7 @@ class World:
         self.objects: dict[str, bytes] = {}
         self.recognitions: list[Recognition] = []
         self.outcomes: list[PassOutcome] = []
+        self.sightings: list[AlertSighting] = []
         self.frames: dict[FrameReference, bytes] = {}
         self.failing: set[str] = set()
         self.needed: set[FrameReference] = set()
@@ -74,6 +76,12 @@ class World:
         self.said.append("outcome")
         self.outcomes.append(told)
 
+    async def publish_sighting(self, key: bytes, told: AlertSighting) -> None:
+        self.fail_if("sighting")
+        assert key == KEY
+        self.said.append("sighting")
+        self.sightings.append(told)
+
     def fail_if(self, what: str) -> None:
         if what in self.failing:
             raise TransientError(f"{what} is away")
@@ -94,6 +102,7 @@ def tracking(world: World) -> Tracking:
         images=world,
         publish=world.publish,
         publish_outcome=world.publish_outcome,
+        publish_sighting=world.publish_sighting,
         metrics=RecognitionMetrics(world.registry),
         rules=RULES,
         now_ms=lambda: START_MS + 3000,
@@ -107,7 +116,7 @@ async def play(tracking: Tracking, *frames: Any) -> None:
 
 async def test_images_then_recognition_then_state(tracking: Tracking, world: World) -> None:
     await play(tracking, *SEEN)
-    assert world.said == ["state", "state"]
+    assert world.said == ["state", "sighting", "state"]
     world.said.clear()
     await play(tracking, END)
     assert sorted(world.said[:2]) == ["crop.jpg", "photo.jpg"]
