@@ -58,6 +58,12 @@ class Outcome(StrEnum):
     HELD_BACK = "held_back"
     TOO_OLD = "too_old"
     """So many have fired since that it is not known whether one near it has."""
+    CONFIRMED = "confirmed"
+    CORRECTED = "corrected"
+    WITHDRAWN = "withdrawn"
+    """It had fired early, and the pass is settled: see :class:`contracts.early.TriggerPhase`."""
+    SETTLED = "settled"
+    """Nothing is to be told any more: the pass is settled, or had set nothing off."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,26 @@ def decide(before: Firings, candidate: Firing, length_ms: int) -> Decision:
     if holding is not None and abs(holding.captured_ms - candidate.captured_ms) < length_ms:
         return Decision(Outcome.HELD_BACK, holding, before)
     return Decision(Outcome.FIRED, candidate, _with(before, candidate, length_ms))
+
+
+def without(before: Firings, taken_back: Firing) -> Firings:
+    """Return what is remembered when a firing is taken back, so that it holds nothing back."""
+    kept = tuple(
+        each
+        for each in before.firings
+        if (each.captured_ms, each.recognition_id)
+        != (taken_back.captured_ms, taken_back.recognition_id)
+    )
+    if len(kept) == len(before.firings):
+        return before
+    return msgspec.structs.replace(before, firings=kept)
+
+
+def with_firing(before: Firings, added: Firing, length_ms: int) -> Firings:
+    """Return what is remembered when an alert has fired, whatever its cooldown says."""
+    if _same(before.firings, added) is not None:
+        return before
+    return _with(before, added, length_ms)
 
 
 def nearest(firings: tuple[Firing, ...], captured_ms: int) -> Firing | None:

@@ -70,6 +70,10 @@ class RuleBook:
         """How many rules there are, those that are switched off included."""
         return len(self._rules)
 
+    def get(self, alert_id: UUID) -> Rule | None:
+        """Return an alert's rule, if there is one."""
+        return self._rules.get(alert_id)
+
     def put(self, rule: Rule) -> None:
         """Add a rule, or replace the one of the same alert."""
         self.remove(rule.alert.alert_id)

@@ -262,7 +262,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.COUNTER,
         unit="candidates",
         rise="fired: alerts fire; held_back: cooldowns hold; repeated: work is done again after a "
-        "crash; too_old: recognitions come after too many newer ones to be told.",
+        "crash; too_old: recognitions come after too many newer ones to be told; confirmed, "
+        "corrected, withdrawn: what fired early is settled (many corrected or withdrawn: plates "
+        "are misread at first); settled: there was nothing left to tell.",
         labels=("outcome",),
     ),
     Metric(

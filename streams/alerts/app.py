@@ -1,4 +1,4 @@
-"""The alerts stage: recognitions -> candidates -> alerts."""
+"""The alerts stage: recognitions, and passes that are not over -> candidates -> alerts."""
 
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
@@ -13,12 +13,20 @@ from contracts.topics import (
     ALERTS,
     CONFIG_ALERTS,
     RECOGNITIONS,
+    SIGHTINGS,
     Topic,
 )
-from streams.alerts.cooldowns import Arrival, Cooldowns
+from streams.alerts.cooldowns import Cooldowns
 from streams.alerts.forgetting import Forgetting
-from streams.alerts.matching import Matching, Published, read_recognition
+from streams.alerts.matching import (
+    Matching,
+    Published,
+    Sighted,
+    read_recognition,
+    read_sighting,
+)
 from streams.alerts.metrics import AlertMetrics
+from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleFeed, RuleKeeper
 from streams.alerts.settings import AlertSettings
 from streams.common.app import Event, StageApp, build_app, raw_topic
@@ -40,11 +48,13 @@ Take = Callable[[Sequence[Event]], Awaitable[None]]
 
 
 def build_alerts(settings: AlertSettings) -> StageApp:
-    """Return the stage's app with its two agents, not yet started."""
+    """Return the stage's app with its agents, not yet started."""
     app = build_app(settings, STAGE, stream_buffer_maxsize=settings.alert_batch_size, linger_ms=0)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
     metrics = AlertMetrics(app.metrics.registry)
-    _add_agent(app, settings, RECOGNITIONS, _matching(app, guard, metrics))
+    matching = _matching(app, metrics, settings)
+    _add_agent(app, settings, RECOGNITIONS, _recognitions(guard, matching))
+    _add_agent(app, settings, SIGHTINGS, _sightings(guard, matching))
     _add_agent(app, settings, ALERT_CANDIDATES, _cooldowns(app, guard, metrics, settings))
     return app
 
@@ -59,7 +69,7 @@ def _add_agent(app: StageApp, settings: AlertSettings, topic: Topic, take: Take)
             await take(events)
 
 
-def _matching(app: StageApp, guard: Guard, metrics: AlertMetrics) -> Take:
+def _matching(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> Matching:
     keeper = RuleKeeper(metrics)
     feed = TopicFeed(app.settings, CONFIG_ALERTS, AlertConfig, keeper.post, client="alert-rules")
     app.add_dependency(RuleFeed(feed))
@@ -68,14 +78,22 @@ def _matching(app: StageApp, guard: Guard, metrics: AlertMetrics) -> Take:
     async def publish(found: Iterable[AlertCandidate]) -> None:
         await send_all(candidates, ((_key(each.alert), encode(each)) for each in found))
 
-    matching = Matching(keeper.book, publish, metrics)
+    return Matching(keeper, publish, metrics, early=settings.early_alerts, now_ms=_now_ms)
 
+
+def _recognitions(guard: Guard, matching: Matching) -> Take:
     async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        await matching.handle(
-            [Published(read, round(event.message.timestamp * 1000)) for event, read in part]
-        )
+        await matching.handle([Published(read, _published_ms(event)) for event, read in part])
 
     return BatchAgent(guard, read_recognition, match).take
+
+
+def _sightings(guard: Guard, matching: Matching) -> Take:
+    async def match(part: Sequence[tuple[Event, Any]]) -> None:
+        told = [Sighted(read, _published_ms(event)) for event, read in part]
+        await matching.handle_sightings(told)
+
+    return BatchAgent(guard, read_sighting, match).take
 
 
 def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings) -> Take:
@@ -115,6 +133,10 @@ def _table(app: StageApp, settings: AlertSettings) -> DurableTable:
 
 def _read_candidate(value: bytes) -> AlertCandidate:
     return decode(AlertCandidate, value)
+
+
+def _published_ms(event: Event) -> int:
+    return round(event.message.timestamp * 1000)
 
 
 def _key(alert: AlertConfig) -> bytes:

@@ -1,16 +1,28 @@
-"""Recognitions against the rules: what an alert may fire for. Without state of its own."""
+"""Recognitions against the rules: what an alert may fire for. Without state of its own.
+
+A pass that is told of before it is over sets off the rules that may fire early. When it is over it
+says what it had been told of as. The rules that this had set off, and that what passed in the end
+does not, are then found once more in the same way, so that what they told can be settled.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
-from alert_rules.rule import sighting
-from alert_rules.rule_book import RuleBook
-from contracts.alert_records import AlertCandidate
+from alert_rules.rule import Rule, Sighting, sighting
+from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
+from contracts.early import EarlyAlerts
 from contracts.errors import InvalidInputError
 from contracts.ids import uuid_unix_ms
-from contracts.records import Recognition, decode
+from contracts.plates import normalise_plate
+from contracts.records import AlertConfig, PlateMatchMode, Recognition, decode
 from streams.alerts.metrics import AlertMetrics
+from streams.alerts.rules import RuleKeeper
+
+EARLY_WITHIN_MS = 15_000
+"""A sighting that was published so long ago fires nothing: no track is longer, as settings stand,
+so that the recognition will fire, or has."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order; returns once Kafka has them."""
@@ -24,26 +36,58 @@ class Published:
     published_ms: int
 
 
+@dataclass(frozen=True)
+class Sighted:
+    """What was told of a pass beside its recognition, and when (Unix ms, UTC)."""
+
+    told: AlertSighting
+    published_ms: int
+
+
 def read_recognition(value: bytes) -> Recognition:
     """Return the recognition that a message holds.
 
     Raises:
         InvalidInputError: it holds none, or one whose id is of another time.
     """
-    recognition = decode(Recognition, value)
+    return _checked(decode(Recognition, value))
+
+
+def read_sighting(value: bytes) -> AlertSighting:
+    """Return the sighting that a message holds.
+
+    Raises:
+        InvalidInputError: it holds none, or one whose id is of another time.
+    """
+    told = decode(AlertSighting, value)
+    _checked(told.recognition)
+    return told
+
+
+def _checked(recognition: Recognition) -> Recognition:
     if uuid_unix_ms(recognition.id) != recognition.captured_ms:
         raise InvalidInputError("the id does not begin with capturedMs", code="id_of_other_time")
     return recognition
 
 
 class Matching:
-    """Finds the rules that recognitions set off."""
+    """Finds the rules that recognitions set off, and passes that are not over."""
 
-    def __init__(self, book: RuleBook, publish: Publish, metrics: AlertMetrics) -> None:
-        """Take the rules and the way on."""
-        self._book = book
+    def __init__(
+        self,
+        keeper: RuleKeeper,
+        publish: Publish,
+        metrics: AlertMetrics,
+        *,
+        early: EarlyAlerts,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """Take the rules, the way on, and which rules may fire early."""
+        self._keeper = keeper
         self._publish = publish
         self._metrics = metrics
+        self._early = early
+        self._now_ms = now_ms
 
     async def handle(self, batch: Sequence[Published]) -> None:
         """Publish a candidate for each rule that each recognition sets off. Safe to do again.
@@ -55,19 +99,88 @@ class Matching:
         """
         found: list[AlertCandidate] = []
         for each in batch:
-            found += self._candidates(each)
+            found += self._of_recognition(each)
             # Lists that no index helps with take long: the worker must stay alive meanwhile.
             await asyncio.sleep(0)
         await self._publish(found)
         self._metrics.recognitions_matched(len(batch))
 
-    def _candidates(self, each: Published) -> Iterator[AlertCandidate]:
-        for rule in self._book.matching(sighting(each.recognition)):
-            # A worker that lags, or a new group's first, reads what is older than the alert.
-            if rule.alert.created_ms > each.published_ms:
-                continue
+    async def handle_sightings(self, batch: Sequence[Sighted]) -> None:
+        """Publish a candidate for each rule that a pass sets off early, or had. Safe to do again.
+
+        Raises:
+            TransientError: Kafka is away.
+        """
+        found: list[AlertCandidate] = []
+        for each in batch:
+            found += self._of_sighting(each)
+            await asyncio.sleep(0)
+        await self._publish(found)
+
+    def _of_recognition(self, each: Published) -> Iterator[AlertCandidate]:
+        seen, fired = each.recognition, set[UUID]()
+        for rule in self._set_off(sighting(seen), each.published_ms):
+            fired.add(rule.alert.alert_id)
             yield AlertCandidate(
                 alert=rule.alert,
-                recognition=each.recognition,
+                recognition=seen,
                 published_ms=each.published_ms,
+                may_be_early=self._may_be_early(rule.alert),
             )
+        yield from self._settling(seen, each.published_ms, seen.plate, fired)
+
+    def _of_sighting(self, each: Sighted) -> Iterator[AlertCandidate]:
+        seen = each.told.recognition
+        if each.told.kind is SightingKind.SETTLED:
+            yield from self._settling(seen, each.published_ms, each.told.came_out_as, set())
+        elif self._now_ms() - each.published_ms <= EARLY_WITHIN_MS:
+            for rule in self._set_off(sighting(seen), each.published_ms):
+                if self._may_be_early(rule.alert):
+                    yield AlertCandidate(
+                        alert=rule.alert,
+                        recognition=seen,
+                        published_ms=each.published_ms,
+                        kind=CandidateKind.EARLY,
+                        may_be_early=True,
+                    )
+
+    def _settling(
+        self, seen: Recognition, published_ms: int, came_out_as: str | None, fired: set[UUID]
+    ) -> Iterator[AlertCandidate]:
+        """Find what the plates that a pass was told of as had set off, beside ``fired``."""
+        found: dict[UUID, AlertConfig] = {}
+        for each in seen.sighted:
+            told = Sighting(
+                seen.owner_id,
+                seen.camera_id,
+                normalise_plate(each.plate),
+                each.confidence,
+                each.captured_ms,
+            )
+            for rule in (*self._set_off(told, published_ms), *self._keeper.former(told)):
+                if rule.alert.alert_id not in fired:
+                    found.setdefault(rule.alert.alert_id, rule.alert)
+        for alert in found.values():
+            yield AlertCandidate(
+                alert=alert,
+                recognition=seen,
+                published_ms=published_ms,
+                kind=CandidateKind.SETTLING,
+                may_be_early=self._may_be_early(alert),
+                came_out_as=came_out_as,
+            )
+
+    def _set_off(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
+        for rule in self._keeper.book.matching(seen):
+            # A worker that lags, or a new group's first, reads what is older than the alert.
+            if rule.alert.created_ms <= published_ms:
+                yield rule
+
+    def _may_be_early(self, alert: AlertConfig) -> bool:
+        match self._early:
+            case EarlyAlerts.OFF:
+                return False
+            case EarlyAlerts.SPECIFIC:
+                return alert.plate_match_mode is PlateMatchMode.SPECIFIC
+            case EarlyAlerts.ALL:
+                return True

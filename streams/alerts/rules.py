@@ -1,14 +1,16 @@
 """The rules as config-alerts tells them, in the memory of this process."""
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
 import structlog
 from mode import Service
 
-from alert_rules.rule import rule_of
+from alert_rules.rule import Rule, Sighting, rule_of
 from alert_rules.rule_book import RuleBook
 from contracts.errors import InvalidInputError
 from contracts.records import AlertConfig
@@ -18,22 +20,59 @@ from streams.alerts.metrics import AlertMetrics
 log = structlog.get_logger()
 
 
+_FORMER_SECONDS = 120.0
+_MOST_FORMER = 200
+
+
 class RuleKeeper:
     """Keeps a book as the topic says. Lives on one event loop."""
 
-    def __init__(self, metrics: AlertMetrics) -> None:
+    def __init__(
+        self, metrics: AlertMetrics, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Begin without rules."""
         self.book = RuleBook()
         self._metrics = metrics
+        self._clock = clock
+        # As they were last before a change, with when that was.
+        self._former: OrderedDict[UUID, tuple[float, Rule]] = OrderedDict()
+
+    def former(self, seen: Sighting) -> list[Rule]:
+        """Return the rules that were changed a moment ago and would have been set off before.
+
+        What they fired for early is settled by them as they were.
+        """
+        self._drop_long_gone()
+        return [
+            rule
+            for _, rule in self._former.values()
+            if rule.alert.owner_id == seen.owner_id and not rule.failures(seen)
+        ]
 
     def post(self, news: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
         """Take news in the order of the topic; None forgets a rule."""
         for alert_id, alert in news:
+            self._remember(alert_id)
             if alert is None:
                 self.book.remove(alert_id)
             else:
                 self._put(alert)
         self._metrics.rules_known(len(self.book))
+
+    def _remember(self, alert_id: UUID) -> None:
+        before = self.book.get(alert_id)
+        if before is not None:
+            self._former.pop(alert_id, None)
+            self._former[alert_id] = (self._clock(), before)
+            self._drop_long_gone()
+
+    def _drop_long_gone(self) -> None:
+        until = self._clock() - _FORMER_SECONDS
+        while self._former:
+            alert_id, (changed, _) = next(iter(self._former.items()))
+            if changed >= until and len(self._former) <= _MOST_FORMER:
+                return
+            del self._former[alert_id]
 
     def _put(self, alert: AlertConfig) -> None:
         try:

@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from contracts.settings import Port
-from streams.common.settings import StreamSettings
+from streams.common.settings import EarlyAlertSettings, StreamSettings
 
 
-class AlertSettings(StreamSettings):
+class AlertSettings(StreamSettings, EarlyAlertSettings):
     """Settings of one worker of the alerts stage."""
 
     alert_late_seconds: float = Field(

@@ -8,9 +8,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from contracts.alert_records import AlertSighting, SightingKind
+from contracts.early import SightedPlate, TriggerPhase
 from contracts.ids import trigger_id
-from contracts.records import CooldownScope, PlateMatchMode
-from contracts.topics import ALERT_CANDIDATES, RECOGNITIONS
+from contracts.records import AlertTrigger, CooldownScope, PlateMatchMode, Recognition
+from contracts.topics import ALERT_CANDIDATES, RECOGNITIONS, SIGHTINGS
 from tests.integration.alerts.conftest import StartAlerts
 from tests.integration.alerts.world import World, seen_at
 from tests.integration.streams.stages import lag, wait_until
@@ -27,9 +29,8 @@ def _now_ms() -> int:
 
 
 def _settled(world: World) -> bool:
-    return not lag(world.kafka, "alerts", RECOGNITIONS) + lag(
-        world.kafka, "alerts", ALERT_CANDIDATES
-    )
+    topics = (RECOGNITIONS, SIGHTINGS, ALERT_CANDIDATES)
+    return not sum(lag(world.kafka, "alerts", topic) for topic in topics)
 
 
 def test_rules_fire_once_in_a_cooldown_and_the_same_again_on_a_replay(
@@ -146,6 +147,100 @@ def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
     _check_cooldown([at for at, _ in by_alert[1]], len(sent))
     for plate in ("AB0", "AB1", "AB2", "AB3"):
         _check_cooldown([at for at, seen in by_alert[2] if seen == plate], len(sent))
+
+
+def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
+    start_alerts: StartAlerts, world: World
+) -> None:
+    specific = {"plate_match_mode": PlateMatchMode.SPECIFIC}
+    held = alert(1, plates=("AB*",), cooldown_scope=CooldownScope.PLATE, **specific)
+    free = alert(2, plates=("AB1",), cooldown_minutes=0, **specific)
+    other = alert(3, plates=("AB2",), **specific)
+    everything = alert(4, cooldown_minutes=0)
+    world.put(held, free, other, everything)
+    worker = start_alerts()
+    # Only what is new fires early: the worker must be there.
+    there = seen_at(_now_ms(), "ZZ9")
+    world.see(there)
+    world.await_fired_for([there])
+    first = _early(1, "AB1")
+    world.sight(first)
+    early = world.await_triggers(3)[1:]
+    assert [(each.alert.alert_id, each.phase) for each in _sorted(early)] == [
+        (held.alert_id, TriggerPhase.EARLY),
+        (free.alert_id, TriggerPhase.EARLY),
+    ]
+
+    worker.kill()
+    # It turns out to be another plate, and the sighting comes once more.
+    end = _end(first, "AB2")
+    world.see(end)
+    world.sight(first)
+    start_alerts()
+    wanted = {
+        (held.alert_id, TriggerPhase.EARLY),
+        (held.alert_id, TriggerPhase.CORRECTED),
+        (free.alert_id, TriggerPhase.EARLY),
+        (free.alert_id, TriggerPhase.WITHDRAWN),
+        (other.alert_id, TriggerPhase.FINAL),
+        (everything.alert_id, TriggerPhase.FINAL),
+    }
+    wait_until("all is told", lambda: wanted <= set(_told_of(world, first)))
+    told = _told_of(world, first)
+    assert set(told) == wanted
+    assert len({told[held.alert_id, phase].id for phase in _HELD}) == 1
+    assert len({told[free.alert_id, phase].id for phase in _FREE}) == 1
+
+    # The misread plate is free again. Of two passes at once one is confirmed, one comes to nothing.
+    second, third = _early(2, "AB1"), _early(3, "AB1")
+    world.sight(second, third)
+    world.await_fired_for([second.recognition])
+    world.see(_end(second, "AB1"))
+    world.sight(_settled_as_nothing(third))
+    confirmed = {(held.alert_id, TriggerPhase.CONFIRMED), (free.alert_id, TriggerPhase.CONFIRMED)}
+    wait_until("it is confirmed", lambda: confirmed <= set(_told_of(world, second)))
+    withdrawn = {(free.alert_id, TriggerPhase.EARLY), (free.alert_id, TriggerPhase.WITHDRAWN)}
+    wait_until("it is withdrawn", lambda: withdrawn <= set(_told_of(world, third)))
+    wait_until("all is settled", lambda: _settled(world))
+    assert set(_told_of(world, third)) == withdrawn
+
+
+_HELD = (TriggerPhase.EARLY, TriggerPhase.CORRECTED)
+_FREE = (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
+
+
+def _told_of(world: World, early: AlertSighting) -> dict[tuple[UUID, TriggerPhase], AlertTrigger]:
+    return {
+        (each.alert.alert_id, each.phase): each
+        for each in world.triggers()
+        if each.recognition.track_id == early.recognition.track_id
+    }
+
+
+def _sorted(told: list[AlertTrigger]) -> list[AlertTrigger]:
+    return sorted(told, key=lambda each: each.alert.alert_id)
+
+
+def _early(number: int, plate: str) -> AlertSighting:
+    """Return what is told of pass ``number`` while it is seen."""
+    seen = msgspec.structs.replace(
+        seen_at(_now_ms() + number, plate, number * 8), track_id=UUID(int=number)
+    )
+    return AlertSighting(kind=SightingKind.AGREED, recognition=seen)
+
+
+def _settled_as_nothing(early: AlertSighting) -> AlertSighting:
+    seen = msgspec.structs.replace(early.recognition, sighted=_end(early, "").sighted)
+    return AlertSighting(kind=SightingKind.SETTLED, recognition=seen)
+
+
+def _end(early: AlertSighting, plate: str) -> Recognition:
+    """Return the recognition that a pass is in the end."""
+    seen = early.recognition
+    told = SightedPlate(plate=seen.plate, confidence=seen.confidence, captured_ms=seen.captured_ms)
+    return msgspec.structs.replace(
+        seen_at(seen.captured_ms + 400, plate), track_id=seen.track_id, sighted=(told,)
+    )
 
 
 def _await_more(world: World, count: int) -> None:

@@ -5,10 +5,11 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.alert_records import AlertSighting
 from contracts.ids import recognition_id
 from contracts.records import AlertConfig, AlertTrigger, Recognition, decode, encode
 from contracts.settings import KafkaSettings
-from contracts.topics import ALERTS, CONFIG_ALERTS, RECOGNITIONS
+from contracts.topics import ALERTS, CONFIG_ALERTS, RECOGNITIONS, SIGHTINGS
 from tests.integration.streams.stages import Feeder, Reader, wait_until
 from tests.records import recognition
 
@@ -20,6 +21,7 @@ class World:
         self.kafka = settings
         self._rules = Feeder(settings, CONFIG_ALERTS)
         self._recognitions = Feeder(settings, RECOGNITIONS)
+        self._sightings = Feeder(settings, SIGHTINGS)
         self._alerts = Reader(settings, ALERTS)
 
     def put(self, *alerts: AlertConfig) -> None:
@@ -33,6 +35,12 @@ class World:
     def see(self, *seen: Recognition) -> None:
         """Publish recognitions."""
         self._recognitions.send_pairs((each.camera_id.bytes, encode(each)) for each in seen)
+
+    def sight(self, *told: AlertSighting) -> None:
+        """Publish what is told of passes beside their recognitions."""
+        self._sightings.send_pairs(
+            (each.recognition.camera_id.bytes, encode(each)) for each in told
+        )
 
     def spoil(self, value: bytes) -> None:
         """Publish what is no recognition."""
@@ -65,6 +73,7 @@ class World:
         """Let go of Kafka."""
         self._rules.close()
         self._recognitions.close()
+        self._sightings.close()
         self._alerts.close()
 
 

@@ -1,91 +1,39 @@
 """Matching, cooldowns and forgetting with made-up neighbours."""
 
 import asyncio
-from collections.abc import Iterable
 
 import msgspec
 import pytest
-from prometheus_client import CollectorRegistry
 
 from alert_rules.cooldown import Firing, Firings
 from contracts.alert_records import AlertCandidate
 from contracts.errors import InvalidInputError, TransientError
-from contracts.records import AlertTrigger, PlateMatchMode, Recognition, encode
-from streams.alerts.cooldowns import Arrival, Cooldowns
+from contracts.records import PlateMatchMode, Recognition, encode
 from streams.alerts.forgetting import Forgetting, expired
-from streams.alerts.matching import Matching, Published, read_recognition
-from streams.alerts.metrics import AlertMetrics
+from streams.alerts.matching import Published, read_recognition
+from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleKeeper
 from tests.records import alert, recognition
+from tests.unit.streams.alerts.world import START_MS, World
 
-_START_MS = 1_795_000_000_000
 _MINUTE_MS = 60_000
 
 
-class _World:
-    """The table and the topics, with what was done to them in order."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.metrics = AlertMetrics(self.registry)
-        self.now_ms = _START_MS
-        self.table: dict[bytes, bytes] = {}
-        self.done: list[str] = []
-        self.failing: set[str] = set()
-        self.candidates: list[AlertCandidate] = []
-        self.triggers: list[AlertTrigger] = []
-        self.cooldowns = Cooldowns(
-            self, self.tell, self.metrics, late_ms=60_000, now_ms=lambda: self.now_ms
-        )
-
-    def get(self, key: bytes, /) -> bytes | None:
-        return self.table.get(key)
-
-    def items(self) -> list[tuple[bytes, bytes]]:
-        return list(self.table.items())
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        self._fail_if("table")
-        assert key.startswith(b"%d|" % partition)
-        self.done.append("table")
-        if value is None:
-            del self.table[key]
-        else:
-            self.table[key] = value
-
-    async def tell(self, triggers: Iterable[AlertTrigger]) -> None:
-        self._fail_if("alerts")
-        for each in triggers:
-            self.done.append("alert")
-            self.triggers.append(each)
-
-    async def suggest(self, candidates: Iterable[AlertCandidate]) -> None:
-        self.candidates.extend(candidates)
-
-    def outcomes(self, outcome: str) -> float | None:
-        name = "platestream_alerts_decisions_total"
-        return self.registry.get_sample_value(name, {"outcome": outcome})
-
-    def _fail_if(self, what: str) -> None:
-        if what in self.failing:
-            raise TransientError(f"{what} is away")
-
-
 @pytest.fixture
-def world() -> _World:
-    return _World()
+def world() -> World:
+    return World()
 
 
 def _candidate(minute: float, number: int = 0, **rule: object) -> AlertCandidate:
-    seen = recognition(number, captured_ms=_START_MS + round(minute * _MINUTE_MS))
-    return AlertCandidate(alert=alert(1, **rule), recognition=seen, published_ms=_START_MS)
+    seen = recognition(number, captured_ms=START_MS + round(minute * _MINUTE_MS))
+    return AlertCandidate(alert=alert(1, **rule), recognition=seen, published_ms=START_MS)
 
 
 def _arrivals(*candidates: AlertCandidate) -> list[Arrival]:
     return [Arrival(3, candidate) for candidate in candidates]
 
 
-async def test_one_batch_decides_as_many_do(world: _World) -> None:
+async def test_one_batch_decides_as_many_do(world: World) -> None:
     batch = _arrivals(_candidate(0), _candidate(4, 1), _candidate(5, 2), _candidate(-5, 3))
     await world.cooldowns.handle(batch)
     assert [each.recognition for each in world.triggers] == [
@@ -96,7 +44,7 @@ async def test_one_batch_decides_as_many_do(world: _World) -> None:
     assert (world.outcomes("fired"), world.outcomes("held_back")) == (3, 1)
 
 
-async def test_what_could_not_be_told_is_told_later_as_it_was_decided(world: _World) -> None:
+async def test_what_could_not_be_told_is_told_later_as_it_was_decided(world: World) -> None:
     batch = _arrivals(_candidate(0), _candidate(1, 1))
     world.failing.add("alerts")
     with pytest.raises(TransientError):
@@ -106,25 +54,25 @@ async def test_what_could_not_be_told_is_told_later_as_it_was_decided(world: _Wo
     await world.cooldowns.handle(batch)
     (trigger,) = world.triggers
     assert trigger.recognition == batch[0].candidate.recognition
-    assert (trigger.decided_ms, trigger.is_late) == (_START_MS, False)
+    assert (trigger.decided_ms, trigger.is_late) == (START_MS, False)
     assert world.outcomes("repeated") == 1
 
 
-async def test_what_could_not_be_remembered_is_not_told(world: _World) -> None:
+async def test_what_could_not_be_remembered_is_not_told(world: World) -> None:
     world.failing.add("table")
     with pytest.raises(TransientError):
         await world.cooldowns.handle(_arrivals(_candidate(0)))
     assert not world.done
 
 
-async def test_an_alert_without_cooldown_remembers_nothing(world: _World) -> None:
+async def test_an_alert_without_cooldown_remembers_nothing(world: World) -> None:
     await world.cooldowns.handle(
         _arrivals(*(_candidate(0, n, cooldown_minutes=0) for n in range(3)))
     )
     assert (len(world.triggers), world.table) == (3, {})
 
 
-async def test_late_is_said(world: _World) -> None:
+async def test_late_is_said(world: World) -> None:
     world.now_ms += _MINUTE_MS
     await world.cooldowns.handle(_arrivals(_candidate(0)))
     world.now_ms += 1
@@ -132,7 +80,7 @@ async def test_late_is_said(world: _World) -> None:
     assert [each.is_late for each in world.triggers] == [False, True]
 
 
-async def test_a_state_of_another_release_is_dropped(world: _World) -> None:
+async def test_a_state_of_another_release_is_dropped(world: World) -> None:
     await world.cooldowns.handle(_arrivals(_candidate(0)))
     (key,) = world.table
     world.table[key] = encode(Firings(version=9))
@@ -140,34 +88,34 @@ async def test_a_state_of_another_release_is_dropped(world: _World) -> None:
     assert len(world.triggers) == 2
 
 
-async def test_every_rule_that_is_set_off_is_a_candidate(world: _World) -> None:
+async def test_every_rule_that_is_set_off_is_a_candidate(world: World) -> None:
     keeper = RuleKeeper(world.metrics)
     rules = [alert(number) for number in range(3)]
     other = alert(9, plate_match_mode=PlateMatchMode.SPECIFIC, plates=("ZZ",))
     keeper.post([(each.alert_id, each) for each in (*rules, other)])
-    matching = Matching(keeper.book, world.suggest, world.metrics)
+    matching = world.matching(keeper)
     seen = [recognition(number) for number in range(2)]
-    await matching.handle([Published(each, _START_MS) for each in seen])
+    await matching.handle([Published(each, START_MS) for each in seen])
     assert [(each.alert, each.recognition) for each in world.candidates] == [
         (rule, each) for each in seen for rule in rules
     ]
-    assert {each.published_ms for each in world.candidates} == {_START_MS}
+    assert {each.published_ms for each in world.candidates} == {START_MS}
 
 
-async def test_an_alert_does_not_fire_for_what_was_published_before_it(world: _World) -> None:
+async def test_an_alert_does_not_fire_for_what_was_published_before_it(world: World) -> None:
     keeper = RuleKeeper(world.metrics)
-    older, newer = alert(1, created_ms=_START_MS), alert(2, created_ms=_START_MS + 1)
+    older, newer = alert(1, created_ms=START_MS), alert(2, created_ms=START_MS + 1)
     keeper.post([(each.alert_id, each) for each in (older, newer)])
-    matching = Matching(keeper.book, world.suggest, world.metrics)
+    matching = world.matching(keeper)
     # What counts is when it was published: this vehicle was seen long before either was made.
-    seen = recognition(1, captured_ms=_START_MS - 60 * _MINUTE_MS)
-    batch = [Published(seen, _START_MS + after_ms) for after_ms in (-1, 0, 1)]
+    seen = recognition(1, captured_ms=START_MS - 60 * _MINUTE_MS)
+    batch = [Published(seen, START_MS + after_ms) for after_ms in (-1, 0, 1)]
     await matching.handle(batch)
-    told = [(each.alert, each.published_ms - _START_MS) for each in world.candidates]
+    told = [(each.alert, each.published_ms - START_MS) for each in world.candidates]
     assert told == [(older, 0), (older, 1), (newer, 1)]
 
 
-async def test_a_batch_lets_others_run_between_two_recognitions(world: _World) -> None:
+async def test_a_batch_lets_others_run_between_two_recognitions(world: World) -> None:
     turns = 0
 
     async def others() -> None:
@@ -177,13 +125,13 @@ async def test_a_batch_lets_others_run_between_two_recognitions(world: _World) -
             await asyncio.sleep(0)
 
     task = asyncio.create_task(others())
-    matching = Matching(RuleKeeper(world.metrics).book, world.suggest, world.metrics)
-    await matching.handle([Published(recognition(number), _START_MS) for number in range(20)])
+    matching = world.matching(RuleKeeper(world.metrics))
+    await matching.handle([Published(recognition(number), START_MS) for number in range(20)])
     task.cancel()
     assert turns >= 20
 
 
-def test_a_rule_that_becomes_unusable_fires_no_more(world: _World) -> None:
+def test_a_rule_that_becomes_unusable_fires_no_more(world: World) -> None:
     keeper = RuleKeeper(world.metrics)
     rule = alert(1, schedule_enabled=True)
     keeper.post([(rule.alert_id, rule)])
@@ -220,7 +168,7 @@ def test_what_is_over_is_forgotten_and_then_what_is_too_much() -> None:
     assert expired(items, 3, 0, 2) == [b"3|10", b"3|20", b"3|30"]
 
 
-async def test_a_sweep_waits_for_its_time(world: _World) -> None:
+async def test_a_sweep_waits_for_its_time(world: World) -> None:
     forgetting = Forgetting(world, world.metrics, most=10)
     world.table = {b"3|a": _kept(5), b"4|a": _kept(5)}
     await forgetting.sweep([3], 6)
@@ -232,7 +180,7 @@ async def test_a_sweep_waits_for_its_time(world: _World) -> None:
     assert not world.table
 
 
-async def test_a_sweep_that_has_more_to_do_goes_on(world: _World) -> None:
+async def test_a_sweep_that_has_more_to_do_goes_on(world: World) -> None:
     forgetting = Forgetting(world, world.metrics, most=10)
     world.table = {b"3|%d" % number: _kept(5) for number in range(1_500)}
     await forgetting.sweep([3], 6)
