@@ -9,6 +9,7 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import clickhouse_errors
 from analytics_sql.statements import query_text
+from contracts.early import TriggerPhase
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Fired:
     alert_id: UUID
     decided_ms: int
     is_late: bool
+    phase: TriggerPhase = TriggerPhase.FINAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,12 @@ async def triggers_of(
         TransientError: ClickHouse is away or busy.
     """
     where = {"user_id": user_id, "recognition_id": recognition_id, "captured_ms": captured_ms}
-    return tuple(Fired(*row) for row in await _rows(client, "triggers_of_recognition", where))
+    return tuple(
+        Fired(alert_id, decided_ms, is_late, TriggerPhase(phase))
+        for alert_id, decided_ms, is_late, phase in await _rows(
+            client, "triggers_of_recognition", where
+        )
+    )
 
 
 async def nearest_trigger(client: AsyncClient, question: CooldownQuestion) -> HoldingTrigger | None:

@@ -8,6 +8,7 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.inserts import insert_values
 from analytics_sql.rows import LAST_STORABLE_MS
+from contracts.early import TriggerPhase
 from contracts.errors import InvalidInputError
 from contracts.ids import uuid_unix_ms
 from contracts.plates import normalise_plate
@@ -27,12 +28,16 @@ _COLUMN_TYPES = {
     "alert_revision": "UInt64",
     "decided_at": "DateTime64(3, 'UTC')",
     "is_late": "Bool",
+    "phase": "LowCardinality(String)",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriggerRow:
-    """One firing of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised."""
+    """One firing of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
+
+    ``captured_ms`` and ``decided_ms`` are those of the early firing where there was one.
+    """
 
     user_id: UUID
     alert_id: UUID
@@ -47,6 +52,7 @@ class TriggerRow:
     alert_revision: int
     decided_ms: int
     is_late: bool
+    phase: TriggerPhase
 
 
 def trigger_row(record: AlertTrigger) -> TriggerRow:
@@ -56,7 +62,7 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
         InvalidInputError: a time that the table cannot hold, or an id of another time.
     """
     alert, recognition = record.alert, record.recognition
-    captured_ms = recognition.captured_ms
+    captured_ms = record.fired_ms
     if not 0 <= captured_ms < LAST_STORABLE_MS or not 0 <= record.decided_ms < LAST_STORABLE_MS:
         raise InvalidInputError("a time beyond the table", code="time_out_of_range")
     if uuid_unix_ms(record.id) != captured_ms:
@@ -69,13 +75,21 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
         recognition_id=recognition.id,
         camera_id=recognition.camera_id,
         camera_name=recognition.camera_name,
-        plate=normalise_plate(recognition.plate),
+        plate=normalise_plate(_plate(record)),
         confidence=recognition.confidence,
         alert_name=alert.name,
         alert_revision=alert.revision,
-        decided_ms=record.decided_ms,
+        decided_ms=record.decided_ms if record.early is None else record.early.decided_ms,
         is_late=record.is_late,
+        phase=record.phase,
     )
+
+
+def _plate(record: AlertTrigger) -> str:
+    """Return the plate that a firing is of: what it was told for, unless that was corrected."""
+    if record.early is None or record.phase is TriggerPhase.CORRECTED:
+        return record.recognition.plate
+    return record.early.plate
 
 
 async def insert_triggers(client: AsyncClient, rows: Sequence[TriggerRow]) -> None:
@@ -102,4 +116,5 @@ def _values(row: TriggerRow) -> tuple[object, ...]:
         row.alert_revision,
         row.decided_ms,
         row.is_late,
+        row.phase.value,
     )

@@ -23,6 +23,7 @@ from api.alerts.service import check_cameras
 from api.db.engine import Database
 from api.db.tables import Owner
 from api.threads import FewThreads
+from contracts.early import TriggerPhase
 from contracts.records import AlertConfig, CooldownScope
 
 _AT_ONCE = 2
@@ -38,6 +39,8 @@ class Outcome(StrEnum):
     """It does not meet the alert's conditions as they are now."""
     HELD_BACK = "held_back"
     """It meets them, and the alert fired for another one within the cooldown."""
+    WITHDRAWN = "withdrawn"
+    """It fired early, for another reading of the same pass, and that was taken back."""
     NOT_THEN = "not_then"
     """It meets them, but did not when it came, or is still on its way."""
 
@@ -112,7 +115,9 @@ class AlertInsight:
         fired: Fired | None,
     ) -> Explanation:
         if fired is not None:
-            return Explanation(alert, Outcome.FIRED, unmet, fired=fired)
+            is_withdrawn = fired.phase is TriggerPhase.WITHDRAWN
+            outcome = Outcome.WITHDRAWN if is_withdrawn else Outcome.FIRED
+            return Explanation(alert, outcome, unmet, fired=fired)
         if unmet:
             return Explanation(alert, Outcome.NOT_SET_OFF, unmet)
         holding = await self._holding(_config(alert), seen)

@@ -15,6 +15,7 @@ from api.alerts.schemas import AlertUpdate
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.moments import Instant, from_unix_ms, to_unix_ms
 from api.schemas import RequestModel, ResponseModel, Timestamp
+from contracts.early import TriggerPhase
 
 _MOST_DAYS = 31
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -27,7 +28,9 @@ class ExplainedAlert(ResponseModel):
     alert_name: str
     outcome: Outcome = Field(
         description="`fired`; `not_set_off`: conditions are not met; `held_back`: the alert fired "
-        "for another recognition within its cooldown; `not_then`: it would fire now, but the alert "
+        "for another recognition within its cooldown; `withdrawn`: it fired early for another "
+        "reading of the same pass, and that was taken back; `not_then`: it would fire now, but the "
+        "alert "
         "was made or changed since, or the recognition is still on its way."
     )
     unmet: list[Condition] = Field(
@@ -35,6 +38,10 @@ class ExplainedAlert(ResponseModel):
     )
     triggered_at: Timestamp | None = Field(description="When it was decided that it fires.")
     is_late: bool | None = Field(description="Whether it fired long after the capture.")
+    phase: TriggerPhase | None = Field(
+        description="`final`: it fired when the vehicle was gone. Else it fired early, and was "
+        "`confirmed`, `corrected` (another plate, for which it fires as well) or `withdrawn`."
+    )
     held_back_by: UUID | None = Field(description="The recognition whose cooldown held it back.")
     cooldown_until: Timestamp | None = Field(
         description="When that cooldown ended, in capture time."
@@ -110,6 +117,7 @@ def explained_body(found: Explanation) -> ExplainedAlert:
         unmet=list(found.unmet),
         triggered_at=None if fired is None else from_unix_ms(fired.decided_ms),
         is_late=None if fired is None else fired.is_late,
+        phase=None if fired is None else fired.phase,
         held_back_by=None if holding is None else holding.recognition_id,
         cooldown_until=None if holding is None else from_unix_ms(holding.captured_ms + cooldown_ms),
     )

@@ -13,10 +13,12 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 from analytics_sql.connection import connect
 from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import insert_recognitions, recognition_row
+from analytics_sql.trigger_queries import TriggerCount
 from analytics_sql.triggers import insert_triggers, trigger_row
 from api.db.engine import Database
 from api.recognitions.repository import ClickHouseStore
 from api.scopes import Scope
+from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import format_timestamp, recognition_id, trigger_id
 from contracts.records import AlertTrigger, Recognition
 from tests.integration.api.application import Application, Caller, running_application
@@ -77,6 +79,32 @@ class Place:
         ]
         await insert_triggers(self.clickhouse, rows)
 
+    async def settle(
+        self, alert_id: UUID, phase: TriggerPhase, first: Recognition, last: Recognition
+    ) -> None:
+        """Store that an alert fired early for one reading of a pass, and what became of it."""
+        fired = AlertTrigger(
+            id=trigger_id(first.captured_ms, alert_id, first.id),
+            owner_id=self.owner.owner_id,
+            alert=msgspec.structs.replace(alert(1), alert_id=alert_id),
+            recognition=first,
+            decided_ms=first.captured_ms + 1500,
+            phase=TriggerPhase.EARLY,
+        )
+        settled = msgspec.structs.replace(
+            fired,
+            recognition=last,
+            decided_ms=first.captured_ms + 5000,
+            phase=phase,
+            early=EarlyFiring(
+                plate=first.plate, captured_ms=first.captured_ms, decided_ms=fired.decided_ms
+            ),
+        )
+        # In one insert, and again in one of their own: what was written last counts.
+        await insert_triggers(self.clickhouse, [trigger_row(fired), trigger_row(settled)])
+        for each in (fired, settled):
+            await insert_triggers(self.clickhouse, [trigger_row(each)])
+
     async def explain(self, seen: Recognition) -> dict[UUID, dict[str, Any]]:
         """Return what the API says of each alert and a recognition."""
         answer = await self.client.get(f"/api/recognitions/{seen.id}/alerts")
@@ -135,6 +163,31 @@ async def test_counts_are_right_after_replays(place: Place) -> None:
     assert (changed["triggerCount"], changed["lastTriggeredAt"]) == (3, last)
 
 
+async def test_an_early_firing_counts_once_and_one_that_was_withdrawn_not_at_all(
+    place: Place,
+) -> None:
+    rule = await place.make(plates=["AB12"], cooldownMinutes=10)
+    first, last = await place.see(0, "AB1Z"), await place.see(0.1)
+    wrong, other = await place.see(30), await place.see(30.1, "ZZ9")
+    await place.settle(rule, TriggerPhase.CONFIRMED, first, last)
+    await place.settle(rule, TriggerPhase.WITHDRAWN, wrong, other)
+
+    # Asked of the store: the list does not wait for it while the machine is busy.
+    counts = await place.store.trigger_counts(place.owner.owner_id)
+    assert counts == {rule: TriggerCount(1, first.captured_ms)}
+    (confirmed,) = (await place.explain(last)).values()
+    assert (confirmed["outcome"], confirmed["phase"]) == ("fired", "confirmed")
+    assert confirmed["triggeredAt"] == format_timestamp(first.captured_ms + 1500)
+    (withdrawn,) = (await place.explain(other)).values()
+    assert (withdrawn["outcome"], withdrawn["phase"]) == ("withdrawn", "withdrawn")
+    assert withdrawn["unmet"] == ["plate"]
+    # What was withdrawn holds nothing back; what was confirmed does from its first reading on.
+    (after,) = (await place.explain(await place.see(30.2))).values()
+    assert (after["outcome"], after["phase"]) == ("not_then", None)
+    (held,) = (await place.explain(await place.see(9))).values()
+    assert (held["outcome"], held["heldBackBy"]) == ("held_back", str(last.id))
+
+
 async def test_alerts_are_listed_and_changed_while_clickhouse_is_away(
     place: Place, database: Database
 ) -> None:
@@ -171,6 +224,7 @@ async def test_each_alert_says_why(place: Place) -> None:
         "unmet": [],
         "triggeredAt": None,
         "isLate": None,
+        "phase": None,
         "heldBackBy": None,
         "cooldownUntil": None,
     }
@@ -180,6 +234,7 @@ async def test_each_alert_says_why(place: Place) -> None:
             "outcome": "fired",
             "triggeredAt": format_timestamp(seen.captured_ms + 1500),
             "isLate": True,
+            "phase": "final",
         },
         strict: nothing
         | {

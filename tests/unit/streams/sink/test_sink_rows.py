@@ -1,7 +1,9 @@
 from uuid import UUID
 
 import msgspec
+import pytest
 
+from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import NIL_UUID, image_call_id, trigger_id
 from contracts.records import AlertTrigger, PassOutcome, RecognitionSource, encode
 from streams.common.batches import read_batch
@@ -64,6 +66,32 @@ def test_a_trigger_of_another_time_is_refused() -> None:
     never = msgspec.structs.replace(_trigger(3), decided_ms=-1)
     refused = read_batch([("a", encode(liar)), ("b", encode(never))], TRIGGER).refused
     assert [error.code for _, error in refused] == ["id_of_other_time", "time_out_of_range"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "plate"),
+    [
+        (TriggerPhase.CONFIRMED, "AB1"),
+        (TriggerPhase.CORRECTED, "AB123"),
+        (TriggerPhase.WITHDRAWN, "AB1"),
+    ],
+)
+def test_what_became_of_an_early_trigger_is_the_same_row(phase: TriggerPhase, plate: str) -> None:
+    first = msgspec.structs.replace(_trigger(3), phase=TriggerPhase.EARLY)
+    captured_ms = first.recognition.captured_ms
+    early = EarlyFiring(plate="ab 1", captured_ms=captured_ms, decided_ms=first.decided_ms)
+    # The recognition's own frame is a later one.
+    last = msgspec.structs.replace(_trigger(40), id=first.id, phase=phase, early=early)
+    rows = read_batch([("a", encode(first)), ("b", encode(last))], TRIGGER).read
+    before, after = rows["a"], rows["b"]
+    assert (before.phase, after.phase) == (TriggerPhase.EARLY, phase)
+    assert (after.id, after.captured_ms, after.decided_ms) == (
+        before.id,
+        before.captured_ms,
+        before.decided_ms,
+    )
+    assert after.recognition_id == last.recognition.id
+    assert after.plate == plate
 
 
 def _outcome(at_ms: int) -> PassOutcome:

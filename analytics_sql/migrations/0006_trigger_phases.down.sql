@@ -1,0 +1,1 @@
+ALTER TABLE alert_triggers DROP COLUMN IF EXISTS phase;
