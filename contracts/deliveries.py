@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.early import TriggerPhase
 from contracts.ids import delivery_id, event_id
 from contracts.records import (
     AlertTrigger,
@@ -168,6 +169,24 @@ def recognition_delivery(
     )
 
 
+def trigger_event(phase: TriggerPhase) -> EventName:
+    """Return the event that webhooks are told of a firing in a phase as."""
+    match phase:
+        case TriggerPhase.FINAL | TriggerPhase.EARLY:
+            return EventName.ALERT_TRIGGERED
+        case TriggerPhase.CONFIRMED:
+            return EventName.ALERT_CONFIRMED
+        case TriggerPhase.CORRECTED | TriggerPhase.WITHDRAWN:
+            return EventName.ALERT_CORRECTED
+
+
+def trigger_occurred_ms(trigger: AlertTrigger, event: EventName) -> int:
+    """Return the time (Unix ms, UTC) that the id of an event of a firing begins with."""
+    if event is EventName.ALERT_TRIGGERED:
+        return trigger.fired_ms
+    return max(trigger.recognition.captured_ms, trigger.fired_ms + 1)
+
+
 def trigger_delivery(
     trigger: AlertTrigger,
     endpoint: str,
@@ -176,17 +195,24 @@ def trigger_delivery(
     cause: DeliveryCause = DeliveryCause.EVENT,
     requested_ms: int = 0,
 ) -> Delivery:
-    """Return the delivery of alert.triggered to an endpoint."""
-    captured_ms = trigger.recognition.captured_ms
-    event = event_id(captured_ms, EventName.ALERT_TRIGGERED, str(trigger.id))
+    """Return the delivery of alert.triggered, or of what became of it, to an endpoint.
+
+    What became of an early firing takes its turn after it. E-mail hears of a firing once, when
+    it is settled.
+    """
+    name = trigger_event(trigger.phase)
+    if isinstance(target, EmailTarget):
+        name = EventName.ALERT_TRIGGERED
+    occurred_ms = trigger_occurred_ms(trigger, name)
+    event = event_id(occurred_ms, name, str(trigger.id))
     return Delivery(
         id=delivery_id(event, endpoint),
         endpoint=endpoint,
         owner_id=trigger.owner_id,
         target=target,
-        event=EventName.ALERT_TRIGGERED,
+        event=name,
         event_id=event,
-        occurred_ms=captured_ms,
+        occurred_ms=occurred_ms,
         created_ms=trigger.decided_ms,
         cause=cause,
         requested_ms=requested_ms,

@@ -122,6 +122,8 @@ class Deliveries:
         """
         row = await self._require(owner_id, webhook_id)
         others = [each for each in row.values.events if each is not EventName.RECOGNITION_CREATED]
+        if EventName.ALERT_TRIGGERED in others:
+            others.append(EventName.ALERT_CORRECTED)
         contents = await self._store.deliveries_between(
             DeliveryFilter(user_id=owner_id, webhook_id=webhook_id),
             others,

@@ -1,6 +1,7 @@
 """Made-up events with which a receiver can be tried. Pure but for the encryption."""
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from contracts.deliveries import (
@@ -12,6 +13,7 @@ from contracts.deliveries import (
     recognition_delivery,
     trigger_delivery,
 )
+from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import NIL_UUID, derived_uuid, trigger_id
 from contracts.records import (
     AlertConfig,
@@ -31,6 +33,12 @@ from contracts.secrets import SecretBox
 
 _PLATE = "TEST123"
 _STREAM = "rtsp://camera.example.com/stream"
+
+_PHASES: Final = {
+    EventName.ALERT_TRIGGERED: TriggerPhase.FINAL,
+    EventName.ALERT_CONFIRMED: TriggerPhase.CONFIRMED,
+    EventName.ALERT_CORRECTED: TriggerPhase.WITHDRAWN,
+}
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,9 @@ class SampleMaker:
                 cause=DeliveryCause.TEST,
                 requested_ms=now_ms,
             )
-        if event is EventName.ALERT_TRIGGERED:
+        if event in _PHASES:
             return trigger_delivery(
-                self._trigger(recognition, now_ms),
+                self._trigger(recognition, now_ms, _PHASES[event]),
                 str(webhook_id),
                 WebhookTarget(webhook_id=webhook_id),
                 cause=DeliveryCause.TEST,
@@ -68,7 +76,7 @@ class SampleMaker:
             requested_ms=now_ms,
         )
 
-    def _trigger(self, recognition: Recognition, now_ms: int) -> AlertTrigger:
+    def _trigger(self, recognition: Recognition, now_ms: int, phase: TriggerPhase) -> AlertTrigger:
         alert = AlertConfig(
             alert_id=NIL_UUID,
             owner_id=recognition.owner_id,
@@ -97,6 +105,8 @@ class SampleMaker:
             alert=alert,
             recognition=recognition,
             decided_ms=now_ms,
+            phase=phase,
+            early=None if phase is TriggerPhase.FINAL else _early(now_ms),
         )
 
     def _camera(self, event: EventName, owner_id: UUID, now_ms: int) -> CameraEvent:
@@ -124,6 +134,10 @@ class SampleMaker:
                 frame_height_px=1080,
             ),
         )
+
+
+def _early(now_ms: int) -> EarlyFiring:
+    return EarlyFiring(plate=_PLATE, captured_ms=now_ms, decided_ms=now_ms)
 
 
 def _recognition(owner_id: UUID, now_ms: int) -> Recognition:

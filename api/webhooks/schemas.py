@@ -1,7 +1,7 @@
 """JSON of the webhooks resource."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -44,7 +44,17 @@ def _named_once(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _without_repeats(events: list[EventName]) -> list[EventName]:
+SubscribedEvent = Literal[
+    EventName.RECOGNITION_CREATED,
+    EventName.ALERT_TRIGGERED,
+    EventName.ALERT_CONFIRMED,
+    EventName.CAMERA_ONLINE,
+    EventName.CAMERA_OFFLINE,
+]
+"""An event that a webhook is told of when it asks; alert.corrected comes with alert.triggered."""
+
+
+def _without_repeats(events: list[SubscribedEvent]) -> list[SubscribedEvent]:
     return list(dict.fromkeys(events))
 
 
@@ -59,7 +69,7 @@ Secret = Annotated[
     ),
 ]
 Events = Annotated[
-    list[EventName],
+    list[SubscribedEvent],
     Field(min_length=1, max_length=100, examples=[["recognition.created", "alert.triggered"]]),
     AfterValidator(_without_repeats),
 ]

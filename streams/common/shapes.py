@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from contracts.deliveries import CameraEvent, Delivery, DeliveryCause
+from contracts.early import TriggerPhase
 from contracts.ids import format_timestamp
 from contracts.records import (
     AlertConfig,
@@ -102,11 +103,20 @@ class RecognitionData(Shape, frozen=True, kw_only=True):
 
 
 class AlertData(Shape, frozen=True, kw_only=True):
-    """``data`` of alert.triggered. ``late``: the vehicle is surely gone."""
+    """``data`` of alert.triggered and alert.corrected. ``late``: the vehicle is surely gone.
+
+    ``trigger_id`` is the same in all that is told of one firing. ``phase`` is there where an alert
+    fired early, ``provisional`` where it is still to be settled; ``early_plate`` is the plate that
+    was told of before.
+    """
 
     alert: AlertShape
     recognition: RecognitionShape
+    trigger_id: UUID
     late: bool | UnsetType = UNSET
+    phase: TriggerPhase | UnsetType = UNSET
+    provisional: bool | UnsetType = UNSET
+    early_plate: str | UnsetType = UNSET
 
 
 class CameraData(Shape, frozen=True, kw_only=True):
@@ -178,7 +188,11 @@ def alert_data(trigger: AlertTrigger, box: SecretBox | None) -> AlertData:
     return AlertData(
         alert=_alert_shape(trigger, box),
         recognition=recognition_shape(trigger.recognition),
+        trigger_id=trigger.id,
         late=trigger.is_late or UNSET,
+        phase=UNSET if trigger.phase is TriggerPhase.FINAL else trigger.phase,
+        provisional=trigger.phase is TriggerPhase.EARLY or UNSET,
+        early_plate=UNSET if trigger.early is None else trigger.early.plate,
     )
 
 
@@ -211,7 +225,7 @@ def _alert_shape(trigger: AlertTrigger, box: SecretBox | None) -> AlertShape:
         cooldown_scope=alert.cooldown_scope,
         match_tolerance=alert.match_tolerance,
         notifications=UNSET if box is None else notifications_of(alert, box),
-        last_triggered_at=format_timestamp(trigger.recognition.captured_ms),
+        last_triggered_at=format_timestamp(trigger.fired_ms),
         created_at=format_timestamp(alert.created_ms),
     )
 

@@ -14,6 +14,7 @@ from contracts.deliveries import (
     recognition_delivery,
     trigger_delivery,
 )
+from contracts.early import TriggerPhase
 from contracts.records import (
     AlertTrigger,
     EmailNotification,
@@ -42,7 +43,9 @@ def trigger_deliveries(
 ) -> list[Delivery]:
     """Return the deliveries of alert.triggered: to webhooks and to the alert's notifications.
 
-    An address that is named twice is told once.
+    ``webhooks`` are those that are told of the trigger's phase. The alert's own URLs are told
+    early, and again only where that was wrong. E-mail is for people: it waits until the vehicle is
+    gone, and has its picture then. An address that is named twice is told once.
 
     Raises:
         MisconfiguredError: the notifications were encrypted with another key.
@@ -50,7 +53,11 @@ def trigger_deliveries(
     targets = _notification_targets(trigger, box)
     return [
         *trigger_webhook_deliveries(trigger, webhooks),
-        *(trigger_delivery(trigger, endpoint, target) for endpoint, target in targets.items()),
+        *(
+            trigger_delivery(trigger, endpoint, target)
+            for endpoint, target in targets.items()
+            if _is_told(trigger.phase, target)
+        ),
     ]
 
 
@@ -64,6 +71,12 @@ def trigger_webhook_deliveries(
         )
         for webhook in webhooks
     ]
+
+
+def _is_told(phase: TriggerPhase, target: DeliveryTarget) -> bool:
+    if isinstance(target, EmailTarget):
+        return phase not in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
+    return phase is not TriggerPhase.CONFIRMED
 
 
 def camera_deliveries(

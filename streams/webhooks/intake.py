@@ -13,6 +13,7 @@ from contracts.deliveries import (
     DeliveryAttempt,
     WebhookStatus,
     WebhookTarget,
+    trigger_event,
 )
 from contracts.errors import MisconfiguredError
 from contracts.records import (
@@ -110,7 +111,10 @@ class FanOut:
         return trigger_deliveries(trigger, self._webhooks_for(event, trigger), self._box)
 
     def _webhooks_for(self, event: Event, trigger: AlertTrigger) -> tuple[WebhookConfig, ...]:
-        wanted = EventName.ALERT_TRIGGERED
+        wanted = trigger_event(trigger.phase)
+        if wanted is EventName.ALERT_CORRECTED:
+            # Whoever was told what is wrong is told that it is.
+            wanted = EventName.ALERT_TRIGGERED
         return self._directory.subscribers(trigger.owner_id, wanted, published_ms(event))
 
 

@@ -8,6 +8,7 @@ from html import escape
 from zoneinfo import ZoneInfo
 
 from contracts.deliveries import Delivery
+from contracts.early import TriggerPhase
 from contracts.records import AlertTrigger
 
 _CROP_ID = "crop@platestream"
@@ -55,6 +56,8 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[tuple[str, str]]:
     ]
     if trigger.is_late:
         facts.append(("Note", "The camera was cut off: this was seen a while ago."))
+    if trigger.phase is TriggerPhase.CORRECTED and trigger.early is not None:
+        facts.append(("Note", f"Read as {trigger.early.plate} at first, and told so to webhooks."))
     if trigger.alert.description:
         facts.append(("Description", trigger.alert.description))
     return facts

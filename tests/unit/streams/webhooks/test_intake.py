@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from typing import Any, cast
+from uuid import UUID
 
 import faust
+import msgspec
 import pytest
 from cryptography.fernet import Fernet
 
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, WebhookTarget
+from contracts.early import TriggerPhase
 from contracts.errors import MisconfiguredError
-from contracts.records import AlertTrigger
+from contracts.records import AlertTrigger, EventName
 from contracts.secrets import SecretBox
 from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
@@ -108,3 +111,38 @@ async def test_webhooks_are_told_of_an_alert_whose_addresses_cannot_be_read() ->
         await fan_out.triggers(told[1:])
     assert [one.trigger for one in published] == triggers[1:]
     assert [one.target for one in published] == [WebhookTarget(webhook_id=WEBHOOK)]
+
+
+@pytest.mark.parametrize(
+    ("phase", "wanted"),
+    [
+        (TriggerPhase.FINAL, EventName.ALERT_TRIGGERED),
+        (TriggerPhase.EARLY, EventName.ALERT_TRIGGERED),
+        (TriggerPhase.CONFIRMED, EventName.ALERT_CONFIRMED),
+        (TriggerPhase.CORRECTED, EventName.ALERT_TRIGGERED),
+        (TriggerPhase.WITHDRAWN, EventName.ALERT_TRIGGERED),
+    ],
+)
+async def test_which_subscription_hears_of_a_phase(phase: TriggerPhase, wanted: EventName) -> None:
+    published: list[Delivery] = []
+
+    async def publish(deliveries: Sequence[Delivery]) -> None:
+        published.extend(deliveries)
+
+    directory = Directory(BOX)
+    by_event = {name: UUID(int=number) for number, name in enumerate(EventName)}
+    for name, identifier in by_event.items():
+        config = msgspec.structs.replace(webhook(), webhook_id=identifier, events=(name,))
+        directory.take_webhooks([(identifier, config)])
+    trigger = AlertTrigger(
+        id=recognition(1).id,
+        owner_id=OWNER,
+        alert=alert(1, notifications_encrypted=BOX.encrypt("[]")),
+        recognition=recognition(1),
+        decided_ms=1,
+        phase=phase,
+    )
+    told = event(1)
+    told.message.timestamp = 1_800_000_000.0
+    await FanOut(directory, BOX, publish).triggers([(told, trigger)])
+    assert [one.target for one in published] == [WebhookTarget(webhook_id=by_event[wanted])]

@@ -12,8 +12,17 @@ from analytics_sql.recognitions import ListedRecognition
 from api.alerts.schemas import AlertBody
 from api.cameras.schemas import CameraBody
 from api.recognitions.schemas import recognition_body
-from contracts.deliveries import CameraEvent, DeliveryCause, camera_delivery
-from contracts.ids import NIL_UUID
+from contracts.deliveries import (
+    CameraEvent,
+    DeliveryCause,
+    DeliveryTarget,
+    EmailTarget,
+    UrlTarget,
+    WebhookTarget,
+    camera_delivery,
+)
+from contracts.early import EarlyFiring, TriggerPhase
+from contracts.ids import NIL_UUID, trigger_id, uuid_unix_ms
 from contracts.records import (
     AlertTrigger,
     CameraConfig,
@@ -81,7 +90,8 @@ def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
     told = json.loads(body_of(made[0], BOX))
     wanted = {field.alias for field in AlertBody.model_fields.values()} - {"triggerCount"}
 
-    assert set(told["data"]) == {"alert", "recognition", "late"}
+    assert set(told["data"]) == {"alert", "recognition", "triggerId", "late"}
+    assert told["data"]["triggerId"] == str(trigger.id)
     assert set(told["data"]["alert"]) == wanted
     assert told["data"]["alert"]["notifications"] == notifications
     assert told["data"]["recognition"]["plate"] == recognition(2).plate
@@ -108,6 +118,73 @@ def test_the_same_trigger_gives_the_same_ids_and_an_address_is_told_once() -> No
 
     assert [one.id for one in first] == [one.id for one in second]
     assert len(first) == 3
+
+
+def _in_phase(phase: TriggerPhase) -> AlertTrigger:
+    """Return what is told of one firing whose vehicle was captured again two seconds later."""
+    notifications = (
+        EmailNotification(addresses=("a@example.com",)),
+        WebhookNotification(url="https://receiver.example.com/"),
+    )
+    encrypted = BOX.encrypt(msgspec.json.encode(notifications).decode())
+    first = recognition(1)
+    is_early = phase is TriggerPhase.EARLY
+    early = EarlyFiring(plate="AB12", captured_ms=first.captured_ms, decided_ms=2)
+    return AlertTrigger(
+        id=trigger_id(first.captured_ms, alert(1).alert_id, first.id),
+        owner_id=OWNER,
+        alert=alert(1, notifications_encrypted=encrypted),
+        recognition=first if is_early else recognition(1, captured_ms=first.captured_ms + 2_000),
+        decided_ms=1 if is_early else 3,
+        phase=phase,
+        early=None if is_early else early,
+    )
+
+
+@pytest.mark.parametrize(
+    ("phase", "told"),
+    [
+        (TriggerPhase.EARLY, {WebhookTarget: "alert.triggered", UrlTarget: "alert.triggered"}),
+        (
+            TriggerPhase.CONFIRMED,
+            {WebhookTarget: "alert.confirmed", EmailTarget: "alert.triggered"},
+        ),
+        (
+            TriggerPhase.CORRECTED,
+            {
+                WebhookTarget: "alert.corrected",
+                UrlTarget: "alert.corrected",
+                EmailTarget: "alert.triggered",
+            },
+        ),
+        (TriggerPhase.WITHDRAWN, {WebhookTarget: "alert.corrected", UrlTarget: "alert.corrected"}),
+    ],
+)
+def test_who_is_told_of_a_phase_and_as_what(
+    phase: TriggerPhase, told: dict[type[DeliveryTarget], str]
+) -> None:
+    made = trigger_deliveries(_in_phase(phase), [webhook()], BOX)
+    assert {type(one.target): one.event for one in made} == told
+    assert {uuid_unix_ms(one.id) == one.occurred_ms for one in made} == {True}
+
+
+def test_a_correction_is_an_event_of_its_own_that_names_what_it_corrects() -> None:
+    first, last = (
+        trigger_deliveries(_in_phase(phase), [webhook()], BOX)[0]
+        for phase in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
+    )
+    assert first.occurred_ms < last.occurred_ms
+    assert {uuid_unix_ms(one.event_id) == one.occurred_ms for one in (first, last)} == {True}
+    early, corrected = (json.loads(body_of(one, BOX)) for one in (first, last))
+    assert (early["event"], corrected["event"]) == ("alert.triggered", "alert.corrected")
+    assert early["id"] != corrected["id"]
+    assert early["data"]["triggerId"] == corrected["data"]["triggerId"]
+    assert (early["data"]["phase"], early["data"]["provisional"]) == ("early", True)
+    assert (corrected["data"]["phase"], corrected["data"]["earlyPlate"]) == ("withdrawn", "AB12")
+    assert "earlyPlate" not in early["data"]
+    assert "provisional" not in corrected["data"]
+    moments = [each["data"]["alert"]["lastTriggeredAt"] for each in (early, corrected)]
+    assert moments[0] == moments[1] == early["data"]["recognition"]["timestamp"]
 
 
 def test_a_camera_has_the_fields_of_the_api() -> None:
