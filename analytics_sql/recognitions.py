@@ -20,7 +20,7 @@ from analytics_sql.rows import (
     recognition_row,
 )
 from analytics_sql.statements import query_asking_for, query_text
-from contracts.ids import uuid_unix_ms
+from contracts.ids import LONGEST_PASS_MS, uuid_unix_ms
 from contracts.matching import MatchMode
 
 __all__ = [
@@ -94,10 +94,15 @@ async def get_recognition(
     Raises:
         TransientError: ClickHouse is away or busy.
     """
-    captured_ms = uuid_unix_ms(recognition_id)
-    if captured_ms >= LAST_STORABLE_MS:
+    id_ms = uuid_unix_ms(recognition_id)
+    if id_ms >= LAST_STORABLE_MS:
         return None
-    parameters = {"user_id": user_id, "id": recognition_id, "captured_ms": captured_ms}
+    parameters = {
+        "user_id": user_id,
+        "id": recognition_id,
+        "from_ms": max(0, id_ms - LONGEST_PASS_MS),
+        "to_ms": id_ms + LONGEST_PASS_MS,
+    }
     with clickhouse_errors():
         result = await client.query(query_text("recognition_by_id"), parameters=parameters)
     return full_recognition(result.result_rows[0]) if result.result_rows else None

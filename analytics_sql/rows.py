@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from contracts.errors import InvalidInputError
-from contracts.ids import uuid_unix_ms
+from contracts.ids import may_be_captured
 from contracts.object_keys import crop_key, photo_key
 from contracts.plates import normalise_plate
 from contracts.records import Box, Recognition, RecognitionSource
@@ -85,8 +85,8 @@ def recognition_row(record: Recognition) -> RecognitionRow:
     """
     if not 0 <= record.captured_ms < LAST_STORABLE_MS:
         raise InvalidInputError(f"captured_ms {record.captured_ms}", code="time_out_of_range")
-    if uuid_unix_ms(record.id) != record.captured_ms:
-        raise InvalidInputError("the id does not begin with captured_ms", code="id_of_other_time")
+    if not may_be_captured(record.id, record.captured_ms):
+        raise InvalidInputError("the id is of another time", code="id_of_other_time")
     return RecognitionRow(
         id=record.id,
         user_id=record.owner_id,

@@ -7,6 +7,9 @@ from uuid import UUID
 NIL_UUID = UUID(int=0)
 """Camera id of recognitions that came from the image call, not from a camera."""
 
+LONGEST_PASS_MS = 600_000
+"""The setting of a track's longest time goes no further."""
+
 _MAX_UNIX_MS = (1 << 48) - 1
 
 
@@ -36,13 +39,21 @@ def uuid_unix_ms(identifier: UUID) -> int:
     return identifier.int >> 80
 
 
-def recognition_id(captured_ms: int, camera_id: UUID, track: str) -> UUID:
-    """Return the id of the recognition that a track gave.
+def recognition_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
+    """Return the id of the recognition that a track gives, known from its first frame on.
 
-    ``captured_ms`` is the capture time (Unix ms, UTC) of the frame whose reading won, ``track``
-    names the track within its camera (see ``streams.recognition``).
+    ``first_seen_ms`` is the capture time (Unix ms, UTC) of that frame, ``track`` names the track
+    within its camera (see ``streams.recognition``).
     """
-    return derived_uuid(captured_ms, "recognition", str(camera_id), track)
+    return derived_uuid(first_seen_ms, "recognition", str(camera_id), track)
+
+
+def may_be_captured(recognition: UUID, captured_ms: int) -> bool:
+    """Tell whether a recognition of this id may have been captured then (Unix ms, UTC).
+
+    The frame whose reading won is one of the pass, which is no longer than ``LONGEST_PASS_MS``.
+    """
+    return abs(captured_ms - uuid_unix_ms(recognition)) <= LONGEST_PASS_MS
 
 
 def track_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:

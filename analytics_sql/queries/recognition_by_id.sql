@@ -1,11 +1,12 @@
 -- Question: which recognition of an owner has this id?
 --
 -- Parameters:
---   user_id      owner
---   id           recognition
---   captured_ms  Unix ms, UTC, as the id tells it (contracts.ids.uuid_unix_ms)
+--   user_id  owner
+--   id       recognition
+--   from_ms  Unix ms, UTC: the earliest that it can have been captured, as its id tells
+--   to_ms    and the latest (contracts.ids.may_be_captured)
 -- Result: one row or none: columns as recognitions_page.sql, then the rest of the row.
--- Sort key: (user_id, ts, id) in full: one granule.
+-- Sort key: (user_id, ts): the granules of some minutes.
 SELECT
     id,
     user_id,
@@ -29,7 +30,8 @@ SELECT
     source
 FROM recognitions FINAL
 WHERE user_id = {user_id:UUID}
-  AND ts = fromUnixTimestamp64Milli({captured_ms:Int64}, 'UTC')
+  AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+  AND ts <= fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
   AND id = {id:UUID}
 LIMIT 1
 SETTINGS do_not_merge_across_partitions_select_final = 1, max_threads = 1

@@ -14,7 +14,7 @@ from alert_rules.rule import Rule, Sighting, sighting
 from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
 from contracts.early import EarlyAlerts
 from contracts.errors import InvalidInputError
-from contracts.ids import uuid_unix_ms
+from contracts.ids import may_be_captured
 from contracts.plates import normalise_plate
 from contracts.records import AlertConfig, PlateMatchMode, Recognition, decode
 from streams.alerts.metrics import AlertMetrics
@@ -65,8 +65,8 @@ def read_sighting(value: bytes) -> AlertSighting:
 
 
 def _checked(recognition: Recognition) -> Recognition:
-    if uuid_unix_ms(recognition.id) != recognition.captured_ms:
-        raise InvalidInputError("the id does not begin with capturedMs", code="id_of_other_time")
+    if not may_be_captured(recognition.id, recognition.captured_ms):
+        raise InvalidInputError("the id is of another time", code="id_of_other_time")
     return recognition
 
 

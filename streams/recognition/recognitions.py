@@ -11,8 +11,8 @@ from streams.recognition.tracks import Track
 
 
 def pass_id(camera_id: UUID, settled: Pass) -> UUID:
-    """Return the id of the recognition that a pass becomes, the same in every replay."""
-    return recognition_id(settled.best.captured_ms, camera_id, settled.track)
+    """Return the id of the recognition that a pass becomes, from its beginning on."""
+    return recognition_id(settled.first_seen_ms, camera_id, settled.track)
 
 
 def recognition_of(
@@ -52,7 +52,7 @@ def dismissal_of(frame: FrameReadings, dismissed: Dismissed) -> AlertSighting:
     track = dismissed.track
     last = track.sighted[-1]
     provisional = Recognition(
-        id=recognition_id(last.captured_ms, frame.camera_id, track.name),
+        id=recognition_id(track.first_seen_ms, frame.camera_id, track.name),
         owner_id=frame.owner_id,
         camera_id=frame.camera_id,
         camera_name=frame.camera_name,

@@ -23,7 +23,7 @@ from analytics_sql.recognitions import (
     list_recognitions,
 )
 from contracts.errors import MisconfiguredError, TransientError
-from contracts.ids import recognition_id
+from contracts.ids import LONGEST_PASS_MS, recognition_id
 from contracts.object_keys import crop_key, photo_key
 from contracts.records import Box, RecognitionSource
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
@@ -105,6 +105,17 @@ async def plates(client: AsyncClient, **conditions: object) -> list[str]:
 
 
 class TestStoring:
+    async def test_an_id_of_the_passs_beginning_finds_its_row(self, client: AsyncClient) -> None:
+        first_ms = START_MS + 700_000
+        long, late = (
+            replace(row(at_ms), id=recognition_id(first_ms, GATE, str(at_ms)))
+            for at_ms in (first_ms + 15_000, first_ms + LONGEST_PASS_MS)
+        )
+        await insert_recognitions(client, [long, late])
+
+        assert await get_recognition(client, OWNER, long.id) == long
+        assert await get_recognition(client, OWNER, late.id) == late
+
     async def test_a_row_comes_back_as_it_was(self, client: AsyncClient) -> None:
         full = row(START_MS + 123)
         bare = RecognitionRow(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from analytics_sql.connection import QueryFailedError, clickhouse_errors
 from analytics_sql.recognitions import like_pattern, recognition_row
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
-from contracts.ids import recognition_id
+from contracts.ids import LONGEST_PASS_MS, recognition_id
 from contracts.records import Box, Recognition, RecognitionSource
 
 CAMERA = UUID(int=7)
@@ -57,7 +57,7 @@ def test_a_time_beyond_the_table_is_invalid(captured_ms: int) -> None:
 
 
 def test_an_id_of_another_time_is_invalid() -> None:
-    other = recognition_id(CAPTURED_MS + 1, CAMERA, "track")
+    other = recognition_id(CAPTURED_MS - LONGEST_PASS_MS - 1, CAMERA, "track")
 
     with pytest.raises(InvalidInputError) as caught:
         recognition_row(_record(identifier=other))

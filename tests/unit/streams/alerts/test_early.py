@@ -347,6 +347,6 @@ async def test_no_more_former_rules_are_remembered_than_an_owner_may_have(world:
 def test_a_sighting_of_another_time_is_refused() -> None:
     told = _sighted().told
     assert read_sighting(encode(told)) == told
-    seen = msgspec.structs.replace(told.recognition, captured_ms=START_MS + 1)
+    seen = msgspec.structs.replace(told.recognition, captured_ms=0)
     with pytest.raises(InvalidInputError):
         read_sighting(encode(msgspec.structs.replace(told, recognition=seen)))

@@ -8,6 +8,7 @@ import pytest
 from alert_rules.cooldown import Firing, Firings
 from contracts.alert_records import AlertCandidate
 from contracts.errors import InvalidInputError, TransientError
+from contracts.ids import LONGEST_PASS_MS
 from contracts.records import PlateMatchMode, Recognition, encode
 from streams.alerts.forgetting import Forgetting, expired
 from streams.alerts.matching import Published, read_recognition
@@ -151,7 +152,7 @@ def test_a_recognition_of_another_time_is_refused() -> None:
     good = recognition(1)
     assert read(good) == good
     with pytest.raises(InvalidInputError) as caught:
-        read(msgspec.structs.replace(good, captured_ms=good.captured_ms + 1))
+        read(msgspec.structs.replace(good, captured_ms=good.captured_ms + LONGEST_PASS_MS + 1))
     assert caught.value.code == "id_of_other_time"
 
 

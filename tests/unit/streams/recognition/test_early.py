@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from contracts.alert_records import SightingKind
-from contracts.ids import track_id, uuid_unix_ms
+from contracts.ids import recognition_id, track_id
 from contracts.records import FrameReadings
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.early import Dismissed
@@ -145,7 +145,7 @@ def test_a_told_pass_that_becomes_too_unsure_is_dismissed() -> None:
     assert (told.kind, seen.kind) == (SightingKind.SETTLED, SightingKind.AGREED)
     assert told.recognition.track_id == seen.recognition.track_id
     assert told.recognition.plate == "AB123CD"
-    assert uuid_unix_ms(told.recognition.id) == told.recognition.captured_ms
+    assert told.recognition.id == seen.recognition.id
 
 
 def test_a_clock_that_is_set_back_dismisses_and_sights_as_ever() -> None:
@@ -163,6 +163,7 @@ def test_a_sighting_is_a_recognition_without_images_that_names_its_track() -> No
     final = recognition_of(frames[2], passes[0], "photo", "crop")
     name = passes[0].track
     assert told.recognition.track_id == final.track_id == track_id(START_MS, CAMERA, name)
+    assert told.recognition.id == final.id == recognition_id(START_MS, CAMERA, name)
     assert (told.recognition.photo_key, told.recognition.crop_key) == (None, None)
     assert (told.recognition.sighted, final.sighted[0].plate) == ((), "AB123CD")
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from contracts.early import EarlyFiring, TriggerPhase
-from contracts.ids import NIL_UUID, image_call_id, trigger_id
+from contracts.ids import LONGEST_PASS_MS, NIL_UUID, image_call_id, trigger_id
 from contracts.records import AlertTrigger, PassOutcome, RecognitionSource, encode
 from streams.common.batches import read_batch
 from streams.sink.tables import OUTCOME_TABLE, RECOGNITION_TABLE, TRIGGER_TABLE
@@ -35,7 +35,8 @@ def test_rows_are_as_stored() -> None:
 
 
 def test_an_id_of_another_time_is_refused() -> None:
-    liar = msgspec.structs.replace(recognition(1), captured_ms=recognition(2).captured_ms)
+    late_ms = recognition(1).captured_ms + LONGEST_PASS_MS + 1
+    liar = msgspec.structs.replace(recognition(1), captured_ms=late_ms)
     ((_, error),) = read_batch([("a", encode(liar))], RECOGNITION).refused
     assert error.code == "id_of_other_time"
 
