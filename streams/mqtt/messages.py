@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.deliveries import CameraEvent
+from contracts.deliveries import CameraEvent, trigger_event, trigger_occurred_ms
 from contracts.ids import event_id, format_timestamp
 from contracts.records import AlertTrigger, CameraConfig, CameraStatus, EventName, Recognition
 from streams.common.shapes import (
@@ -65,6 +65,10 @@ class TopicNames:
         """Return where alerts go that a camera set off."""
         return self._of(owner_id, camera_id, "alert")
 
+    def settled(self, owner_id: UUID, camera_id: UUID) -> str:
+        """Return where it is told what became of alerts that fired early."""
+        return self._of(owner_id, camera_id, "alert-settled")
+
     def camera(self, owner_id: UUID, camera_id: UUID) -> str:
         """Return where a camera's coming and going goes, as events."""
         return self._of(owner_id, camera_id, "camera")
@@ -102,15 +106,20 @@ def recognition_message(
 
 
 def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
-    """Return alert.triggered, with the id that webhooks are told; not whom the alert notifies."""
-    name = EventName.ALERT_TRIGGERED
+    """Return alert.triggered, with the id that webhooks are told; not whom the alert notifies.
+
+    What became of one that fired early goes elsewhere: whoever opens a gate on each message must
+    not open it twice.
+    """
+    name = trigger_event(trigger.phase)
     envelope = Envelope(
-        id=event_id(trigger.recognition.captured_ms, name, str(trigger.id)),
+        id=event_id(trigger_occurred_ms(trigger, name), name, str(trigger.id)),
         event=name,
         created_at=format_timestamp(trigger.decided_ms),
         data=alert_data(trigger, None),
     )
-    topic = names.alert(trigger.owner_id, trigger.recognition.camera_id)
+    place = names.alert if name is EventName.ALERT_TRIGGERED else names.settled
+    topic = place(trigger.owner_id, trigger.recognition.camera_id)
     return Message(topic, msgspec.json.encode(envelope), MessageKind.ALERT)
 
 

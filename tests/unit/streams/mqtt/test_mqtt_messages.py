@@ -15,6 +15,7 @@ from contracts.deliveries import (
     recognition_delivery,
     trigger_delivery,
 )
+from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import NIL_UUID
 from contracts.records import AlertTrigger, CameraConfig, CameraState, CameraStatus, EventName
 from streams.common.shapes import body_of
@@ -75,6 +76,36 @@ def test_an_alert_is_what_a_webhook_is_told_but_for_whom_it_notifies() -> None:
 
     assert webhook["data"]["alert"].pop("notifications")
     assert told == webhook
+
+
+@pytest.mark.parametrize(
+    ("phase", "kind", "event"),
+    [
+        (TriggerPhase.EARLY, "alert", "alert.triggered"),
+        (TriggerPhase.CONFIRMED, "alert-settled", "alert.confirmed"),
+        (TriggerPhase.CORRECTED, "alert-settled", "alert.corrected"),
+        (TriggerPhase.WITHDRAWN, "alert-settled", "alert.corrected"),
+    ],
+)
+def test_what_became_of_an_early_alert_is_told_elsewhere(
+    phase: TriggerPhase, kind: str, event: str
+) -> None:
+    seen = recognition(2)
+    early = EarlyFiring(plate="AB1", captured_ms=seen.captured_ms - 500, decided_ms=1)
+    trigger = AlertTrigger(
+        id=recognition(1).id,
+        owner_id=OWNER,
+        alert=alert(1, notifications_encrypted=BOX.encrypt("[]")),
+        recognition=seen,
+        decided_ms=seen.captured_ms + 3,
+        phase=phase,
+        early=None if phase is TriggerPhase.EARLY else early,
+    )
+    message = alert_message(NAMES, trigger)
+    delivery = trigger_delivery(trigger, "e", WebhookTarget(webhook_id=WEBHOOK))
+    assert message.topic == f"platestream/{OWNER}/{seen.camera_id}/{kind}"
+    told = json.loads(message.payload)
+    assert (told["event"], told["id"]) == (event, str(delivery.event_id))
 
 
 def test_a_camera_is_what_a_webhook_is_told_but_for_its_address() -> None:
