@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import faust
+from faust.transport.drivers import aiokafka as driver
 from faust.transport.utils import DefaultSchedulingStrategy
 from faust.types import TP
 from faust.types.transports import TransportT
@@ -14,6 +15,7 @@ from contracts.topics import Topic
 from streams.common.consumer import StageConsumer, StageTransport, check_version
 from streams.common.liveness import Position
 from streams.common.metrics import StageMetrics
+from streams.common.sending import SendsBatches
 from streams.common.settings import StreamSettings
 
 Event: TypeAlias = faust.EventT[bytes | None]
@@ -23,6 +25,8 @@ MEMORY_STORE = "memory://"
 
 _REQUEST_TIMEOUT_SECONDS = 40.0
 _DAY_SECONDS = 86_400.0
+# aiokafka's 16 KiB hold ten deliveries, and who brings the eleventh waits for Kafka.
+_BATCH_BYTES = 256 * 1024
 
 
 class StageTopic(faust.Topic):
@@ -60,6 +64,17 @@ class StageApp(faust.App):
         if not isinstance(self._consumer, StageConsumer):
             return {}
         return await self._consumer.positions()
+
+    async def batch_producer(self) -> SendsBatches:
+        """Return what sends whole batches.
+
+        Raises:
+            Exception: of Faust's, where Kafka is away or the stage has ended.
+        """
+        producer = await self.maybe_start_producer()
+        assert isinstance(producer, driver.Producer)
+        batches: SendsBatches = producer._ensure_producer()
+        return batches
 
     def own_partitions(self, topic: faust.TopicT) -> frozenset[int]:
         """Return the partitions of a topic that are this worker's now."""
@@ -118,6 +133,7 @@ def build_app(
         consumer_auto_offset_reset="earliest",
         producer_acks=-1,
         producer_linger_ms=linger_ms,
+        producer_max_batch_size=_BATCH_BYTES,
         producer_max_request_size=settings.kafka_max_message_bytes,
         producer_request_timeout=_REQUEST_TIMEOUT_SECONDS,
         stream_buffer_maxsize=stream_buffer_maxsize,

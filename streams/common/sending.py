@@ -1,14 +1,49 @@
 """Sends messages and waits until Kafka has them."""
 
 import asyncio
-from collections.abc import Iterable
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
 
 import faust
+import structlog
+from aiokafka.partitioner import DefaultPartitioner
 
 from contracts.errors import TransientError
 
-_AT_ONCE = 500
+log = structlog.get_logger()
+
+_KEYS_REMEMBERED = 16_384
+_partitioner = DefaultPartitioner()
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message that is to be sent. No value deletes the key where the topic is compacted.
+
+    The key chooses the partition unless it is given.
+    """
+
+    key: bytes
+    value: bytes | None
+    partition: int | None = None
+
+
+class SendsBatches(Protocol):
+    """What is used of aiokafka's producer: a batch costs about what a single message does."""
+
+    def create_batch(self) -> Any:
+        """Return an empty batch."""
+
+    async def partitions_for(self, topic: str, /) -> set[int]:
+        """Return the partitions of a topic."""
+
+    async def send_batch(
+        self, batch: Any, topic: str, *, partition: int
+    ) -> asyncio.Future[Any] | None:
+        """Hand a batch over; what is returned is done once Kafka has it."""
 
 
 async def send_and_wait(
@@ -35,12 +70,88 @@ async def send_all(topic: faust.TopicT, messages: Iterable[tuple[bytes, bytes]])
     Raises:
         TransientError: Kafka did not take one of them, or did not say so.
     """
-    waiting = iter(messages)
-    while part := list(islice(waiting, _AT_ONCE)):
+    outgoing = [Outgoing(key, value) for key, value in messages]
+    if not all(await try_to_send(topic, outgoing)):
+        raise TransientError("Kafka did not take a record")
+
+
+async def try_to_send(topic: faust.TopicT, messages: Sequence[Outgoing]) -> list[bool]:
+    """Send messages, those of a partition in order; return for each whether Kafka has it.
+
+    After one that Kafka did not take none of its partition is sent.
+    """
+    if not messages:
+        return []
+    taken = [False] * len(messages)
+    try:
+        # Past Faust's own send, which makes a promise and several calls of every message.
+        producer: SendsBatches = await topic.app.batch_producer()  # type: ignore[attr-defined]
+        name = topic.get_topic_name()
+        places = _by_partition(messages, len(await producer.partitions_for(name)))
+    # aiokafka's errors and Faust's share no narrower class.
+    except Exception as error:
+        _warn(topic, error)
+        return taken
+    lanes = (
+        _send_lane(producer, name, partition, messages, lane, taken)
+        for partition, lane in places.items()
+    )
+    for fault in await asyncio.gather(*lanes):
+        if fault is not None:
+            _warn(topic, fault)
+    return taken
+
+
+def _by_partition(messages: Sequence[Outgoing], count: int) -> dict[int, list[int]]:
+    """Return the places of the messages in their order, by partition."""
+    places: defaultdict[int, list[int]] = defaultdict(list)
+    for place, message in enumerate(messages):
+        partition = message.partition
+        places[_partition_of(message.key, count) if partition is None else partition].append(place)
+    return places
+
+
+# The hash is in Python, and keys come again and again.
+@lru_cache(_KEYS_REMEMBERED)
+def _partition_of(key: bytes, count: int) -> int:
+    """Return the partition that every Kafka client would choose."""
+    return int(_partitioner(key, list(range(count)), []))
+
+
+async def _send_lane(
+    producer: SendsBatches,
+    topic: str,
+    partition: int,
+    messages: Sequence[Outgoing],
+    places: Sequence[int],
+    taken: list[bool],
+) -> Exception | None:
+    """Send the messages of a partition batch by batch, and note those that Kafka has."""
+    begin = 0
+    while begin < len(places):
+        batch = producer.create_batch()
+        end = begin
+        while end < len(places) and _append(batch, messages[places[end]]):
+            end += 1
+        batch.close()
         try:
-            # One after the other into the producer's buffer, or they overtake each other there.
-            promises = [await topic.send(key=key, value=value) for key, value in part]
-            await asyncio.gather(*promises)
-        # aiokafka's errors and Faust's share no narrower class.
+            promise = await producer.send_batch(batch, topic, partition=partition)
+            assert promise is not None
+            await promise
+        # aiokafka's errors share no narrower class.
         except Exception as error:
-            raise TransientError(f"Kafka did not take a record: {error!r}") from error
+            return error
+        for place in places[begin:end]:
+            taken[place] = True
+        begin = end
+    return None
+
+
+def _append(batch: Any, message: Outgoing) -> bool:
+    added = batch.append(timestamp=None, key=message.key, value=message.value)
+    # A batch takes its first message, however large.
+    return added is not None
+
+
+def _warn(topic: faust.TopicT, error: Exception) -> None:
+    log.warning("kafka_did_not_take", topic=topic.get_topic_name(), error=repr(error))

@@ -1,10 +1,11 @@
 """A table whose writes are safe before the message that caused them is released."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import faust
 
-from streams.common.sending import send_and_wait
+from streams.common.sending import Outgoing, send_and_wait, try_to_send
 
 
 class ChangelogTable(Protocol):
@@ -45,8 +46,7 @@ class DurableTable:
         partition = self._table.partition_for_key(key)
         topic = self._table.changelog_topic
         await send_and_wait(topic, key=key, value=value, partition=partition)
-        # Past the table's own setter, which would send the change once more.
-        self._table.data[key] = value
+        self._note(key, value)
 
     async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
         """Write a key's value outside of an event, None to delete it; then Kafka has it.
@@ -58,9 +58,24 @@ class DurableTable:
             TransientError: Kafka did not take it; the table still has the value before.
         """
         await send_and_wait(self._table.changelog_topic, key=key, value=value, partition=partition)
+        self._note(key, value)
+
+    async def put_all(self, changes: Sequence[Outgoing]) -> list[bool]:
+        """Write values as :meth:`put` does; return for each change whether Kafka has it.
+
+        The partition of each must be given.
+        """
+        taken = await try_to_send(self._table.changelog_topic, changes)
+        for change, is_taken in zip(changes, taken, strict=True):
+            if is_taken:
+                self._note(change.key, change.value)
+        return taken
+
+    def _note(self, key: bytes, value: bytes | None) -> None:
         if value is None:
             self._table.data.pop(key, None)
         else:
+            # Past the table's own setter, which would send the change once more.
             self._table.data[key] = value
 
     def items(self) -> list[tuple[bytes, bytes]]:

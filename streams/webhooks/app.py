@@ -37,18 +37,21 @@ from contracts.topics import (
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.batch_agent import BatchAgent
 from streams.common.guard import Guard, build_guard
-from streams.common.sending import send_and_wait
+from streams.common.sending import Outgoing, try_to_send
 from streams.common.tables import DurableTable
+from streams.webhooks.bounds import PendingBounds
 from streams.webhooks.delivering import Deliverer, SendsMails
 from streams.webhooks.directory import Directory
-from streams.webhooks.dispatcher import Dispatcher, DispatchRules
+from streams.webhooks.dispatcher import Dispatcher
 from streams.webhooks.http_sender import HttpSender
 from streams.webhooks.images import ImageReader
 from streams.webhooks.intake import CameraWatch, FanOut, StatusKeeper, publisher_of
+from streams.webhooks.jobs import DispatchRules
 from streams.webhooks.mail import MailSender, NoMail
 from streams.webhooks.metrics import DeliveryMetrics
 from streams.webhooks.pending import PendingTable
 from streams.webhooks.queues import QueueRules
+from streams.webhooks.recorder import TellsAttempts
 from streams.webhooks.service import DeliveryService
 from streams.webhooks.settings import WebhooksSettings
 from streams.webhooks.status import SwitchOffRules
@@ -148,7 +151,7 @@ def _add_delivery(shared: _Shared) -> None:
     dispatcher = Dispatcher(
         stage=app,
         table=PendingTable(DurableTable(table)),
-        attempts=_AttemptTopic(raw_topic(app, ATTEMPTS)),
+        tell=_teller_of(raw_topic(app, ATTEMPTS)),
         send=deliverer.send,
         rules=_dispatch_rules(settings),
         metrics=DeliveryMetrics(app.metrics.registry),
@@ -160,6 +163,10 @@ def _add_delivery(shared: _Shared) -> None:
         dispatcher.restore(app.own_partitions(deliveries))
 
     table.on_recover(restore)
+
+    @app.on_partitions_revoked.connect
+    async def fence(*_: Any, **__: Any) -> None:
+        await dispatcher.fence()
 
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
@@ -200,16 +207,12 @@ def _mail(settings: WebhooksSettings, images: ImageReader) -> SendsMails:
     return MailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)
 
 
-class _AttemptTopic:
-    """The attempts topic."""
+def _teller_of(topic: faust.TopicT) -> TellsAttempts:
+    async def tell(attempts: Sequence[DeliveryAttempt]) -> Sequence[bool]:
+        messages = [Outgoing(each.delivery.endpoint.encode(), encode(each)) for each in attempts]
+        return await try_to_send(topic, messages)
 
-    def __init__(self, topic: faust.TopicT) -> None:
-        self._topic = topic
-
-    async def publish(self, attempt: DeliveryAttempt) -> None:
-        """Publish an attempt; returns once Kafka has it."""
-        key = attempt.delivery.endpoint.encode()
-        await send_and_wait(self._topic, key=key, value=encode(attempt))
+    return tell
 
 
 def _table(shared: _Shared, name: str) -> DurableTable:
@@ -241,8 +244,11 @@ def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
             most=settings.webhook_attempts_at_once,
             most_per_endpoint=settings.webhook_attempts_per_endpoint,
         ),
+        pending=PendingBounds(
+            most=settings.webhook_pending_in_all,
+            most_per_endpoint=settings.webhook_pending_per_endpoint,
+        ),
         pauses_seconds=settings.webhook_retry_seconds,
-        most_pending_per_endpoint=settings.webhook_pending_per_endpoint,
     )
 
 

@@ -1,22 +1,14 @@
 """What is told of an attempt, and a line in the log about it. Pure but for the log."""
 
-from typing import Protocol
 from uuid import UUID
 
 import structlog
 
-from contracts.deliveries import Delivery, DeliveryAttempt
+from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
 from contracts.ids import derived_uuid
 from streams.webhooks.schedule import SendResult, Verdict
 
 log = structlog.get_logger()
-
-
-class Attempts(Protocol):
-    """Where attempts are told."""
-
-    async def publish(self, attempt: DeliveryAttempt) -> None:
-        """Publish an attempt; returns once Kafka has it."""
 
 
 def attempt_of(
@@ -42,9 +34,11 @@ def attempt_of(
 
 
 def log_attempt(attempt: DeliveryAttempt) -> None:
-    """Write a line about an attempt that has ended."""
+    """Write a line about an attempt that has ended; what went well is told at debug level only."""
     delivery = attempt.delivery
-    log.info(
+    # A thousand lines a second would cost more than the deliveries.
+    write = log.debug if attempt.outcome is AttemptOutcome.DELIVERED else log.info
+    write(
         "delivery_attempted",
         delivery_id=str(delivery.id),
         delivery_event=delivery.event.value,

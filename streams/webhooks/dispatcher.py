@@ -10,76 +10,29 @@ import asyncio
 import heapq
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Coroutine
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
 
 import structlog
 
-from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
-from contracts.errors import TransientError
+from contracts.deliveries import AttemptOutcome, Delivery
 from streams.common.app import Event
-from streams.common.retry import RetryPolicy
-from streams.webhooks.attempts import Attempts, attempt_of, log_attempt
+from streams.webhooks.attempts import attempt_of, log_attempt
+from streams.webhooks.bounds import PendingCounts
+from streams.webhooks.jobs import DispatchRules, Job, Send, Stage
 from streams.webhooks.metrics import DeliveryMetrics
 from streams.webhooks.pending import PendingDelivery, PendingTable, key_of
-from streams.webhooks.queues import EndpointQueues, QueueRules
+from streams.webhooks.queues import EndpointQueues
+from streams.webhooks.recorder import Entry, Recorder, TellsAttempts
 from streams.webhooks.schedule import SendKind, SendResult, judge
 
 log = structlog.get_logger()
 
-Send = Callable[[Delivery, int], Awaitable[SendResult]]
-"""Tries a delivery, given the number of the attempt; never raises for what a receiver does."""
-
 _TICK_SECONDS = 0.05
 _DONE_REMEMBERED = 20_000
-_KEEPING_AT_ONCE = 1_000
-
-
-class Stage(Protocol):
-    """What the dispatcher needs of the app."""
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether nothing new should be begun."""
-
-    def release(self, event: Event) -> None:
-        """Acknowledge a message."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DispatchRules:
-    """``pauses_seconds`` lie between the attempts of a delivery.
-
-    A delivery that waits for its turn longer than ``patience_seconds`` goes to the table, as does
-    each one beyond ``most_unkept`` at once. Of more than ``most_pending_per_endpoint`` that wait
-    for one endpoint, the next ones are given up at once.
-    """
-
-    queues: QueueRules
-    pauses_seconds: tuple[float, ...]
-    # Writing to the table costs more than waiting: a burst must not pay it for all that it brings.
-    patience_seconds: float = 15.0
-    most_unkept: int = 5_000
-    most_pending_per_endpoint: int = 100_000
-
-
-@dataclass
-class _Job:
-    """A delivery in hand, for one attempt. ``events`` are its messages, not yet acknowledged."""
-
-    delivery: Delivery
-    partition: int
-    attempts: int = 0
-    taken_seconds: float = 0.0
-    events: list[Event] = field(default_factory=list)
-    is_under_way: bool = False
-    is_being_kept: bool = False
-    is_being_put: bool = False
-    is_kept: bool = False
-    is_told: bool = False
-    # What is written of a delivery is written in the order in which it came about.
-    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+_FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries wait already.")
 
 
 class Dispatcher:
@@ -90,7 +43,7 @@ class Dispatcher:
         *,
         stage: Stage,
         table: PendingTable,
-        attempts: Attempts,
+        tell: TellsAttempts,
         send: Send,
         rules: DispatchRules,
         metrics: DeliveryMetrics,
@@ -99,22 +52,21 @@ class Dispatcher:
         """Take the table and the neighbours."""
         self._stage = stage
         self._table = table
-        self._attempts = attempts
         self._send = send
         self._rules = rules
         self._metrics = metrics
         self._now_ms = now_ms
         self._queues = EndpointQueues(rules.queues)
+        self._recorder = Recorder(stage=stage, table=table, tell=tell, books=self)
         # Deliveries whose message is not acknowledged yet, or that are under way.
-        self._jobs: dict[bytes, _Job] = {}
+        self._jobs: dict[bytes, Job] = {}
         self._due: list[tuple[int, bytes, str]] = []
-        self._pending_of: dict[str, int] = {}
+        self._pending = PendingCounts(rules.pending)
         self._done: OrderedDict[bytes, None] = OrderedDict()
         self._partitions: frozenset[int] = frozenset()
-        self._restored = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._keeping = asyncio.Semaphore(_KEEPING_AT_ONCE)
-        self._back_off = RetryPolicy(longest_pause_seconds=2.0)
+        # Jobs whose place in the queues a rebalance took while they were on their way to the table.
+        self._displaced: set[Job] = set()
+        self._attempts: set[asyncio.Task[None]] = set()
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
         """Take a delivery with its message, which is acknowledged once nothing can lose it.
@@ -125,7 +77,7 @@ class Dispatcher:
         job = self._jobs.get(key)
         if job is not None:
             job.events.append(event)
-        elif key in self._done or self._table.get(key) is not None:
+        elif key in self._done or key in self._table:
             self._stage.release(event)
         else:
             await self._take(key, delivery, event)
@@ -136,23 +88,38 @@ class Dispatcher:
 
         What is under way goes on; what merely waited comes again as a message.
         """
-        self._restored += 1
         self._partitions = frozenset(partitions)
         self._queues.clear()
         self._due.clear()
-        self._pending_of.clear()
+        self._pending.clear()
         # What is on its way into the table is not in it yet: it goes on as well.
         self._jobs = {k: j for k, j in self._jobs.items() if j.is_under_way or j.is_being_put}
         for job in self._jobs.values():
             job.events.clear()
-        count = 0
-        for key, pending in self._table.keep_only(self._partitions):
-            count += 1
-            self._schedule(key, pending)
-        log.info("deliveries_restored", pending=count, partitions=sorted(self._partitions))
+        self._displaced = {job for job in self._jobs.values() if not job.is_under_way}
+        for key, head in self._table.keep_only(self._partitions):
+            self._schedule(key, head.delivery.endpoint, head.due_ms)
+        log.info(
+            "deliveries_restored", pending=self._pending.total, partitions=sorted(self._partitions)
+        )
 
     async def run(self) -> None:
-        """Start what is due, until cancelled."""
+        """Start what is due and write down what became of it, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._recorder.run())
+            group.create_task(self._tick())
+
+    async def fence(self) -> None:
+        """Wait, before partitions go to another worker, until nothing more is written of them."""
+        await self._recorder.fence()
+
+    async def stop(self) -> None:
+        """Give up what is under way: it is in the table, or comes again as a message."""
+        for task in self._attempts:
+            task.cancel()
+        await asyncio.gather(*self._attempts, return_exceptions=True)
+
+    async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             try:
@@ -162,95 +129,50 @@ class Dispatcher:
             except Exception:
                 # The edge of the loop: without it no retry would ever be made again.
                 log.exception("dispatcher_tick_failed")
-            self._metrics.show(pending=len(self._due), waiting=len(self._queues))
-
-    async def stop(self) -> None:
-        """Give up what is under way: it is in the table, or comes again as a message."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
 
     async def _take(self, key: bytes, delivery: Delivery, event: Event) -> None:
-        job = _Job(
+        job = Job(
+            key,
             delivery,
             event.message.partition,
             taken_seconds=time.monotonic(),
             events=[event],
         )
         self._jobs[key] = job
-        if self._pending_of.get(delivery.endpoint, 0) >= self._rules.most_pending_per_endpoint:
-            full = SendResult(kind=SendKind.REFUSED, error="Too many deliveries wait already.")
+        endpoint = delivery.endpoint
+        is_failing = self._queues.is_failing(endpoint)
+        if self._pending.has_most(endpoint) or (is_failing and self._pending.is_full_for(endpoint)):
             job.is_under_way = True
-            self._spawn(self._settle(key, job, full, self._now_ms(), 0))
+            self._settle(job, _FULL, self._now_ms(), 0)
             return
-        self._queues.add(delivery.endpoint, delivery.occurred_ms, key)
-        is_much = len(self._jobs) > self._rules.most_unkept
-        if is_much or self._queues.is_failing(delivery.endpoint):
-            await self._keep(key, job)
+        self._queues.add(endpoint, delivery.occurred_ms, key)
+        if is_failing or await self._is_too_much():
+            await self._keep(job)
 
-    async def _keep(self, key: bytes, job: _Job) -> None:
-        """Begin to put a job that waits for its turn into the table, once there is room for it."""
+    async def _is_too_much(self) -> bool:
+        """Tell whether to keep what comes now; wait while there is room for it nowhere."""
+        while len(self._jobs) > self._rules.most_unkept:
+            if not self._pending.is_full:
+                return True
+            if self._stage.is_leaving:
+                return False
+            await asyncio.sleep(_TICK_SECONDS)
+        return False
+
+    async def _keep(self, job: Job) -> None:
+        """Have a job that waits for its turn put into the table, once there is room for it."""
         job.is_being_kept = True
-        await self._keeping.acquire()
-        self._spawn(self._keep_acquired(key, job))
-
-    async def _keep_acquired(self, key: bytes, job: _Job) -> None:
-        try:
-            async with job.writing:
-                await self._keep_now(key, job)
-        finally:
-            self._keeping.release()
-
-    async def _keep_now(self, key: bytes, job: _Job) -> None:
-        if job.is_under_way or self._jobs.get(key) is not job:
-            return
-        pending = PendingDelivery(
-            delivery=job.delivery,
-            attempts=job.attempts,
-            due_ms=self._now_ms(),
-            partition=job.partition,
-        )
-        restored, job.is_being_put = self._restored, True
-        is_stored = await self._store(lambda: self._put(pending))
-        job.is_being_put = False
-        if is_stored:
-            self._note_kept(key, job, pending, is_waiting=self._restored == restored)
-        if not job.is_under_way and self._jobs.get(key) is job:
-            # Not stored: its message comes again, to this worker or to another one.
-            del self._jobs[key]
-
-    def _note_kept(
-        self, key: bytes, job: _Job, pending: PendingDelivery, *, is_waiting: bool
-    ) -> None:
-        """Let go of a job's message; ``is_waiting``: its place in the queues is still there."""
-        self._release(job)
-        if job.partition not in self._partitions:
-            return
-        job.is_kept = True
-        if is_waiting or job.is_under_way:
-            self._count(job.delivery.endpoint, 1)
-        else:
-            self._schedule(key, pending)
-
-    async def _put(self, pending: PendingDelivery) -> bool:
-        """Keep a delivery, unless its partition is another worker's, or may soon be.
-
-        Its next owner may have read the table already, and would not clear what comes after.
-        """
-        if self._stage.is_leaving or pending.partition not in self._partitions:
-            return False
-        await self._table.put(pending)
-        return True
+        await self._recorder.has_room()
+        self._recorder.add(Entry(job))
 
     async def _keep_impatient(self) -> None:
-        if self._stage.is_leaving:
-            return
         patience = time.monotonic() - self._rules.patience_seconds
-        for key, job in list(self._jobs.items()):
-            if job.taken_seconds > patience:
-                break
-            if not (job.is_being_kept or job.is_under_way):
-                await self._keep(key, job)
+        waited = takewhile(lambda job: job.taken_seconds <= patience, self._jobs.values())
+        for job in [job for job in waited if not (job.is_being_kept or job.is_under_way)]:
+            if self._stage.is_leaving or self._pending.is_full:
+                return
+            await self._keep(job)
 
     def _start_due(self) -> None:
         now_ms = self._now_ms()
@@ -271,22 +193,22 @@ class Dispatcher:
                 continue
             job.is_under_way = True
             self._jobs[key] = job
-            self._spawn(self._attempt(key, job))
+            self._spawn(self._attempt(job))
 
-    def _kept_job(self, key: bytes) -> _Job | None:
+    def _kept_job(self, key: bytes) -> Job | None:
         pending = self._table.get(key)
         if pending is None:
             return None
-        return _Job(pending.delivery, pending.partition, pending.attempts, is_kept=True)
+        return Job(key, pending.delivery, pending.partition, pending.attempts, is_kept=True)
 
-    async def _attempt(self, key: bytes, job: _Job) -> None:
+    async def _attempt(self, job: Job) -> None:
         started_ms, started = self._now_ms(), time.monotonic()
         result = await self._tried(job)
         self._queues.end(job.delivery.endpoint, is_failing=result.kind is SendKind.FAILED)
         self._fill()
-        await self._settle(key, job, result, started_ms, time.monotonic() - started)
+        self._settle(job, result, started_ms, time.monotonic() - started)
 
-    async def _tried(self, job: _Job) -> SendResult:
+    async def _tried(self, job: Job) -> SendResult:
         try:
             return await self._send(job.delivery, job.attempts + 1)
         except Exception:
@@ -294,103 +216,102 @@ class Dispatcher:
             log.exception("attempt_failed", delivery_id=str(job.delivery.id))
             return SendResult(kind=SendKind.FAILED, error="The attempt failed inside the service.")
 
-    async def _settle(
-        self, key: bytes, job: _Job, result: SendResult, started_ms: int, seconds: float
-    ) -> None:
+    def _settle(self, job: Job, result: SendResult, started_ms: int, seconds: float) -> None:
         job.attempts += 1
+        now_ms = self._now_ms()
+        is_new_failure = result.kind is SendKind.FAILED and not job.is_kept
+        if is_new_failure and self._pending.is_full_for(job.delivery.endpoint):
+            result = replace(result, kind=SendKind.REFUSED, error=f"{result.error} {_FULL.error}")
         verdict = judge(
             result,
             attempts=job.attempts,
-            now_ms=self._now_ms(),
+            now_ms=now_ms,
             pauses_seconds=self._rules.pauses_seconds,
         )
         attempt = attempt_of(job.delivery, job.attempts, result, verdict, started_ms, seconds)
-        self._metrics.attempted(job.delivery, verdict.outcome, seconds, self._now_ms())
+        self._metrics.attempted(job.delivery, verdict.outcome, seconds, now_ms)
         log_attempt(attempt)
-        async with job.writing:
-            is_stored = await self._store(lambda: self._record(key, job, attempt))
-        if is_stored:
-            self._release(job)
-        self._forget(key, job, attempt, is_stored=is_stored)
+        self._recorder.add(Entry(job, attempt))
 
-    async def _record(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> bool:
-        """Tell of the attempt, once, and keep or clear the delivery. Repeatable.
+    def owns(self, partition: int) -> bool:
+        """Tell whether a partition is this worker's."""
+        return partition in self._partitions
 
-        In this order: what is cleared first and then cut off would never be told.
-        """
-        if not job.is_told:
-            await self._attempts.publish(attempt)
-            job.is_told = True
-        return await self._update_table(key, job, attempt)
+    def still_waits(self, job: Job) -> bool:
+        """Tell whether a job is still here and not under way."""
+        return not job.is_under_way and self._jobs.get(job.key) is job
 
-    async def _update_table(self, key: bytes, job: _Job, attempt: DeliveryAttempt) -> bool:
-        if attempt.next_attempt_ms is None:
-            # Right whoever has the partition now: it was the last attempt.
-            await self._table.remove(key, partition=job.partition)
-            return True
-        return await self._put(
-            PendingDelivery(
-                delivery=job.delivery,
-                attempts=job.attempts,
-                due_ms=attempt.next_attempt_ms,
-                partition=job.partition,
-            )
+    def waiting(self, job: Job) -> PendingDelivery:
+        """Return a job as it waits for its turn."""
+        return PendingDelivery(
+            delivery=job.delivery,
+            attempts=job.attempts,
+            due_ms=self._now_ms(),
+            partition=job.partition,
         )
 
-    def _forget(self, key: bytes, job: _Job, attempt: DeliveryAttempt, *, is_stored: bool) -> None:
-        if self._jobs.get(key) is job:
-            del self._jobs[key]
+    def wrote(self, entry: Entry, pending: PendingDelivery | None, *, is_stored: bool) -> None:
+        """Let go of what is written; what is not stored comes again."""
+        job = entry.job
+        if is_stored:
+            self._release(job)
+        if entry.attempt is None:
+            self._kept(job, pending)
+        else:
+            self._settled(job, entry.attempt.outcome, pending, is_stored=is_stored)
+
+    def _kept(self, job: Job, pending: PendingDelivery | None) -> None:
+        is_displaced = job in self._displaced
+        self._displaced.discard(job)
+        if pending is not None and self.owns(job.partition):
+            job.is_kept = True
+            if is_displaced and not job.is_under_way:
+                self._schedule(job.key, job.delivery.endpoint, pending.due_ms)
+            else:
+                self._pending.change(job.delivery.endpoint, 1)
+        if self.still_waits(job):
+            # In the table, or its message comes again: to this worker or to another one.
+            del self._jobs[job.key]
+
+    def _settled(
+        self,
+        job: Job,
+        outcome: AttemptOutcome,
+        pending: PendingDelivery | None,
+        *,
+        is_stored: bool,
+    ) -> None:
+        if self._jobs.get(job.key) is job:
+            del self._jobs[job.key]
         if not is_stored:
-            # It comes again, as a message or from the table.
             return
-        if attempt.outcome is AttemptOutcome.RETRYING:
-            pending = self._table.get(key)
-            if pending is not None and job.partition in self._partitions:
-                self._schedule(key, pending, is_new=not job.is_kept)
+        endpoint = job.delivery.endpoint
+        if outcome is AttemptOutcome.RETRYING:
+            if pending is not None and self.owns(job.partition):
+                self._schedule(job.key, endpoint, pending.due_ms, is_new=not job.is_kept)
             return
         if job.is_kept:
-            self._count(job.delivery.endpoint, -1)
-        self._done[key] = None
+            self._pending.change(endpoint, -1)
+        self._done[job.key] = None
         if len(self._done) > _DONE_REMEMBERED:
             self._done.popitem(last=False)
 
-    def _schedule(self, key: bytes, pending: PendingDelivery, *, is_new: bool = True) -> None:
-        endpoint = pending.delivery.endpoint
+    def _schedule(self, key: bytes, endpoint: str, due_ms: int, *, is_new: bool = True) -> None:
         if is_new:
-            self._count(endpoint, 1)
-        heapq.heappush(self._due, (pending.due_ms, key, endpoint))
+            self._pending.change(endpoint, 1)
+        heapq.heappush(self._due, (due_ms, key, endpoint))
 
-    def _count(self, endpoint: str, change: int) -> None:
-        count = self._pending_of.get(endpoint, 0) + change
-        if count > 0:
-            self._pending_of[endpoint] = count
-        else:
-            self._pending_of.pop(endpoint, None)
-
-    def _release(self, job: _Job) -> None:
+    def _release(self, job: Job) -> None:
         for event in job.events:
             self._stage.release(event)
         job.events.clear()
 
-    async def _store(self, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write until it went well; False when it was not to be, or the stage leaves before."""
-        failures = 0
-        while True:
-            try:
-                return await write()
-            except TransientError as error:
-                failures += 1
-                log.warning("delivery_state_not_stored", failures=failures, error=str(error))
-                if self._stage.is_leaving:
-                    return False
-                await asyncio.sleep(self._back_off.pause_seconds(failures))
-
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._attempts.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._attempts.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("delivery_task_failed", exc_info=error)

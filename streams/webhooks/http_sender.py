@@ -8,14 +8,14 @@ used, cookies are not kept.
 
 import asyncio
 import socket
-import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -35,6 +35,7 @@ _REFUSED = "points at a network to which nothing is sent"
 # How many there are at once is for the dispatcher to say, for each endpoint.
 _NO_LIMIT = 0
 _IDLE_SECONDS = 30.0
+_ADDRESSES_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,23 +102,19 @@ class HttpSender:
         *,
         timeout_seconds: float,
         resolver: AbstractResolver | None = None,
-        tls: ssl.SSLContext | None = None,
-        now_seconds: Callable[[], float] = time.time,
     ) -> None:
         """Take the operator's rules; ``timeout_seconds`` is for all of an attempt."""
         self._rules = rules
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._resolver = resolver
-        self._tls = tls
-        self._now_seconds = now_seconds
+        # The same few addresses come again and again; what a name resolves to is judged each time.
+        self._judged = lru_cache(_ADDRESSES_REMEMBERED)(self._judge)
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, request: SignedRequest) -> SendResult:
         """Send once and tell what came of it. Never raises for anything the receiver does."""
-        try:
-            parse_outbound_url(request.url, self._rules)
-        except InvalidInputError as error:
-            return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+        if (refusal := self._judged(request.url)) is not None:
+            return refusal
         dialled = _Dialled()
         _dialled.set(dialled)
         try:
@@ -137,11 +134,17 @@ class HttpSender:
             await self._session.close()
             self._session = None
 
+    def _judge(self, url: str) -> SendResult | None:
+        """Return why nothing is sent to an address, None where it may be."""
+        try:
+            parse_outbound_url(url, self._rules)
+        except InvalidInputError as error:
+            return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+        return None
+
     async def _post(self, request: SignedRequest) -> SendResult:
-        # As it was given: receivers sign paths, and what was checked is what is asked for.
-        url = URL(request.url, encoded=request.url.isascii())
         async with self._opened().post(
-            url,
+            _as_given(request.url),
             data=request.body,
             headers=request.headers,
             allow_redirects=False,
@@ -164,7 +167,6 @@ class HttpSender:
                 keepalive_timeout=_IDLE_SECONDS,
                 resolver=self._resolver or ThreadResolver(),
                 socket_factory=self._socket,
-                ssl=True if self._tls is None else self._tls,
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -186,7 +188,13 @@ class HttpSender:
         return socket.socket(family=family, type=kind, proto=proto)
 
     def _retry_after(self, response: aiohttp.ClientResponse) -> float | None:
-        return retry_after_seconds(response.headers.get("Retry-After"), self._now_seconds())
+        return retry_after_seconds(response.headers.get("Retry-After"), time.time())
+
+
+@lru_cache(_ADDRESSES_REMEMBERED)
+def _as_given(url: str) -> URL:
+    """Return an address as it was written: receivers sign paths, and it was checked like this."""
+    return URL(url, encoded=url.isascii())
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
@@ -194,6 +202,8 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 
     The status is all that counts: neither a long nor a slow body changes what it said.
     """
+    if response.content.is_eof():
+        return
     try:
         async with asyncio.timeout(_READ_SECONDS):
             read = 0

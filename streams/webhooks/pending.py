@@ -3,13 +3,16 @@
 A delivery is in the table, or the message that brought it is not acknowledged: one of both, always.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeVar
 
+import msgspec
 import structlog
 
 from contracts.deliveries import Delivery
 from contracts.errors import InvalidInputError
 from contracts.records import Record, decode, encode
+from streams.common.sending import Outgoing
 from streams.common.tables import DurableTable
 
 log = structlog.get_logger()
@@ -34,6 +37,18 @@ def key_of(delivery: Delivery) -> bytes:
     return delivery.id.bytes + delivery.requested_ms.to_bytes(_ROUND_BYTES, "big")
 
 
+class _DeliveryHead(msgspec.Struct, frozen=True, kw_only=True):
+    endpoint: str
+
+
+class PendingHead(Record, frozen=True, kw_only=True):
+    """What a restart must know of a :class:`PendingDelivery`; the rest is not read."""
+
+    delivery: _DeliveryHead
+    due_ms: int
+    partition: int
+
+
 class PendingTable:
     """Pending deliveries by :func:`key_of`."""
 
@@ -41,44 +56,45 @@ class PendingTable:
         """Take a table whose changelog has the partitions of the deliveries topic."""
         self._table = table
 
+    def __contains__(self, key: bytes) -> bool:
+        """Tell whether a delivery is pending."""
+        return self._table.get(key) is not None
+
     def get(self, key: bytes) -> PendingDelivery | None:
         """Return a pending delivery; None also for one that another release wrote."""
         data = self._table.get(key)
-        return None if data is None else _read(data)
+        return None if data is None else _read(PendingDelivery, data)
 
-    async def put(self, pending: PendingDelivery) -> None:
-        """Keep a delivery; when this returns Kafka has it.
+    def addition(self, pending: PendingDelivery) -> Outgoing:
+        """Return the change that keeps a delivery."""
+        return Outgoing(key_of(pending.delivery), encode(pending), pending.partition)
 
-        Raises:
-            TransientError: Kafka did not take it.
-        """
-        key = key_of(pending.delivery)
-        await self._table.put(key, encode(pending), partition=pending.partition)
+    def removal(self, key: bytes, *, partition: int) -> Outgoing | None:
+        """Return the change that lets a delivery go; None where it is not kept."""
+        return Outgoing(key, None, partition) if key in self else None
 
-    async def remove(self, key: bytes, *, partition: int) -> None:
-        """Let a delivery go; when this returns Kafka knows.
+    async def change(self, changes: Sequence[Outgoing]) -> list[bool]:
+        """Make changes; return for each whether Kafka has it."""
+        return await self._table.put_all(changes)
 
-        Raises:
-            TransientError: Kafka did not take it.
-        """
-        if self._table.get(key) is not None:
-            await self._table.put(key, None, partition=partition)
-
-    def keep_only(self, partitions: Collection[int]) -> Iterator[tuple[bytes, PendingDelivery]]:
+    def keep_only(self, partitions: Collection[int]) -> Iterator[tuple[bytes, PendingHead]]:
         """Yield what is pending in ``partitions``; forget the rest, which others have now."""
         for key, data in self._table.items():
-            pending = _read(data)
-            if pending is None:
+            head = _read(PendingHead, data)
+            if head is None:
                 continue
-            if pending.partition in partitions:
-                yield key, pending
+            if head.partition in partitions:
+                yield key, head
             else:
                 self._table.forget(key)
 
 
-def _read(data: bytes) -> PendingDelivery | None:
+_R = TypeVar("_R", bound=Record)
+
+
+def _read(record_type: type[_R], data: bytes) -> _R | None:
     try:
-        return decode(PendingDelivery, data)
+        return decode(record_type, data)
     except InvalidInputError as error:
         # It stays on the changelog for the release that wrote it.
         log.error("pending_delivery_unreadable", error=str(error))

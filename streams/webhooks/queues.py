@@ -16,8 +16,8 @@ class QueueRules:
     one at once for each ``backlog_per_attempt`` that wait, up to ``most_per_endpoint``.
     """
 
-    most: int = 512
-    most_per_endpoint: int = 16
+    most: int
+    most_per_endpoint: int
     backlog_per_attempt: int = 8
 
 

@@ -96,6 +96,13 @@ class WebhooksSettings(
         description="Most deliveries that wait for one endpoint; further ones are given up at once "
         "and can be sent again.",
     )
+    webhook_pending_in_all: int = Field(
+        200_000,
+        ge=2,
+        description="Most deliveries that wait in the memory of one worker (about 2 kB each). From "
+        "half of it on each endpoint that is away gets an equal share; past that its deliveries "
+        "are given up at once and can be sent again.",
+    )
     webhook_switch_off_failures: int = Field(
         20,
         ge=1,

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from standardwebhooks import Webhook
 
@@ -16,6 +17,7 @@ from contracts.webhook_headers import (
 )
 
 _PREFIX = "whsec_"
+_SECRETS_REMEMBERED = 4096
 
 
 def signature_headers(
@@ -30,7 +32,8 @@ def signature_headers(
     """
     id_header, timestamp_header, signature_header = STANDARD_HEADERS
     moment = datetime.fromtimestamp(timestamp_seconds, tz=UTC)
-    standard = (Webhook(_key(secret)).sign(message_id, moment, body.decode()) for secret in secrets)
+    text = body.decode()
+    standard = (_standard(secret).sign(message_id, moment, text) for secret in secrets)
     headers = {
         SIGNATURE_HEADER: _hex_signature(secrets[0], body),
         id_header: message_id,
@@ -43,7 +46,12 @@ def signature_headers(
 
 
 def _hex_signature(secret: str, body: bytes) -> str:
-    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return hmac.digest(secret.encode(), body, hashlib.sha256).hex()
+
+
+@lru_cache(_SECRETS_REMEMBERED)
+def _standard(secret: str) -> Webhook:
+    return Webhook(_key(secret))
 
 
 def _key(secret: str) -> bytes:

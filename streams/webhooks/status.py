@@ -17,8 +17,8 @@ from contracts.ids import format_timestamp
 class SwitchOffRules:
     """So many failures in a row, over at least so long, switch a webhook off."""
 
-    failures: int = 20
-    over_ms: int = 24 * 60 * 60 * 1000
+    failures: int
+    over_ms: int
 
 
 def advance(

@@ -1,10 +1,14 @@
 """A stage without Kafka: just enough of an app and its events for the guard."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+
+import faust
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from streams.common.app import Event, StageApp
 from streams.common.metrics import StageMetrics
@@ -60,3 +64,68 @@ def event(
         topic="things", partition=partition, offset=offset, key=key, value=value, headers=headers
     )
     return cast(Event, FakeEvent(message, value))
+
+
+class FakeBatch:
+    """aiokafka's own batch, with what was put into it."""
+
+    def __init__(self, batch_bytes: int) -> None:
+        self._batch = BatchBuilder(batch_bytes, 0)
+        self.messages: list[tuple[bytes, bytes | None]] = []
+
+    def append(self, *, timestamp: None, key: bytes, value: bytes | None) -> Any:
+        """Add a message; None where it is full."""
+        added = self._batch.append(timestamp=timestamp, key=key, value=value)
+        if added is not None:
+            self.messages.append((key, value))
+        return added
+
+    def close(self) -> None:
+        """Take no more."""
+        self._batch.close()
+
+
+class FakeTopic:
+    """A topic of eight partitions, its app and its producer in one. ``faults`` by partition."""
+
+    def __init__(self, batch_bytes: int = 4096) -> None:
+        self.sent: list[tuple[int, bytes, bytes | None]] = []
+        self.batches = 0
+        self.faults: dict[int, Exception] = {}
+        self.app = self
+        self._batch_bytes = batch_bytes
+
+    def as_topic(self) -> faust.TopicT:
+        """Pose as a real one."""
+        return cast(faust.TopicT, self)
+
+    def get_topic_name(self) -> str:
+        """Return a name."""
+        return "things"
+
+    async def batch_producer(self) -> "FakeTopic":
+        """Be the producer as well."""
+        return self
+
+    async def partitions_for(self, topic: str) -> set[int]:
+        """Return eight partitions."""
+        return set(range(8))
+
+    def create_batch(self) -> FakeBatch:
+        """Return an empty batch."""
+        return FakeBatch(self._batch_bytes)
+
+    async def send_batch(
+        self, batch: FakeBatch, topic: str, *, partition: int
+    ) -> asyncio.Future[None]:
+        """Take a batch, the first of all a little later."""
+        for _ in range(0 if self.sent else 5):
+            await asyncio.sleep(0)
+        promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if partition in self.faults:
+            promise.set_exception(self.faults[partition])
+            return promise
+        self.batches += 1
+        self.sent += [(partition, key, value) for key, value in batch.messages]
+        promise.set_result(None)
+        return promise

@@ -1,10 +1,9 @@
 """What the agents do with what cannot be taken in just now."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
-import faust
 import msgspec
 import pytest
 from cryptography.fernet import Fernet
@@ -20,7 +19,7 @@ from streams.webhooks.directory import Directory
 from streams.webhooks.intake import FanOut, StatusKeeper
 from streams.webhooks.status import SwitchOffRules
 from tests.records import OWNER, alert, recognition
-from tests.unit.streams.common.fakes import FakeApp, event
+from tests.unit.streams.common.fakes import FakeApp, FakeTopic, event
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
 
 
@@ -36,16 +35,6 @@ def _guard(app: FakeApp) -> Guard:
         dead_letters_per_minute=1,
         max_dead_letter_bytes=1_000,
     )
-
-
-class _Topic:
-    """A topic that has everything at once."""
-
-    async def send(self, **message: object) -> Any:
-        async def taken() -> None:
-            return None
-
-        return taken()
 
 
 def _attempt(started_ms: int) -> DeliveryAttempt:
@@ -64,7 +53,8 @@ def _attempt(started_ms: int) -> DeliveryAttempt:
 async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
     app, directory = FakeApp(), Directory(BOX)
     guard = _guard(app)
-    keeper = StatusKeeper(guard, directory, cast(faust.TopicT, _Topic()), SwitchOffRules())
+    rules = SwitchOffRules(failures=20, over_ms=86_400_000)
+    keeper = StatusKeeper(guard, directory, FakeTopic().as_topic(), rules)
     earlier, later = event(7), event(8)
     app.deliver(earlier, later)
     if is_earlier_done:

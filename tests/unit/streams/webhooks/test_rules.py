@@ -163,6 +163,7 @@ def test_a_camera_that_was_never_there_or_is_switched_off_is_no_news() -> None:
 
 
 DAY = 86_400_000
+RULES = status.SwitchOffRules(failures=20, over_ms=DAY)
 
 
 def _attempt(
@@ -182,9 +183,7 @@ def _attempt(
 def _after(*attempts: DeliveryAttempt, known: WebhookStatus | None = None) -> WebhookStatus | None:
     first = 0 if known is None else known.attempts_offset + 1
     for offset, attempt in enumerate(attempts, start=first):
-        after = status.advance(
-            known, attempt, offset=offset, revision=4, rules=status.SwitchOffRules()
-        )
+        after = status.advance(known, attempt, offset=offset, revision=4, rules=RULES)
         known = after or known
     return known
 
@@ -200,9 +199,7 @@ def test_failures_count_until_a_success() -> None:
 
 def test_an_attempt_read_again_counts_once() -> None:
     failing = _after(_attempt(1), _attempt(2))
-    again = status.advance(
-        failing, _attempt(2), offset=1, revision=4, rules=status.SwitchOffRules()
-    )
+    again = status.advance(failing, _attempt(2), offset=1, revision=4, rules=RULES)
 
     assert again is None
 
