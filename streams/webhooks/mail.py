@@ -26,6 +26,8 @@ FetchImage = Callable[[str], Awaitable[bytes | None]]
 
 _WINDOW_SECONDS = 3600.0
 _PERMANENT = 500
+# They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
+_LOGIN_CODES = frozenset({530, 534, 535, 538})
 _ADDRESSES_SWEPT_AT = 10_000
 
 
@@ -141,7 +143,7 @@ def _fault(error: Exception) -> SendResult:
     if not isinstance(error, aiosmtplib.SMTPResponseException):
         sentence = f"The exchange with the SMTP server failed: {type(error).__name__}."
         return SendResult(kind=SendKind.FAILED, error=sentence)
-    is_ours = isinstance(error, aiosmtplib.SMTPAuthenticationError)
+    is_ours = isinstance(error, aiosmtplib.SMTPAuthenticationError) or error.code in _LOGIN_CODES
     is_final = error.code >= _PERMANENT and not is_ours
     return SendResult(
         kind=SendKind.REFUSED if is_final else SendKind.FAILED,

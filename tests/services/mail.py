@@ -1,6 +1,7 @@
 """A real SMTP server that keeps what it is given, or refuses it."""
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -8,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 
 from deploy.local.ports import free_ports
 
@@ -36,14 +38,34 @@ class _Handler:
         return "250 taken"
 
 
-class MailServer:
-    """A server on a port of its own; with ``tls`` it asks for STARTTLS. Use as context manager."""
+def _authenticator(login: tuple[str, str]) -> Callable[..., AuthResult]:
+    def check(server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
+        is_right = (data.login.decode(), data.password.decode()) == login
+        return AuthResult(success=is_right, handled=False)
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    return check
+
+
+class MailServer:
+    """A server on a port of its own. Use as context manager.
+
+    With ``tls`` it asks for STARTTLS, or speaks TLS from the first byte (``is_tls_at_once``); with
+    ``login`` it takes nothing from anybody else, once STARTTLS protects it.
+    """
+
+    def __init__(
+        self,
+        tls: ssl.SSLContext | None = None,
+        *,
+        is_tls_at_once: bool = False,
+        login: tuple[str, str] | None = None,
+    ) -> None:
         """Listen when entered."""
         self._handler = _Handler()
-        self._tls = tls
         (self.port,) = free_ports(1)
+        self._tls = tls
+        self._is_tls_at_once = is_tls_at_once
+        self._login = login
         self._controller = self._new_controller()
 
     def _new_controller(self) -> Controller:
@@ -51,8 +73,11 @@ class MailServer:
             self._handler,
             hostname="127.0.0.1",
             port=self.port,
-            tls_context=self._tls,
-            require_starttls=self._tls is not None,
+            ssl_context=self._tls if self._is_tls_at_once else None,
+            tls_context=None if self._is_tls_at_once else self._tls,
+            require_starttls=self._tls is not None and not self._is_tls_at_once,
+            auth_required=self._login is not None,
+            authenticator=None if self._login is None else _authenticator(self._login),
         )
 
     def go_away(self) -> None:

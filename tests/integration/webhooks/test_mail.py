@@ -15,6 +15,7 @@ from streams.webhooks.schedule import SendKind
 from streams.webhooks.settings import MailSettings
 from tests.integration.ingest.tls import certificate_in
 from tests.records import alert, recognition
+from tests.services.authority import Authority
 from tests.services.mail import MailServer
 
 pytestmark = pytest.mark.integration
@@ -134,8 +135,45 @@ async def test_starttls_and_a_certificate_that_is_trusted_or_not(tmp_path: Path)
         refused = await _sender(server, smtp_encryption="starttls").send(_delivery(), GUARD)
         plain = await _sender(server, smtp_encryption="none").send(_delivery(), GUARD)
 
-    assert (refused.kind, plain.kind) == (SendKind.FAILED, SendKind.REFUSED)
+    assert (refused.kind, plain.kind) == (SendKind.FAILED, SendKind.FAILED)
     assert server.letters == []
+
+
+@pytest.mark.parametrize("encryption", ["starttls", "tls"])
+async def test_a_server_whose_certificate_is_trusted_gets_the_letter(
+    tmp_path: Path, encryption: str
+) -> None:
+    authority = Authority.make(tmp_path)
+    with MailServer(authority.server, is_tls_at_once=encryption == "tls") as server:
+        trusting = _sender(server, smtp_encryption=encryption, smtp_ca_file=str(authority.ca_file))
+        taken = await trusting.send(_delivery(1), GUARD)
+        refused = await _sender(server, smtp_encryption=encryption).send(_delivery(2), GUARD)
+
+    assert (taken.kind, taken.status) == (SendKind.ACCEPTED, 250)
+    assert (refused.kind, refused.status) == (SendKind.FAILED, None)
+    (letter,) = server.letters
+    assert letter["Message-ID"] == f"<{_delivery(1).id}@platestream.example>"
+
+
+async def test_logging_in(tmp_path: Path) -> None:
+    authority = Authority.make(tmp_path)
+    login = ("gate", "a password")
+    given = {"smtp_encryption": "starttls", "smtp_ca_file": str(authority.ca_file)}
+    with MailServer(authority.server, login=login) as server:
+        kinds = [
+            await _sender(server, smtp_user=user, smtp_password=password, **given).send(
+                _delivery(number), GUARD
+            )
+            for number, (user, password) in enumerate([login, ("gate", "no"), ("", "")])
+        ]
+
+    # What is wrong about us may be mended while retries last.
+    assert [(one.kind, one.status) for one in kinds] == [
+        (SendKind.ACCEPTED, 250),
+        (SendKind.FAILED, 535),
+        (SendKind.FAILED, 530),
+    ]
+    assert len(server.letters) == 1
 
 
 async def test_no_server_is_worth_another_try(server: MailServer) -> None:
