@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from uuid import UUID
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
@@ -18,6 +19,7 @@ from contracts.records import EventName, encode
 _COLUMN_TYPES = {
     "user_id": "UUID",
     "webhook_id": "UUID",
+    "alert_id": "UUID",
     "delivery_id": "UUID",
     "requested_ms": "UInt64",
     "id": "UUID",
@@ -37,6 +39,15 @@ _COLUMN_TYPES = {
     "delivery": "String",
 }
 _MOST_STATUS = 65_535
+# How the fan-out names an address; all else is a URL.
+_MAIL_ENDPOINT = "email-"
+
+
+class DeliveryChannel(StrEnum):
+    """What a delivery goes through."""
+
+    HTTP = "http"
+    EMAIL = "email"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +57,7 @@ class DeliverySummary:
     id: UUID
     event_id: UUID
     event: EventName
+    channel: DeliveryChannel
     cause: DeliveryCause
     created_ms: int
     attempts: int
@@ -58,11 +70,23 @@ class DeliverySummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeliveryFilter:
-    """Which deliveries of an owner's webhook are wanted; ``before_ms`` by the last attempt."""
+class DeliveryPlace:
+    """Whose deliveries: those to an owner's webhook, or an alert's own notifications."""
 
     user_id: UUID
-    webhook_id: UUID
+    webhook_id: UUID = NIL_UUID
+    alert_id: UUID = NIL_UUID
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryFilter:
+    """Which deliveries are wanted: ``from_ms`` by the event's time, ``before_ms`` by the last try.
+
+    Times are Unix ms, UTC.
+    """
+
+    place: DeliveryPlace
+    from_ms: int
     outcomes: tuple[AttemptOutcome, ...] = ()
     before_ms: int | None = None
 
@@ -100,19 +124,19 @@ async def list_deliveries(
     """
     before_ms = LAST_STORABLE_MS if wanted.before_ms is None else wanted.before_ms
     parameters = {
-        "user_id": wanted.user_id,
-        "webhook_id": wanted.webhook_id,
+        **_place(wanted.place),
+        "from_ms": wanted.from_ms,
         "outcomes": [outcome.value for outcome in wanted.outcomes],
         "before_ms": before_ms,
         "limit": limit,
     }
     with clickhouse_errors():
-        result = await client.query(query_text("deliveries_of_webhook"), parameters=parameters)
+        result = await client.query(query_text("deliveries_to_place"), parameters=parameters)
     return tuple(_summary(row) for row in result.result_rows)
 
 
 async def delivery_content(
-    client: AsyncClient, user_id: UUID, webhook_id: UUID, delivery_id: UUID
+    client: AsyncClient, place: DeliveryPlace, delivery_id: UUID
 ) -> bytes | None:
     """Return the encoded record of a delivery: empty past retention, None for an unknown one.
 
@@ -123,8 +147,7 @@ async def delivery_content(
     if occurred_ms >= LAST_STORABLE_MS:
         return None
     parameters = {
-        "user_id": user_id,
-        "webhook_id": webhook_id,
+        **_place(place),
         "delivery_id": delivery_id,
         "occurred_ms": occurred_ms,
     }
@@ -135,7 +158,8 @@ async def delivery_content(
 
 async def deliveries_between(
     client: AsyncClient,
-    webhook: DeliveryFilter,
+    user_id: UUID,
+    webhook_id: UUID,
     events: Sequence[EventName],
     *,
     from_ms: int,
@@ -148,8 +172,8 @@ async def deliveries_between(
         TransientError: ClickHouse is away or busy.
     """
     parameters = {
-        "user_id": webhook.user_id,
-        "webhook_id": webhook.webhook_id,
+        "user_id": user_id,
+        "webhook_id": webhook_id,
         "events": [event.value for event in events],
         "from_ms": from_ms,
         "to_ms": to_ms,
@@ -160,12 +184,21 @@ async def deliveries_between(
     return tuple(str(row[0]).encode() for row in result.result_rows)
 
 
+def _place(place: DeliveryPlace) -> dict[str, object]:
+    return {
+        "user_id": place.user_id,
+        "webhook_id": place.webhook_id,
+        "alert_id": place.alert_id,
+    }
+
+
 def _values(attempt: DeliveryAttempt) -> tuple[object, ...]:
     delivery, target = attempt.delivery, attempt.delivery.target
     status = attempt.status or 0
     return (
         delivery.owner_id,
         target.webhook_id if isinstance(target, WebhookTarget) else NIL_UUID,
+        NIL_UUID if isinstance(target, WebhookTarget) else target.alert_id,
         delivery.id,
         delivery.requested_ms,
         attempt.id,
@@ -186,11 +219,17 @@ def _values(attempt: DeliveryAttempt) -> tuple[object, ...]:
     )
 
 
+def _channel(endpoint: str) -> DeliveryChannel:
+    is_mail = endpoint.startswith(_MAIL_ENDPOINT)
+    return DeliveryChannel.EMAIL if is_mail else DeliveryChannel.HTTP
+
+
 def _summary(row: Sequence[object]) -> DeliverySummary:
     (
         delivery,
         event_id,
         event,
+        endpoint,
         cause,
         created_ms,
         attempts,
@@ -207,6 +246,7 @@ def _summary(row: Sequence[object]) -> DeliverySummary:
         id=delivery,
         event_id=event_id,
         event=EventName(str(event)),
+        channel=_channel(str(endpoint)),
         cause=DeliveryCause(str(cause)),
         created_ms=int(str(created_ms)),
         attempts=int(str(attempts)),

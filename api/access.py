@@ -69,6 +69,10 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/api/alertas/test"): Access(Scope.RECOGNITIONS_READ, BodyKind.JSON),
     ("PUT", "/api/alertas/{id}"): Access(Scope.ALERTS_WRITE, BodyKind.JSON),
     ("DELETE", "/api/alertas/{id}"): Access(Scope.ALERTS_WRITE),
+    ("GET", "/api/alertas/{id}/deliveries"): Access(Scope.ALERTS_READ),
+    ("POST", "/api/alertas/{id}/deliveries/{deliveryId}/redeliver"): Access(
+        Scope.ALERTS_WRITE, BodyKind.JSON
+    ),
     ("GET", "/api/webhooks"): Access(Scope.WEBHOOKS_READ),
     ("POST", "/api/webhooks"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),
     ("PUT", "/api/webhooks/{id}"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),

@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 from api import docs_page, operations
+from api.alerts import delivery_routes as notification_routes
 from api.alerts import insight_routes
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
@@ -36,6 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     cameras_routes.router,
     alerts_routes.router,
     insight_routes.router,
+    notification_routes.router,
     webhooks_routes.router,
     delivery_routes.router,
     api_keys_routes.router,

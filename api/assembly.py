@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from api.accounts.authentication import Authenticator
+from api.alerts.deliveries import AlertDeliveries
 from api.alerts.history import TriggerHistory, TriggerStore
 from api.alerts.insight import AlertInsight
 from api.alerts.repository import AlertRepository
@@ -97,6 +98,7 @@ def assemble(rules: ServiceRules, outside: Outside) -> Services:
         credits=Credits(outside.database),
         cameras=_cameras(rules, outside, box),
         alerts=_alerts(rules, outside, box, gate),
+        alert_deliveries=_alert_deliveries(outside, box),
         alert_insight=AlertInsight(outside.database, AlertRepository(box), outside.stores.triggers),
         api_keys=ApiKeys(outside.database, authenticator, per_owner=rules.api_keys_per_owner),
         sessions=_sessions(rules, outside, authenticator),
@@ -135,6 +137,11 @@ def _alerts(rules: ServiceRules, outside: Outside, box: SecretBox, gate: Outboun
     history = TriggerHistory(outside.stores.triggers)
     rows = AlertRepository(box)
     return Alerts(outside.database, rows, gate, history, per_owner=rules.alerts_per_owner)
+
+
+def _alert_deliveries(outside: Outside, box: SecretBox) -> AlertDeliveries:
+    rows, deliveries = AlertRepository(box), outside.stores.deliveries
+    return AlertDeliveries(outside.database, rows, deliveries, outside.now_ms)
 
 
 def _sessions(rules: ServiceRules, outside: Outside, authenticator: Authenticator) -> Sessions:

@@ -21,3 +21,13 @@ async def _resource_id(id: _Text) -> UUID:
 
 ResourceId = Annotated[UUID, Depends(_resource_id)]
 """The ``id`` of a path. What is no UUID names nothing, so it is 404 like any unknown id."""
+
+
+async def _delivery_id(
+    delivery_id: Annotated[str, Path(alias="deliveryId", description="Id of the delivery.")],
+) -> UUID:
+    return await _resource_id(delivery_id)
+
+
+DeliveryId = Annotated[UUID, Depends(_delivery_id)]
+"""The ``deliveryId`` of a path, likewise."""

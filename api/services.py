@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from api.accounts.authentication import Authenticator
+from api.alerts.deliveries import AlertDeliveries
 from api.alerts.insight import AlertInsight
 from api.alerts.service import Alerts
 from api.analytics.service import Analytics
@@ -40,6 +41,7 @@ class Services:
     credits: Credits
     cameras: Cameras
     alerts: Alerts
+    alert_deliveries: AlertDeliveries
     alert_insight: AlertInsight
     api_keys: ApiKeys
     sessions: Sessions

@@ -1,7 +1,7 @@
 -- Question: what was to be delivered, so that it can be sent again?
 --
 -- Parameters:
---   user_id, webhook_id  whose delivery
+--   user_id, webhook_id, alert_id  whose delivery; one of the last two is nil
 --   delivery_id          which
 --   occurred_ms          Unix ms, UTC, as the id tells it (contracts.ids.uuid_unix_ms)
 -- Result: one row or none: the encoded record, '' where it is past retention.
@@ -10,6 +10,7 @@ SELECT delivery
 FROM delivery_attempts
 WHERE user_id = {user_id:UUID}
   AND webhook_id = {webhook_id:UUID}
+  AND alert_id = {alert_id:UUID}
   AND occurred = fromUnixTimestamp64Milli({occurred_ms:Int64}, 'UTC')
   AND delivery_id = {delivery_id:UUID}
 ORDER BY delivery = '', started DESC

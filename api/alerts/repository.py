@@ -71,6 +71,11 @@ class AlertRepository:
         session.add(alert)
         return self._written(session, alert, owner)
 
+    def has(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
+        """Tell whether an alert is one of the owner's."""
+        wanted = select(Alert.id).where(Alert.id == alert_id, Alert.owner_id == owner_id)
+        return session.scalar(wanted) is not None
+
     def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
         """Return one of the owner's alerts, locked until the transaction ends."""
         alert = session.scalar(

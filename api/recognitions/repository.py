@@ -10,6 +10,7 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 from analytics_sql.analytics import OwnerSpan, Traffic, count_traffic
 from analytics_sql.attempts import (
     DeliveryFilter,
+    DeliveryPlace,
     DeliverySummary,
     deliveries_between,
     delivery_content,
@@ -72,7 +73,7 @@ class ClickHouseStore:
             return await get_recognition(client, owner_id, recognition_id)
 
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
-        """Return at most ``limit`` deliveries to a webhook, the latest tried first.
+        """Return at most ``limit`` deliveries, the latest tried first.
 
         Raises:
             TransientError: ClickHouse is away or too slow.
@@ -80,20 +81,19 @@ class ClickHouseStore:
         async with self._connected() as client:
             return await list_deliveries(client, wanted, limit)
 
-    async def delivery_content(
-        self, owner_id: UUID, webhook_id: UUID, delivery_id: UUID
-    ) -> bytes | None:
+    async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         """Return the encoded record of a delivery: empty past retention, None for an unknown one.
 
         Raises:
             TransientError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
-            return await delivery_content(client, owner_id, webhook_id, delivery_id)
+            return await delivery_content(client, place, delivery_id)
 
     async def deliveries_between(
         self,
-        webhook: DeliveryFilter,
+        owner_id: UUID,
+        webhook_id: UUID,
         events: Sequence[EventName],
         *,
         from_ms: int,
@@ -107,7 +107,7 @@ class ClickHouseStore:
         """
         async with self._connected() as client:
             return await deliveries_between(
-                client, webhook, events, from_ms=from_ms, to_ms=to_ms, limit=limit
+                client, owner_id, webhook_id, events, from_ms=from_ms, to_ms=to_ms, limit=limit
             )
 
     async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:

@@ -4,25 +4,22 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-import msgspec
-from sqlalchemy.orm import Session
-
-from analytics_sql.attempts import DeliveryFilter, DeliverySummary
+from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary
 from analytics_sql.recognitions import (
     ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
 )
-from api.config_log.outbox import enqueue_all
 from api.db.engine import Database
+from api.delivery_queue import DeliveryQueue
 from api.errors import ApiError, ErrorCode, invalid_field
+from api.webhooks.delivery_schemas import DeliveryQuery
 from api.webhooks.models import WebhookRow
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.samples import SampleMaker
 from contracts.deliveries import Delivery, DeliveryCause, recognition_delivery
-from contracts.records import EventName, Recognition, decode
-from contracts.topics import DELIVERIES
+from contracts.records import EventName, Recognition
 
 MOST_REPLAYED = 5_000
 _PAGE = 500
@@ -34,14 +31,13 @@ class DeliveryStore(Protocol):
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
         """Return deliveries, the latest tried first."""
 
-    async def delivery_content(
-        self, owner_id: UUID, webhook_id: UUID, delivery_id: UUID
-    ) -> bytes | None:
+    async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         """Return the encoded record of a delivery."""
 
     async def deliveries_between(
         self,
-        webhook: DeliveryFilter,
+        owner_id: UUID,
+        webhook_id: UUID,
         events: Sequence[EventName],
         *,
         from_ms: int,
@@ -68,21 +64,25 @@ class Deliveries:
         now_ms: Callable[[], int],
     ) -> None:
         """Take where webhooks, attempts and recognitions are."""
+        self._queue = DeliveryQueue(database, now_ms)
         self._database = database
         self._rows = rows
         self._store = store
         self._samples = samples
         self._now_ms = now_ms
 
-    async def latest(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
-        """Return at most ``limit`` deliveries of a webhook, the latest tried first.
+    async def latest(
+        self, place: DeliveryPlace, query: DeliveryQuery
+    ) -> tuple[DeliverySummary, ...]:
+        """Return deliveries to a webhook, the latest tried first.
 
         Raises:
             ApiError: 404.
             TransientError: ClickHouse is away.
         """
-        await self._require(wanted.user_id, wanted.webhook_id)
-        return await self._store.deliveries(wanted, limit)
+        await self._require(place.user_id, place.webhook_id)
+        wanted = query.filter_of(place, now_ms=self._now_ms())
+        return await self._store.deliveries(wanted, query.limit)
 
     async def test(self, owner_id: UUID, webhook_id: UUID, event: EventName | None) -> Delivery:
         """Have a made-up event sent, of the first that the webhook wants unless it is named.
@@ -93,7 +93,7 @@ class Deliveries:
         row = await self._require(owner_id, webhook_id)
         chosen = event or row.values.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())
-        await self._send([made])
+        await self._queue.send([made])
         return made
 
     async def redeliver(self, owner_id: UUID, webhook_id: UUID, delivery_id: UUID) -> Delivery:
@@ -104,12 +104,8 @@ class Deliveries:
             TransientError: ClickHouse is away.
         """
         await self._require(owner_id, webhook_id)
-        content = await self._store.delivery_content(owner_id, webhook_id, delivery_id)
-        if not content:
-            raise ApiError(ErrorCode.NOT_FOUND)
-        again = self._again(decode(Delivery, content), DeliveryCause.REDELIVERY)
-        await self._send([again])
-        return again
+        place = DeliveryPlace(user_id=owner_id, webhook_id=webhook_id)
+        return await self._queue.send_again(await self._store.delivery_content(place, delivery_id))
 
     async def replay(self, owner_id: UUID, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
         """Have the events of a time sent again, marked; return how many.
@@ -125,18 +121,19 @@ class Deliveries:
         if EventName.ALERT_TRIGGERED in others:
             others.append(EventName.ALERT_CORRECTED)
         contents = await self._store.deliveries_between(
-            DeliveryFilter(user_id=owner_id, webhook_id=webhook_id),
+            owner_id,
+            webhook_id,
             others,
             from_ms=from_ms,
             to_ms=to_ms,
             limit=MOST_REPLAYED + 1,
         )
-        found = [self._again(decode(Delivery, each), DeliveryCause.REPLAY) for each in contents]
+        found = [self._queue.again(each, DeliveryCause.REPLAY) for each in contents]
         if EventName.RECOGNITION_CREATED in row.values.events:
             found += await self._recognitions(owner_id, webhook_id, from_ms, to_ms)
         if len(found) > MOST_REPLAYED:
             raise invalid_field("to", f"the period holds more than {MOST_REPLAYED} events")
-        await self._send(sorted(found, key=lambda delivery: delivery.occurred_ms))
+        await self._queue.send(sorted(found, key=lambda delivery: delivery.occurred_ms))
         return len(found)
 
     async def _recognitions(
@@ -170,16 +167,6 @@ class Deliveries:
         if row is None:
             raise ApiError(ErrorCode.NOT_FOUND)
         return row
-
-    def _again(self, delivery: Delivery, cause: DeliveryCause) -> Delivery:
-        return msgspec.structs.replace(delivery, cause=cause, requested_ms=self._now_ms())
-
-    async def _send(self, deliveries: Sequence[Delivery]) -> None:
-        def work(session: Session) -> None:
-            keyed = [(delivery.endpoint, delivery) for delivery in deliveries]
-            enqueue_all(session, DELIVERIES, keyed)
-
-        await self._database.run(work)
 
 
 def _recognition(listed: ListedRecognition) -> Recognition:

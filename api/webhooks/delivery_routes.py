@@ -2,16 +2,15 @@
 
 from datetime import timedelta
 from typing import Annotated
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from analytics_sql.attempts import DeliveryFilter
+from analytics_sql.attempts import DeliveryPlace
 from analytics_sql.rows import LAST_STORABLE_MS
 from api.answers import BODY_ERRORS, errors
-from api.errors import ApiError, ErrorCode, invalid_field
+from api.errors import ErrorCode, invalid_field
 from api.guard import Caller, GuardedRoute
-from api.ids import ResourceId
+from api.ids import DeliveryId, ResourceId
 from api.moments import to_unix_ms
 from api.services import services_of
 from api.signing_secrets import new_signing_secret
@@ -32,17 +31,6 @@ from api.webhooks.schemas import WebhookAnswer, webhook_body
 router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 
 
-async def _delivery_id(
-    delivery_id: Annotated[str, Path(alias="deliveryId", description="Id of the delivery.")],
-) -> UUID:
-    try:
-        return UUID(delivery_id)
-    except ValueError as error:
-        raise ApiError(ErrorCode.NOT_FOUND) from error
-
-
-DeliveryId = Annotated[UUID, Depends(_delivery_id)]
-
 # What is asked where no body is sent.
 _NOTHING, _ANY_TEST, _NEW_SECRET = Redeliver(), SendTest(), RotateSecret()
 
@@ -55,14 +43,12 @@ _NOTHING, _ANY_TEST, _NEW_SECRET = Redeliver(), SendTest(), RotateSecret()
 async def list_deliveries(
     request: Request, caller: Caller, id: ResourceId, query: Annotated[DeliveryQuery, Query()]
 ) -> DeliveryList:
-    """Return the deliveries of the last three months, the latest tried first."""
-    wanted = DeliveryFilter(
-        user_id=caller.owner_id,
-        webhook_id=id,
-        outcomes=() if query.outcome is None else (query.outcome,),
-        before_ms=query.before,
-    )
-    found = await services_of(request).deliveries.latest(wanted, query.limit)
+    """Return deliveries of the last seven days, or from ``from`` on, the latest tried first.
+
+    They are kept for three months.
+    """
+    place = DeliveryPlace(user_id=caller.owner_id, webhook_id=id)
+    found = await services_of(request).deliveries.latest(place, query)
     return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
 
 

@@ -4,7 +4,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from analytics_sql.attempts import DeliverySummary
+from analytics_sql.attempts import (
+    DeliveryChannel,
+    DeliveryFilter,
+    DeliveryPlace,
+    DeliverySummary,
+)
+from analytics_sql.rows import LAST_STORABLE_MS
 from api.moments import Instant, Moment, from_unix_ms, from_unix_ms_if_any
 from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
 from api.webhooks.schemas import Secret
@@ -14,12 +20,13 @@ from contracts.records import EventName
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 _WEEK_HOURS = 168
+_SPAN_MS = _WEEK_HOURS * 3_600_000
 
 Hours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(json_number)]
 
 
 class DeliveryQuery(BaseModel):
-    """Which deliveries of a webhook are wanted."""
+    """Which deliveries are wanted."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,9 +34,25 @@ class DeliveryQuery(BaseModel):
     outcome: AttemptOutcome | None = Field(
         default=None, description="Only those whose last attempt ended so."
     )
+    from_: Moment | None = Field(
+        default=None,
+        alias="from",
+        description="Only of events that happened then or later; seven days ago unless given.",
+    )
     before: Moment | None = Field(
         default=None, description="Only those last tried before this moment."
     )
+
+    def filter_of(self, place: DeliveryPlace, *, now_ms: int) -> DeliveryFilter:
+        """Return what is asked of the store; an open span would read all that it has."""
+        from_ms = now_ms - _SPAN_MS if self.from_ is None else self.from_
+        return DeliveryFilter(
+            place=place,
+            # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
+            from_ms=min(max(from_ms, 0), LAST_STORABLE_MS),
+            outcomes=() if self.outcome is None else (self.outcome,),
+            before_ms=self.before,
+        )
 
 
 class RotateSecret(RequestModel):
@@ -62,6 +85,7 @@ class DeliveryBody(ResponseModel):
     id: str = Field(json_schema_extra={"format": "uuid"})
     event_id: str = Field(json_schema_extra={"format": "uuid"})
     event: EventName
+    channel: DeliveryChannel
     cause: DeliveryCause = Field(description="Why it was last sent.")
     outcome: AttemptOutcome
     attempts: int
@@ -108,6 +132,7 @@ def delivery_body(summary: DeliverySummary) -> DeliveryBody:
         id=str(summary.id),
         event_id=str(summary.event_id),
         event=summary.event,
+        channel=summary.channel,
         cause=summary.cause,
         outcome=summary.outcome,
         attempts=summary.attempts,

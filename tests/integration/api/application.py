@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
 from analytics_sql.analytics import OwnerSpan, Traffic
-from analytics_sql.attempts import DeliveryFilter, DeliverySummary
+from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary
 from analytics_sql.recognitions import (
     ListedRecognition,
     RecognitionCursor,
@@ -112,14 +112,13 @@ class StandInDeliveries(StandInStore):
         self.asked.append(wanted)
         return self.summaries[:limit]
 
-    async def delivery_content(
-        self, owner_id: UUID, webhook_id: UUID, delivery_id: UUID
-    ) -> bytes | None:
+    async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         return self.contents.get(delivery_id)
 
     async def deliveries_between(
         self,
-        webhook: DeliveryFilter,
+        owner_id: UUID,
+        webhook_id: UUID,
         events: Sequence[EventName],
         *,
         from_ms: int,

@@ -9,7 +9,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from analytics_sql.attempts import DeliverySummary
+from analytics_sql.attempts import DeliveryChannel, DeliverySummary
 from analytics_sql.recognitions import ListedRecognition
 from api.db.engine import Database
 from contracts.deliveries import (
@@ -75,6 +75,7 @@ async def test_deliveries_are_listed(
             id=UUID(int=1),
             event_id=UUID(int=2),
             event=EventName.RECOGNITION_CREATED,
+            channel=DeliveryChannel.HTTP,
             cause=DeliveryCause.EVENT,
             created_ms=1_790_000_000_000,
             attempts=2,
@@ -95,6 +96,7 @@ async def test_deliveries_are_listed(
                 "id": str(UUID(int=1)),
                 "eventId": str(UUID(int=2)),
                 "event": "recognition.created",
+                "channel": "http",
                 "cause": "event",
                 "outcome": "retrying",
                 "attempts": 2,
@@ -108,7 +110,16 @@ async def test_deliveries_are_listed(
         ]
     }
     assert stored.asked[0].outcomes == (AttemptOutcome.RETRYING,)
-    for wrong in ({"limit": 0}, {"limit": 201}, {"outcome": "lost"}, {"before": "soon"}):
+    assert stored.asked[0].from_ms == NOW_MS - 7 * 86_400_000
+    await client.get(path, params={"from": "1969-01-01T00:00:00Z"})
+    assert stored.asked[1].from_ms == 0
+    for wrong in (
+        {"limit": 0},
+        {"limit": 201},
+        {"outcome": "lost"},
+        {"before": "soon"},
+        {"from": "1"},
+    ):
         assert (await client.get(path, params=wrong)).status_code == 400
 
 

@@ -1,30 +1,37 @@
 """Delivery attempts written to and read from a real engine."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.attempts import (
+    DeliveryChannel,
     DeliveryFilter,
+    DeliveryPlace,
     deliveries_between,
     delivery_content,
     insert_attempts,
     list_deliveries,
 )
 from analytics_sql.connection import connect, connect_for_schema
-from analytics_sql.migrate import migrate
+from analytics_sql.migrate import migrate, roll_back
 from contracts.deliveries import (
     AttemptOutcome,
     Delivery,
     DeliveryAttempt,
     DeliveryCause,
+    EmailTarget,
+    UrlTarget,
+    WebhookTarget,
     recognition_delivery,
+    trigger_delivery,
 )
 from contracts.ids import derived_uuid
-from contracts.records import EventName, decode
-from tests.records import OWNER, recognition
+from contracts.records import AlertTrigger, EventName, decode, encode
+from tests.records import OWNER, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -76,7 +83,8 @@ ATTEMPTS = (
     _attempt(THREE, 1, AttemptOutcome.DELIVERED),
     _attempt(_delivery(4, OTHER), 1, AttemptOutcome.DELIVERED),
 )
-MINE = DeliveryFilter(user_id=OWNER, webhook_id=WEBHOOK)
+HERE = DeliveryPlace(user_id=OWNER, webhook_id=WEBHOOK)
+MINE = DeliveryFilter(place=HERE, from_ms=0)
 
 
 async def test_each_delivery_with_what_its_last_attempt_came_to(client: AsyncClient) -> None:
@@ -92,24 +100,24 @@ async def test_each_delivery_with_what_its_last_attempt_came_to(client: AsyncCli
     assert (found[2].error, found[2].next_attempt_ms) == ("Answered 503.", START_MS + 99)
     assert (found[2].event_id, found[2].created_ms) == (TWO.event_id, START_MS)
     assert await list_deliveries(client, MINE, 2) == found[:2]
-    later = DeliveryFilter(user_id=OWNER, webhook_id=WEBHOOK, before_ms=found[1].last_attempt_ms)
+    later = replace(MINE, before_ms=found[1].last_attempt_ms)
     assert await list_deliveries(client, later, 10) == found[2:]
-    retrying = DeliveryFilter(
-        user_id=OWNER, webhook_id=WEBHOOK, outcomes=(AttemptOutcome.RETRYING,)
-    )
+    retrying = replace(MINE, outcomes=(AttemptOutcome.RETRYING,))
     assert await list_deliveries(client, retrying, 10) == found[2:]
-    stranger = DeliveryFilter(user_id=WEBHOOK, webhook_id=WEBHOOK)
+    assert await list_deliveries(client, replace(MINE, from_ms=TWO.occurred_ms), 10) == found[1:]
+    stranger = replace(MINE, place=DeliveryPlace(user_id=WEBHOOK, webhook_id=WEBHOOK))
     assert await list_deliveries(client, stranger, 10) == ()
 
 
 async def test_what_was_to_be_delivered_comes_back(client: AsyncClient) -> None:
     await insert_attempts(client, ATTEMPTS)
-    content = await delivery_content(client, OWNER, WEBHOOK, TWO.id)
+    content = await delivery_content(client, HERE, TWO.id)
 
     assert content is not None
     assert decode(Delivery, content) == TWO
-    assert await delivery_content(client, OWNER, OTHER, TWO.id) is None
-    assert await delivery_content(client, OWNER, WEBHOOK, UUID(int=2**128 - 1)) is None
+    other = DeliveryPlace(user_id=OWNER, webhook_id=OTHER)
+    assert await delivery_content(client, other, TWO.id) is None
+    assert await delivery_content(client, HERE, UUID(int=2**128 - 1)) is None
 
 
 async def test_the_events_of_a_time_in_order_once_each(client: AsyncClient) -> None:
@@ -117,7 +125,7 @@ async def test_the_events_of_a_time_in_order_once_each(client: AsyncClient) -> N
 
     async def between(from_ms: int, to_ms: int, *events: EventName) -> list[Delivery]:
         found = await deliveries_between(
-            client, MINE, events, from_ms=from_ms, to_ms=to_ms, limit=10
+            client, OWNER, WEBHOOK, events, from_ms=from_ms, to_ms=to_ms, limit=10
         )
         return [decode(Delivery, content) for content in found]
 
@@ -125,3 +133,67 @@ async def test_the_events_of_a_time_in_order_once_each(client: AsyncClient) -> N
     assert await between(START_MS, START_MS + 9_000, wanted) == [ONE, TWO, THREE]
     assert await between(START_MS + 2_000, START_MS + 3_000, wanted) == [TWO]
     assert await between(START_MS, START_MS + 9_000, EventName.CAMERA_ONLINE) == []
+
+
+def _notifications() -> tuple[Delivery, Delivery]:
+    """Return what an alert sends to an address and to a URL of its own."""
+    trigger = AlertTrigger(
+        id=recognition(1).id,
+        owner_id=OWNER,
+        alert=alert(1),
+        recognition=recognition(1, captured_ms=START_MS),
+        decided_ms=START_MS,
+    )
+    mail = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="a")
+    url = UrlTarget(alert_id=trigger.alert.alert_id, url_encrypted="u", secret_encrypted="s")
+    return trigger_delivery(trigger, "email-1", mail), trigger_delivery(trigger, "url-1", url)
+
+
+async def test_an_alerts_own_notifications_by_the_alert(client: AsyncClient) -> None:
+    mail, url = _notifications()
+    told = trigger_delivery(mail.trigger, str(WEBHOOK), WebhookTarget(webhook_id=WEBHOOK))  # type: ignore[arg-type]
+    attempts = [_attempt(each, 1, AttemptOutcome.DEAD) for each in (mail, url, told)]
+    await insert_attempts(client, attempts)
+    place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
+    found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
+
+    assert {(one.id, one.channel) for one in found} == {
+        (mail.id, DeliveryChannel.EMAIL),
+        (url.id, DeliveryChannel.HTTP),
+    }
+    content = await delivery_content(client, place, mail.id)
+    assert content is not None
+    assert decode(Delivery, content) == mail
+    assert await delivery_content(client, place, told.id) is None
+    other = DeliveryPlace(user_id=OWNER, alert_id=alert(2).alert_id)
+    assert await list_deliveries(client, DeliveryFilter(place=other, from_ms=0), 10) == ()
+
+
+async def test_notifications_of_an_older_release_are_found_as_well(
+    clickhouse_address: ClickHouseAddress,
+) -> None:
+    mail, _ = _notifications()
+    schema = connect_for_schema(clickhouse_address.settings())
+    schema.database = clickhouse_address.database
+    migrate(schema, retention_days=36_500)
+    roll_back(schema, 6)
+    schema.command(
+        "INSERT INTO delivery_attempts (user_id, delivery_id, id, endpoint, event, cause,"
+        " occurred, outcome, delivery) VALUES ({user:UUID}, {id:UUID}, {id:UUID}, 'email-1',"
+        " 'alert.triggered', 'event', fromUnixTimestamp64Milli({ms:Int64}), 'dead',"
+        " {content:String})",
+        parameters={
+            "user": OWNER,
+            "id": mail.id,
+            "ms": mail.occurred_ms,
+            "content": encode(mail).decode(),
+        },
+    )
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = await connect(clickhouse_address.settings())
+    place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
+    found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
+    await client.close()
+
+    assert [one.id for one in found] == [mail.id]

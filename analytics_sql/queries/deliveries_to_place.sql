@@ -1,16 +1,19 @@
--- Question: what became of the deliveries to an owner's webhook, the latest tried first?
+-- Question: what became of the deliveries to an owner's webhook, or of an alert's own notifications, the
+-- latest tried first?
 --
 -- Parameters:
---   user_id, webhook_id  whose deliveries
+--   user_id, webhook_id, alert_id  whose deliveries; one of the last two is nil
+--   from_ms              only of events that happened then or later (Unix ms, UTC)
 --   outcomes             only deliveries whose last attempt ended so; empty: all
 --   before_ms            only those last tried before (Unix ms, UTC)
 --   limit                at most so many
 -- Result: a row for each delivery, with what its last attempt came to; attempts of all rounds count.
--- Sort key: (user_id, webhook_id).
+-- Sort key: (user_id, webhook_id, occurred).
 SELECT
     delivery_id,
     any(event_id) AS event_id,
     any(event) AS event,
+    any(endpoint) AS endpoint,
     argMax(cause, (requested_ms, number)) AS cause,
     toUnixTimestamp64Milli(any(created)) AS created_ms,
     count() AS attempts,
@@ -23,6 +26,8 @@ SELECT
 FROM delivery_attempts FINAL
 WHERE user_id = {user_id:UUID}
   AND webhook_id = {webhook_id:UUID}
+  AND alert_id = {alert_id:UUID}
+  AND occurred >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
 GROUP BY delivery_id
 HAVING last_started_ms < {before_ms:Int64}
    AND (empty({outcomes:Array(String)}) OR has({outcomes:Array(String)}, last_outcome))

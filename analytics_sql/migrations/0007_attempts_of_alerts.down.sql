@@ -1,0 +1,1 @@
+ALTER TABLE delivery_attempts DROP COLUMN IF EXISTS alert_id;
