@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 import structlog
@@ -54,14 +55,20 @@ def _end_late() -> NoReturn:
     os._exit(0)
 
 
-def run(app: StageApp, *, metrics_port: int = 0) -> NoReturn:
+def run(
+    app: StageApp,
+    *,
+    metrics_port: int = 0,
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
+) -> NoReturn:
     """Run the stage until a signal stops it; the last line of a stage's ``__main__``.
 
-    Prometheus metrics are on ``metrics_port`` of 127.0.0.1, unless it is 0.
+    Prometheus metrics are on ``metrics_port`` of 127.0.0.1, unless it is 0. ``new_loop`` makes the
+    event loop that it runs on.
     """
     app.metrics.serve(metrics_port)
     _wait_for_kafka(app.settings)
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     asyncio.set_event_loop(loop)
     Watchdog(app, loop, stall_seconds=app.settings.stream_stall_seconds).start()
     worker = StageWorker(app, stop_seconds=app.settings.stream_stop_seconds, loop=loop)

@@ -1,5 +1,7 @@
 """Runs one worker of the webhooks stage: ``python -m streams.webhooks``."""
 
+import uvloop
+
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
 from streams.common.worker import run
@@ -9,4 +11,9 @@ from streams.webhooks.settings import WebhooksSettings
 if __name__ == "__main__":
     settings = load_settings(WebhooksSettings)
     configure_logging(settings)
-    run(build_webhooks_app(settings), metrics_port=settings.webhooks_metrics_port)
+    run(
+        build_webhooks_app(settings),
+        metrics_port=settings.webhooks_metrics_port,
+        # Thousands of short exchanges: a fifth less CPU for each than on asyncio's own.
+        new_loop=uvloop.new_event_loop,
+    )

@@ -1,5 +1,6 @@
 """The sender against receivers that misbehave, and addresses to which nothing may be sent."""
 
+import asyncio
 import socket
 import ssl
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from contracts.outbound import OutboundRules, parse_networks
@@ -21,6 +23,13 @@ pytestmark = pytest.mark.integration
 
 HERE = OutboundRules(parse_networks("127.0.0.0/8"))
 NOWHERE = OutboundRules()
+
+
+@pytest.fixture(scope="module")
+def event_loop_policy() -> asyncio.AbstractEventLoopPolicy:
+    """The loop that the stage runs on."""
+    policy: asyncio.AbstractEventLoopPolicy = uvloop.EventLoopPolicy()
+    return policy
 
 
 class ScriptedResolver(AbstractResolver):

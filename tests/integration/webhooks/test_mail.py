@@ -1,11 +1,13 @@
 """E-mail of alerts through a real SMTP server."""
 
+import asyncio
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from contracts.deliveries import Delivery, EmailTarget, trigger_delivery
 from contracts.errors import TransientError
@@ -22,6 +24,13 @@ pytestmark = pytest.mark.integration
 
 GUARD = "guard@example.com"
 CROP = b"\xff\xd8\xff a picture \xff\xd9"
+
+
+@pytest.fixture(scope="module")
+def event_loop_policy() -> asyncio.AbstractEventLoopPolicy:
+    """The loop that the stage runs on."""
+    policy: asyncio.AbstractEventLoopPolicy = uvloop.EventLoopPolicy()
+    return policy
 
 
 @pytest.fixture
