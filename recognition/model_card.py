@@ -114,16 +114,18 @@ class MarginsCard(_Part, frozen=True, kw_only=True):
     margin_y: float = 0.0
 
 
+class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
+    """The second crop of a plate: read where the first one's mean character probability, 0..1,
+    lies under ``below``."""
+
+    below: float = 1.0
+
+
 class CropCard(MarginsCard, frozen=True, kw_only=True):
-    """How crops are cut; with ``second``, each plate is read twice and the readings averaged."""
+    """How crops are cut; with ``second``, an unsure plate is read twice and both are averaged."""
 
     interpolation: Interpolation = Interpolation.LINEAR
-    second: MarginsCard | None = None
-
-    @property
-    def views(self) -> tuple[MarginsCard, ...]:
-        """The margins of each crop of a plate."""
-        return (self,) if self.second is None else (self, self.second)
+    second: SecondCropCard | None = None
 
 
 class CalibrationCard(_Part, frozen=True, kw_only=True):

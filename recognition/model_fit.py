@@ -8,11 +8,15 @@ from recognition.model_card import (
     DetectorDecoder,
     InputCard,
     ReaderCard,
+    Resize,
     TensorLayout,
 )
 from recognition.runtime import Model, Tensor
 
 _ROW_VALUES = 7
+
+_STRIDES_TRIED = (4, 6)
+"""Height and width in strides at which a model that takes any size is tried."""
 
 
 def check_detector(card: DetectorCard, model: Model) -> None:
@@ -21,6 +25,7 @@ def check_detector(card: DetectorCard, model: Model) -> None:
     Raises:
         MisconfiguredError: the model does not take or give what the card says.
     """
+    _check_resize(card.name, card.input, Resize.LETTERBOX)
     stride = card.input.stride
     if card.input.dynamic_size and (card.input.height % stride or card.input.width % stride):
         raise _unfit(card.name, f"height and width must be multiples of its stride {stride}")
@@ -42,6 +47,7 @@ def check_reader(card: ReaderCard, model: Model) -> None:
     Raises:
         MisconfiguredError: the model does not take or give what the card says.
     """
+    _check_resize(card.name, card.input, Resize.STRETCH)
     said = card.output
     if said.alphabet.count(said.pad_char) != 1 or len(said.pad_char) != 1:
         raise _unfit(card.name, f"the alphabet must hold pad_char {said.pad_char!r} once")
@@ -56,8 +62,15 @@ def check_reader(card: ReaderCard, model: Model) -> None:
             raise _unfit(card.name, f"{said.region_name} has shape {regions}")
 
 
+def _check_resize(name: str, card: InputCard, known: Resize) -> None:
+    if card.resize is not known:
+        raise _unfit(name, f"images are brought to its size by {known}, not by {card.resize}")
+
+
 def _tried(name: str, card: InputCard, model: Model) -> dict[str, Tensor]:
-    sides = (card.height, card.width)
+    # Any other size than the card's own tells a size that is fixed, and a small one is quick.
+    small = tuple(card.stride * strides for strides in _STRIDES_TRIED)
+    sides = small if card.dynamic_size else (card.height, card.width)
     shape = (1, 3, *sides) if card.layout is TensorLayout.NCHW else (1, *sides, 3)
     grey = np.full(shape, 128).astype(card.dtype.value)
     try:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recognition.foreign_models import hub_reader, reader_card
-from recognition.model_card import ReaderCard
+from recognition.model_card import MarginsCard, ReaderCard
 from recognition.model_fit import check_reader
 from recognition.runtime import Model, Tensor, load_model
 from recognition.settings import Precision, RecognizerSettings
@@ -41,27 +41,33 @@ class Reader:
         return cls(card, model)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
-        """Return one text a plate found in the image, in order, from as many crops as the card
-        asks for."""
-        views = self.card.crop.views
-        crops = [cut_plate(image, one, v.margin_x, v.margin_y) for one in found for v in views]
-        return self._read(crops, len(views))
+        """Return one text a plate found in the image, in order.
+
+        Where the card asks for a second crop, the plates that the first leaves unsure are read
+        from that one too, and the readings averaged.
+        """
+        crop = self.card.crop
+        slots, regions = self._read([_cut(image, one, crop) for one in found])
+        if crop.second is None:
+            return self._texts(slots, regions)
+        unsure = [i for i, s in enumerate(slots) if self._sureness(s) < crop.second.below]
+        again = self._read([_cut(image, found[i], crop.second) for i in unsure])
+        for i, other_slots, other_region in zip(unsure, *again, strict=True):
+            slots[i] = averaged(slots[i], other_slots)
+            regions[i] = (regions[i] + other_region) / 2
+        return self._texts(slots, regions)
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
         """Return one text a crop, in order."""
-        return self._read(crops, 1)
+        return self._texts(*self._read(crops))
 
-    def _read(self, crops: list[BgrImage], views: int) -> list[CropText]:
+    def _read(self, crops: list[BgrImage]) -> tuple[list[_Probabilities], list[_Probabilities]]:
+        """The slots and the regions of each crop; regions of no entries where it names none."""
         if not crops:
-            return []
-        said = self._run(crops)
-        plates = said[self.card.output.name]
-        slots = averaged(plates.reshape(-1, views, *plates.shape[1:]))
-        regions = self._regions(said, views, len(slots))
-        return [
-            CropText(self._characters(one), region)
-            for one, region in zip(slots, regions, strict=True)
-        ]
+            return [], []
+        said, tensor = self._run(crops), self.card.output.region_name
+        regions = np.zeros((len(crops), 0)) if tensor is None else said[tensor]
+        return list(said[self.card.output.name]), list(regions)
 
     def _run(self, crops: list[BgrImage]) -> dict[str, Tensor]:
         card = self.card.input
@@ -71,12 +77,23 @@ class Reader:
         outputs = [self._model.run(to_tensor(batch, card)) for batch in batches]
         return {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
 
-    def _regions(self, said: dict[str, Tensor], views: int, count: int) -> list[str | None]:
-        names, tensor = self.card.output.regions, self.card.output.region_name
-        if names is None or tensor is None:
-            return [None] * count
-        best = said[tensor].reshape(count, views, -1).mean(axis=1).argmax(axis=-1)
-        return [None if names[i] == "Unknown" else names[i] for i in best]
+    def _texts(self, slots: list[_Probabilities], regions: list[_Probabilities]) -> list[CropText]:
+        return [
+            CropText(self._characters(one), self._region(region))
+            for one, region in zip(slots, regions, strict=True)
+        ]
+
+    def _region(self, probabilities: _Probabilities) -> str | None:
+        names = self.card.output.regions
+        if names is None or not len(probabilities):
+            return None
+        best = names[int(probabilities.argmax())]
+        return None if best == "Unknown" else best
+
+    def _sureness(self, slots: _Probabilities) -> float:
+        """The mean probability of the characters, 0..1; 0 where there are none."""
+        best = slots.max(axis=-1)[slots.argmax(axis=-1) != self._pad]
+        return float(best.mean()) if len(best) else 0.0
 
     def _characters(self, slots: _Probabilities) -> tuple[Character, ...]:
         filled = slots[slots.argmax(axis=-1) != self._pad]
@@ -88,15 +105,17 @@ class Reader:
         return Character(tuple((alphabet[i], min(1.0, float(slot[i]))) for i in order))
 
 
-def averaged(views: _Probabilities) -> _Probabilities:
-    """Return plates x slots x characters from plates x views x slots x characters.
+def averaged(one: _Probabilities, other: _Probabilities) -> _Probabilities:
+    """Return slots x characters from two readings of a plate.
 
-    The mean is taken of the logarithms: what one view is sure is wrong stays unlikely.
+    The mean is taken of the logarithms: what one reading is sure is wrong stays unlikely.
     """
-    if views.shape[1] == 1:
-        return views[:, 0]
-    product = np.exp(np.log(np.maximum(views, LEAST_PROBABILITY)).mean(axis=1))
+    product = np.sqrt(np.maximum(one, LEAST_PROBABILITY) * np.maximum(other, LEAST_PROBABILITY))
     return np.asarray(product / product.sum(axis=-1, keepdims=True))
+
+
+def _cut(image: BgrImage, found: Detection, margins: MarginsCard) -> BgrImage:
+    return cut_plate(image, found, margins.margin_x, margins.margin_y)
 
 
 def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:

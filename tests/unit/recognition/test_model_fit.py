@@ -1,10 +1,11 @@
 """A card that does not fit its model is told when the model is loaded."""
 
+import msgspec
 import numpy as np
 import pytest
 
 from contracts.errors import MisconfiguredError
-from recognition.model_card import DetectorDecoder
+from recognition.model_card import DetectorDecoder, Resize
 from recognition.model_fit import check_detector, check_reader
 from recognition.runtime import Tensor
 from tests.unit.recognition.cards import ALPHABET, SLOTS, SaidModel, detector_card, reader_card
@@ -65,3 +66,27 @@ def test_a_model_that_refuses_its_input_is_told() -> None:
 
     with pytest.raises(MisconfiguredError, match=r"is refused: got \(1, 3, 320, 320\)"):
         check_detector(detector_card(), SaidModel(refuse))
+
+
+def test_a_size_that_any_is_said_of_is_tried_at_another() -> None:
+    card = detector_card()
+    free = msgspec.structs.replace(
+        card, input=msgspec.structs.replace(card.input, dynamic_size=True, stride=32)
+    )
+    detector = gives(output0=np.zeros((1, 5, 504), np.float32))
+    check_detector(free, detector)
+    assert detector.inputs[0].shape == (1, 3, 128, 192)
+
+
+def test_another_way_of_resizing_is_refused() -> None:
+    detector, reader = detector_card(), reader_card()
+    stretched = msgspec.structs.replace(
+        detector, input=msgspec.structs.replace(detector.input, resize=Resize.STRETCH)
+    )
+    boxed = msgspec.structs.replace(
+        reader, input=msgspec.structs.replace(reader.input, resize=Resize.LETTERBOX)
+    )
+    with pytest.raises(MisconfiguredError, match="by letterbox, not by stretch"):
+        check_detector(stretched, gives(output0=np.zeros((1, 5, 9))))
+    with pytest.raises(MisconfiguredError, match="by stretch, not by letterbox"):
+        check_reader(boxed, gives(plate=PLATES))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recognition.model_card import CropCard, MarginsCard
+from recognition.model_card import CropCard, SecondCropCard
 from recognition.reader import OPTIONS_A_CHARACTER, Reader, averaged, cut_plate
 from recognition.runtime import Tensor
 from recognition.types import Detection
@@ -96,23 +96,48 @@ def test_crop_stays_inside_and_is_never_empty(edges: tuple[float, float, float, 
     assert crop.shape[1] <= 200
 
 
-def two_views() -> CropCard:
-    return CropCard(margin_x=0.1, margin_y=0.2, second=MarginsCard(margin_x=0.0, margin_y=0.0))
+def two_views(below: float = 1.0) -> CropCard:
+    second = SecondCropCard(margin_x=0.0, margin_y=0.0, below=below)
+    return CropCard(margin_x=0.1, margin_y=0.2, second=second)
 
 
-def test_a_plate_is_read_from_each_crop_that_the_card_asks_for() -> None:
-    model = reading("AB123CD", "AB123CD", "XY9", "XY9", region=0)
+FOUND = [Detection(10, 10, 60, 30, 0.9, "plate"), Detection(80, 50, 130, 70, 0.8, "plate")]
+SCENE = np.random.default_rng(1).integers(0, 255, (100, 200, 3)).astype(np.uint8)
+
+
+def test_an_unsure_plate_is_read_from_the_second_crop_too() -> None:
+    model = reading("AB123CD", "XY9", "AB123CD", "XY9", region=0)
     card = reader_card(crop=two_views(), regions=("Italy", "Unknown", "Spain"))
-    found = [Detection(10, 10, 60, 30, 0.9, "plate"), Detection(80, 50, 130, 70, 0.8, "plate")]
-    image = np.random.default_rng(1).integers(0, 255, (100, 200, 3)).astype(np.uint8)
-    texts = Reader(card, model).read_plates(image, found)
+    texts = Reader(card, model).read_plates(SCENE, FOUND)
     assert [(t.text, t.region) for t in texts] == [("AB123CD", "Italy"), ("XY9", "Italy")]
-    assert model.inputs[0].shape == (4, 64, 128, 3)
-    assert (model.inputs[0][0] != model.inputs[0][1]).any()
+    assert [tensor.shape[0] for tensor in model.inputs] == [2, 2]
+    assert (model.inputs[0] != model.inputs[1]).any()
+
+
+def test_a_sure_plate_is_read_once() -> None:
+    model = reading("AB123CD", "XY9", probability=0.97)
+    texts = Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND)
+    assert [t.text for t in texts] == ["AB123CD", "XY9"]
+    assert len(model.inputs) == 1
+
+
+def test_the_second_crop_stays_with_its_plate() -> None:
+    said = [slots_of("AB1", probability=0.97), slots_of("8X", probability=0.6)]
+    again = [slots_of("BX", probability=0.99)]
+    batches = iter([np.stack(said), np.stack(again)])
+    model = SaidModel(lambda batch: {"plate": next(batches)})
+    texts = Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND)
+    assert [t.text for t in texts] == ["AB1", "BX"]
+
+
+def test_where_nothing_is_read_the_second_crop_is_tried() -> None:
+    model = reading("", "AB1", probability=0.97)
+    Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND[:1])
+    assert len(model.inputs) == 2
 
 
 def test_the_surer_crop_decides_and_the_mean_is_a_probability() -> None:
     sure, unsure = slots_of("8", probability=0.99), slots_of("B", probability=0.6)
-    (slots,) = averaged(np.stack([sure, unsure])[np.newaxis])
+    slots = averaged(sure, unsure)
     assert ALPHABET[int(slots[0].argmax())] == "8"
     assert slots.sum(axis=-1) == pytest.approx(np.ones(len(slots)), abs=1e-5)
