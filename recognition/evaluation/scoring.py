@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from contracts.edits import within_edits
 from recognition.evaluation.photos import Box, Card, Photo, iou
 
 DETECTED_IOU, SAME_PLATE_IOU = 0.5, 0.3
@@ -74,16 +75,6 @@ def calibration_error(pairs: list[tuple[float, bool]]) -> float:
     return float(error)
 
 
-def edits(a: str, b: str) -> int:
-    """Levenshtein distance."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        before, row[0] = row[0], i
-        for j, y in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
-    return row[-1]
-
-
 def _add(figures: Figures, photo: Photo, said: list[Said]) -> None:
     figures.photos += 1
     if photo.exhaustive:
@@ -102,5 +93,5 @@ def _add(figures: Figures, photo: Photo, said: list[Said]) -> None:
         figures.exact += plate.text in texts
         folded, want = [t.translate(FOLDED) for t in texts], plate.text.translate(FOLDED)
         figures.folded += want in folded
-        figures.one_edit += any(edits(want, t) <= 1 for t in folded)
+        figures.one_edit += any(within_edits(want, t, 1) for t in folded)
         figures._pairs += [(s.confidence, s.text == plate.text) for s in near]

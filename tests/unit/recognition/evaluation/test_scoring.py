@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from recognition.evaluation.photos import Box, Photo, Plate, iou
-from recognition.evaluation.scoring import Said, calibration_error, edits, score
+from recognition.evaluation.scoring import Said, calibration_error, score
 
 HERE: Box = (100.0, 100.0, 200.0, 140.0)
 ELSEWHERE: Box = (400.0, 300.0, 500.0, 340.0)
@@ -41,13 +41,6 @@ def test_a_find_beside_all_plates_counts_where_all_plates_are_boxed() -> None:
     figures = score([photo(plate("AB12CD"), exhaustive=True)], said)
     assert figures.unlabelled_finds_on_exhaustive == 1
     assert score([photo(plate("AB12CD"))], said).unlabelled_finds_on_exhaustive == 0
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "distance"), [("ABC", "ABC", 0), ("ABC", "ABD", 1), ("ABC", "AC", 1), ("", "AB", 2)]
-)
-def test_edits_are_counted(a: str, b: str, distance: int) -> None:
-    assert edits(a, b) == distance
 
 
 def test_boxes_that_touch_do_not_overlap() -> None:
