@@ -42,12 +42,11 @@ def wrong_tiles(count: int) -> tuple[list[Image], int]:
     reader = Reader.load(settings)
     card = reader.card
     size = (card.input.width, card.input.height)
-    margins = (card.crop.margin_x, card.crop.margin_y)
     rng = np.random.default_rng(SEED)
     tiles: list[Image] = []
     for _ in range(count):
         sample = mounted(random_plate(rng), rng)  # numbers that belong to nobody
-        crop = changed_crop(sample, margins, size, rng)
+        crop = changed_crop(sample, size, rng)
         (read,) = reader.read([np.ascontiguousarray(crop[..., ::-1])])
         if read.text != sample.text:
             tiles.append(tile(crop, sample.text, read.text))

@@ -58,7 +58,7 @@ _PK_NAMES = ("ICT", "SINDH", "PUNJAB", "LAHORE", "")
 
 COUNTRIES: tuple[Country, ...] = (
     Country(
-        6.0,
+        9.0,
         ("LLL DDDD", "LLLDDDD", "DLLLDDD", "LLL DDD", "DDD LLL", "LLL LDD", "LL DDDDD", "DDDD LL",
          "LDD LLL", "DLL DDD", "LLLD DD", "DLLL DD", "LLDD LL", "DDD DDD", "LDDDDD", "CLL DDDD",
          "XXXXX", "XXXXXX", "LLLLLLL", "LLLLL", "LLXXLL", "LLLDDL"),

@@ -26,6 +26,9 @@ CONTEXT = 0.35
 COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
 """Of the crops, those that a plate this many pixels wide gave."""
 
+MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
+"""Margins that the crops are cut with: around those of both crops that the engine takes."""
+
 PALE_SHARE = 0.15
 """Of the crops, those with little contrast: dirt, glare, haze leave a seventh to a half of it."""
 
@@ -91,10 +94,9 @@ def plain_crops(
     return [cut(sample.image, grow(box, *view, width, height)) for view in views]
 
 
-def changed_crop(
-    sample: Sample, margins: tuple[float, float], size: tuple[int, int], rng: np.random.Generator
-) -> Image:
+def changed_crop(sample: Sample, size: tuple[int, int], rng: np.random.Generator) -> Image:
     """A crop of ``size`` (width, height) as another camera, light and detector would give it."""
+    margins = (float(rng.uniform(*MARGIN_X)), float(rng.uniform(*MARGIN_Y)))
     crop = _warped(sample, margins, size, rng)
     crop = _coarser(crop, sample, size, rng)
     crop = _other_light(crop, rng)
@@ -143,8 +145,9 @@ def _warped(
     target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     matrix = cv2.getPerspectiveTransform(corners, target)
     # Shrinking by a plain warp would alias, which the serving resize does too, but less.
+    how = cv2.INTER_LINEAR if rng.random() < 0.3 else cv2.INTER_CUBIC
     bent_crop = cv2.warpPerspective(
-        sample.image, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+        sample.image, matrix, size, flags=how, borderMode=cv2.BORDER_REPLICATE
     )
     return as_image(bent_crop)
 

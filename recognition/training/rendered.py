@@ -6,8 +6,10 @@ import cv2
 import numpy as np
 
 from recognition.evaluation.photos import Image, as_image
+from recognition.training.dressing import dressed
 from recognition.training.layouts import random_layout
 from recognition.training.reader_data import CONTEXT, Sample
+from synthetic.layouts import Band, Gap, Layout
 from synthetic.noise import cloud
 from synthetic.plates import Plate, random_plate
 
@@ -41,7 +43,10 @@ def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
     width = int(rng.uniform(*PLATE_WIDTH_PX))
     height = round(width * plate.image.shape[0] / plate.image.shape[1])
     size = (width, height)
-    front = as_image(cv2.resize(plate.image, size, interpolation=cv2.INTER_AREA)[..., ::-1])
+    front = as_image(plate.image[..., ::-1])
+    if plate.layout.band is Band.STATE:
+        front = dressed(front, _gap(plate.layout), rng)
+    front = as_image(cv2.resize(front, size, interpolation=cv2.INTER_AREA))
     if rng.random() < TINTED_SHARE:
         front = _tinted(front, rng)
     alpha = cv2.resize(plate.alpha, size, interpolation=cv2.INTER_AREA)[..., None]
@@ -51,6 +56,16 @@ def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
     part[:] = (part * (1 - alpha) + front * alpha).astype(np.uint8)
     box = (float(left), float(top), float(left + width), float(top + height))
     return Sample(image, box, plate.text, "rendered")
+
+
+def _gap(layout: Layout) -> float | None:
+    """Where the first gap of a plate of one row lies, as a share of the width."""
+    if len(layout.rows) != 1 or not layout.gaps[0] or layout.gaps[0][0] is not Gap.SPACE:
+        return None
+    style, groups = layout.lettering, layout.rows[0]
+    whole = sum(map(len, groups)) * style.pitch_mm + style.gap_mm * len(layout.gaps[0])
+    middle = len(groups[0]) * style.pitch_mm + style.gap_mm / 2
+    return 0.5 + (middle - whole / 2) / layout.width_mm
 
 
 def _tinted(front: Image, rng: np.random.Generator) -> Image:
