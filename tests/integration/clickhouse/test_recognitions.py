@@ -174,7 +174,9 @@ class TestById:
 
         assert await get_recognition(client, STRANGER, one.id) is None
 
-    @pytest.mark.parametrize("identifier", [uuid4(), UUID(int=0), UUID(int=2**128 - 1)], ids=str)
+    @pytest.mark.parametrize(
+        "identifier", [uuid4(), UUID(int=0), UUID(int=2**128 - 1)], ids=["any", "nil", "max"]
+    )
     async def test_unknown(self, client: AsyncClient, identifier: UUID) -> None:
         assert await get_recognition(client, OWNER, identifier) is None
 

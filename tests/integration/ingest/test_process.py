@@ -35,6 +35,7 @@ def test_metrics_and_health_are_told_on_a_local_port(
         ("kafka_bootstrap_servers", f"127.0.0.1:{closed_port()}", 69, "kafka_unreachable"),
         ("secret_key", "not-a-key", 78, "misconfigured"),
     ],
+    ids=["no Kafka", "no key"],
 )
 def test_a_worker_that_cannot_work_ends_and_says_why(
     world: World, setting: str, value: str, status: int, event: str

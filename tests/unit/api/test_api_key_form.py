@@ -31,6 +31,7 @@ def test_one_wrong_character_is_noticed(place: int, character: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "pk_", "pk_" + "a" * 40, "sk_" + keys.new_key()[3:], keys.new_key() + "\n", "pk_é" * 9],
+    ids=["nothing", "prefix", "checksum", "other prefix", "line end", "letters"],
 )
 def test_what_is_no_key_is_refused(text: str) -> None:
     assert not keys.is_well_formed(text)

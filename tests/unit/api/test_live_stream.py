@@ -140,7 +140,11 @@ def test_filters_mean_what_they_mean_in_the_list(query: dict[str, str], wanted: 
     assert wanted_by(StreamQuery.model_validate(query))(recognition("AB12CD")) is wanted
 
 
-@pytest.mark.parametrize("event_id", ["", "1", "é", "gAAAAA", Fernet.generate_key().decode()])
+@pytest.mark.parametrize(
+    "event_id",
+    ["", "1", "é", "gAAAAA", Fernet.generate_key().decode()],
+    ids=["nothing", "number", "letter", "beginning", "key"],
+)
 def test_made_up_ids_open_nothing(event_id: str) -> None:
     assert SEALER.open(event_id) is None
 

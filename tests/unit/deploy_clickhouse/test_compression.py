@@ -71,7 +71,9 @@ def test_damaged_data(coding: str) -> None:
     assert caught.value.code == ErrorCode.CANNOT_DECOMPRESS
 
 
-@pytest.mark.parametrize("whole", [gzip.compress(b"x" * 1000), zlib.compress(b"x" * 1000)])
+@pytest.mark.parametrize(
+    "whole", [gzip.compress(b"x" * 1000), zlib.compress(b"x" * 1000)], ids=["gzip", "deflate"]
+)
 def test_data_that_breaks_off(whole: bytes) -> None:
     decoder = Decoder("gzip" if whole[:2] == b"\x1f\x8b" else "deflate")
     decoder.feed(whole[:-6])
