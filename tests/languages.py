@@ -4,12 +4,12 @@ import shutil
 from typing import Final
 
 PROGRAMS: Final = {"javascript": "node", "go": "go", "php": "php"}
-"""Python aside, which is always there."""
+"""Python and bash aside, which are always there."""
 
 
 def is_present(language: str) -> bool:
     """Return whether examples in a language can be run here."""
-    return language == "python" or shutil.which(PROGRAMS[language]) is not None
+    return language not in PROGRAMS or shutil.which(PROGRAMS[language]) is not None
 
 
 def absent() -> list[str]:
