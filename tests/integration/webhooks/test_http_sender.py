@@ -25,13 +25,6 @@ HERE = OutboundRules(parse_networks("127.0.0.0/8"))
 NOWHERE = OutboundRules()
 
 
-@pytest.fixture(scope="module")
-def event_loop_policy() -> asyncio.AbstractEventLoopPolicy:
-    """The loop that the stage runs on."""
-    policy: asyncio.AbstractEventLoopPolicy = uvloop.EventLoopPolicy()
-    return policy
-
-
 class ScriptedResolver(AbstractResolver):
     """Gives the next of its answers each time: a name that is rebound."""
 
@@ -259,6 +252,45 @@ async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
     assert resolver.asked == 2
     assert kinds == [SendKind.FAILED, SendKind.REFUSED]
     assert receiver.connections == 0
+
+
+def test_the_same_on_the_loop_that_the_stage_runs_on(
+    receiver: Receiver, untrusted: Receiver
+) -> None:
+    elsewhere = receiver.url(host="receiver.example.com")
+    with socket.socket() as unused, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        unused.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        found = {
+            name: runner.run(sending)
+            for name, sending in {
+                "ok": _send(receiver.url("/ok")),
+                "unavailable": _send(receiver.url("/status/503")),
+                "garbage": _send(receiver.url("/garbage")),
+                "hang-up": _send(receiver.url("/hang-up")),
+                "huge": _send(receiver.url("/huge")),
+                "never": _send(receiver.url("/never"), timeout_seconds=0.5),
+                "untrusted": _send(untrusted.url()),
+                "nobody": _send(nobody),
+                "inside": _send(elsewhere, NOWHERE, resolver=ScriptedResolver("127.0.0.1")),
+                "allowed": _send(elsewhere, resolver=ScriptedResolver("127.0.0.1")),
+            }.items()
+        }
+
+    assert {name: (one.kind, one.status) for name, one in found.items()} == {
+        "ok": (SendKind.ACCEPTED, 200),
+        "unavailable": (SendKind.FAILED, 503),
+        "garbage": (SendKind.FAILED, None),
+        "hang-up": (SendKind.FAILED, None),
+        "huge": (SendKind.ACCEPTED, 200),
+        "never": (SendKind.FAILED, None),
+        "untrusted": (SendKind.FAILED, None),
+        "nobody": (SendKind.FAILED, None),
+        "inside": (SendKind.REFUSED, None),
+        "allowed": (SendKind.ACCEPTED, 200),
+    }
+    assert found["untrusted"].error == "The certificate cannot be trusted."
+    assert found["nobody"].error == "No connection could be made."
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/"])

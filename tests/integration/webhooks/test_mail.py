@@ -26,13 +26,6 @@ GUARD = "guard@example.com"
 CROP = b"\xff\xd8\xff a picture \xff\xd9"
 
 
-@pytest.fixture(scope="module")
-def event_loop_policy() -> asyncio.AbstractEventLoopPolicy:
-    """The loop that the stage runs on."""
-    policy: asyncio.AbstractEventLoopPolicy = uvloop.EventLoopPolicy()
-    return policy
-
-
 @pytest.fixture
 def server() -> Iterator[MailServer]:
     """A server without TLS."""
@@ -149,14 +142,17 @@ async def test_starttls_and_a_certificate_that_is_trusted_or_not(tmp_path: Path)
 
 
 @pytest.mark.parametrize("encryption", ["starttls", "tls"])
-async def test_a_server_whose_certificate_is_trusted_gets_the_letter(
+def test_a_server_whose_certificate_is_trusted_gets_the_letter(
     tmp_path: Path, encryption: str
 ) -> None:
     authority = Authority.make(tmp_path)
-    with MailServer(authority.server, is_tls_at_once=encryption == "tls") as server:
+    # The loop that the stage runs on, which has a TLS of its own.
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    with MailServer(authority.server, is_tls_at_once=encryption == "tls") as server, runner:
         trusting = _sender(server, smtp_encryption=encryption, smtp_ca_file=str(authority.ca_file))
-        taken = await trusting.send(_delivery(1), GUARD)
-        refused = await _sender(server, smtp_encryption=encryption).send(_delivery(2), GUARD)
+        taken = runner.run(trusting.send(_delivery(1), GUARD))
+        doubting = _sender(server, smtp_encryption=encryption)
+        refused = runner.run(doubting.send(_delivery(2), GUARD))
 
     assert (taken.kind, taken.status) == (SendKind.ACCEPTED, 250)
     assert (refused.kind, refused.status) == (SendKind.FAILED, None)
