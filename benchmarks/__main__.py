@@ -43,6 +43,7 @@ def main() -> None:
     _run("gate_cost")
     _run("alert_rules")
     _run("alert_latency")
+    _run("early_alerts")
     _run("whole_way", "--demo")
 
 
