@@ -3,7 +3,8 @@
 In a round one fault follows another without waiting for the way to work again, at seeded moments:
 every process and recogniser process is killed, and one stage frozen. One round is part of every
 test run; ``ROUNDS=20 pytest -m fault`` runs twenty, and then causes each fault by itself, freezes
-and full disks too, and takes the time until all is back. ``FAULT_SEED`` chooses order and moments.
+and full disks too, and takes the time until all is back (``FAULT_ONLY=freeze``: only those whose
+name holds that). ``FAULT_SEED`` chooses order and moments.
 """
 
 import os
@@ -35,6 +36,7 @@ from tests.fault.recovery import BACK_SECONDS, Recoveries, Recovery
 from tests.fault.scenery import Scenery, wait_for
 
 SEED = int(os.environ.get("FAULT_SEED") or 1)
+ONLY = os.environ.get("FAULT_ONLY") or ""
 PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 5)
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900 + 2400 * ROUNDS)]
@@ -63,7 +65,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         recovery = _cause_all(scenery, faults, chance)
         say(str(recovery))
         _hold_to_account(scenery, say)
-        assert recovery.is_in_time, recovery
+        assert recovery.missing is None, recovery
 
 
 def _cause_all(scenery: Scenery, faults: list[Fault], chance: random.Random) -> Recovery:
@@ -82,7 +84,8 @@ def test_each_fault_alone_is_over_within_a_minute(
 ) -> None:
     chance = random.Random(SEED)
     frozen = freezes(_FREEZE_SECONDS, (*SERVERS, *APPLICATION))
-    faults = [*KILLS, *WORKER_KILLS, *frozen, *(fills(_FULL_SECONDS) if has_quotas else ())]
+    all_faults = [*KILLS, *WORKER_KILLS, *frozen, *(fills(_FULL_SECONDS) if has_quotas else ())]
+    faults = [fault for fault in all_faults if ONLY in str(fault)]
     if not has_quotas:
         say("no disk is filled: this user may not mount a file system")
     recoveries: list[Recovery] = []
@@ -136,7 +139,7 @@ def _looping_camera(scenery: Scenery, folder: Path) -> Iterator[str]:
 
 
 def _wait_for_a_later_pass(scenery: Scenery, camera: str, recoveries: list[Recovery]) -> None:
-    last = max(each.since + each.seconds for each in recoveries if "ingest" in each.after)
+    last = max(each.since + each.seconds for each in recoveries)
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(last))
     wait_for(
         f"a pass on the looping camera after {moment}",
