@@ -2,17 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
 import structlog
+from limits import RateLimitItem
 from limits.aio.storage import RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 from limits.errors import StorageError
 from pydantic import SecretStr
-from redis.asyncio import BlockingConnectionPool
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 from api.limit_memory import WindowMemory
 
@@ -24,53 +28,48 @@ STORE_SECONDS = 0.5
 _AWAY_SECONDS = 2.0
 _CONNECTIONS = 50
 _PREFIX = "platestream-limits"
+_COUNT_REQUEST = files(__package__).joinpath("count_request.lua").read_text(encoding="utf-8")
 _Book = TypeVar("_Book")
 _Answer = TypeVar("_Answer")
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What came of a request.
+
+    ``blocked_until`` is Unix s, None: the caller is not blocked. ``refused`` is the number of the
+    limit that refuses it, None: it passes. ``remaining`` and ``reset_at`` (Unix s) are those of the
+    limit that refuses it, or else of the last one.
+    """
+
+    blocked_until: float | None = None
+    refused: int | None = None
+    remaining: int = 0
+    reset_at: float = 0.0
+
+
 class LimitStore:
-    """Windows, and who is blocked."""
+    """Windows, and who is blocked: in the memory of this process."""
 
-    def __init__(
-        self, storage: WindowMemory | RedisStorage, close: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Made by :meth:`in_memory` and :meth:`shared`."""
-        self._storage = storage
-        self.windows = MovingWindowRateLimiter(storage)
-        self.close = close
+    def __init__(self, storage: WindowMemory | RedisStorage | None = None) -> None:
+        """Take where it is kept, if that is not this process."""
+        self._storage = storage or WindowMemory()
+        self.windows = MovingWindowRateLimiter(self._storage)
+
+    async def count(self, caller: str, limits: Sequence[RateLimitItem]) -> Counted:
+        """Count a request in all windows of a caller, up to the first that is full."""
+        until = await self.blocked_until(caller)
+        if until is not None or not limits:
+            return Counted(blocked_until=until)
+        for number, limit in enumerate(limits):
+            if not await self.windows.hit(limit, caller):
+                found = await self.windows.get_window_stats(limit, caller)
+                return Counted(None, number, found.remaining, found.reset_time)
+        found = await self.windows.get_window_stats(limits[-1], caller)
+        return Counted(None, None, found.remaining, found.reset_time)
+
+    async def close(self) -> None:
         """Let go of it."""
-
-    @classmethod
-    def in_memory(cls) -> "LimitStore":
-        """Return a store that this process has for itself."""
-        return cls(WindowMemory(), _nothing_to_close)
-
-    @classmethod
-    def shared(cls, url: SecretStr) -> "LimitStore":
-        """Return the store at a ``redis://`` or ``rediss://`` address; the first call connects.
-
-        Its calls raise limits.errors.StorageError where it is away.
-        """
-        address = url.get_secret_value()
-        pool = BlockingConnectionPool.from_url(
-            address,
-            max_connections=_CONNECTIONS,
-            timeout=STORE_SECONDS,
-            socket_timeout=STORE_SECONDS,
-            socket_connect_timeout=STORE_SECONDS,
-            # A request that waits for a store is answered by this process's own count instead.
-            retry=Retry(NoBackoff(), 0),
-        )
-        # limits takes a pool, but its types do not say so.
-        options: dict[str, Any] = {"connection_pool": pool}
-        storage = RedisStorage(
-            f"async+{address}",
-            wrap_exceptions=True,
-            implementation="redispy",
-            key_prefix=_PREFIX,
-            **options,
-        )
-        return cls(storage, pool.disconnect)
 
     async def blocked_until(self, caller: str) -> float | None:
         """Return when a caller's block ends (Unix s), None where there is none."""
@@ -93,6 +92,61 @@ class LimitStore:
     async def end(self, name: str, seconds: int) -> None:
         """Note that one of them is over."""
         await self._storage.incr(_under_way_key(name), seconds, -1)
+
+
+class SharedLimitStore(LimitStore):
+    """The same in a store that processes share; a request is one question to it.
+
+    Its calls raise limits.errors.StorageError where it is away.
+    """
+
+    def __init__(self, url: SecretStr) -> None:
+        """Take a ``redis://`` or ``rediss://`` address; the first call connects."""
+        address = url.get_secret_value()
+        self._pool = BlockingConnectionPool.from_url(
+            address,
+            max_connections=_CONNECTIONS,
+            timeout=STORE_SECONDS,
+            socket_timeout=STORE_SECONDS,
+            socket_connect_timeout=STORE_SECONDS,
+            # A request that waits for a store is answered by this process's own count instead.
+            retry=Retry(NoBackoff(), 0),
+        )
+        # limits takes a pool, but its types do not say so.
+        options: dict[str, Any] = {"connection_pool": self._pool}
+        super().__init__(
+            RedisStorage(
+                f"async+{address}",
+                wrap_exceptions=True,
+                implementation="redispy",
+                key_prefix=_PREFIX,
+                **options,
+            )
+        )
+        self._script = Redis(connection_pool=self._pool).register_script(_COUNT_REQUEST)
+
+    async def count(self, caller: str, limits: Sequence[RateLimitItem]) -> Counted:
+        """Count a request in all windows of a caller, up to the first that is full."""
+        now = time.time()
+        keys = [_block_key(caller), *(limit.key_for(caller) for limit in limits)]
+        sizes = [size for limit in limits for size in (limit.amount, limit.get_expiry())]
+        try:
+            said = await self._script([f"{_PREFIX}:{key}" for key in keys], [now, *sizes])
+        except RedisError as error:
+            raise StorageError(error) from error
+        blocked_ms, refused, used, oldest = said
+        if blocked_ms or not limits:
+            return Counted(blocked_until=now + blocked_ms / 1000 if blocked_ms else None)
+        told = limits[refused]
+        return Counted(
+            refused=None if refused < 0 else refused,
+            remaining=max(0, told.amount - used),
+            reset_at=float(oldest) + told.get_expiry(),
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._pool.disconnect()
 
 
 class Outage:
@@ -147,10 +201,6 @@ class Shared(Generic[_Book]):
             return await question(self._own)
         self._outage.end()
         return answer
-
-
-async def _nothing_to_close() -> None:
-    pass
 
 
 def _block_key(caller: str) -> str:

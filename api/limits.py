@@ -9,7 +9,7 @@ from enum import StrEnum
 from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import LimitStore, Shared
+from api.limit_storage import Counted, LimitStore, Shared
 
 _RESET = "RateLimit-Reset"
 
@@ -48,7 +48,7 @@ class RateLimiter:
 
     def __init__(self, rules: LimitRules, shared: LimitStore | None = None) -> None:
         """Take the rules; without ``shared`` this process counts alone."""
-        own = _Counter(rules, LimitStore.in_memory())
+        own = _Counter(rules, LimitStore())
         self._counters = Shared(own, None if shared is None else _Counter(rules, shared))
 
     async def admit(self, caller: str, *, recognizes: bool) -> Mapping[str, str]:
@@ -80,51 +80,48 @@ class _Counter:
             LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
         }
         self._store = store
-        self._windows = store.windows
 
     async def admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
         limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
-        await self._refuse_blocked(caller)
-        for number, limit in enumerate(limits):
-            if not await self._windows.hit(limit.usual, caller):
-                # What one limit refuses is abuse of those behind it as well.
-                for refusing in limits[number:]:
-                    await self._note_refusal(refusing, caller)
-                headers = await self._left(limit, caller)
-                raise ApiError(
-                    ErrorCode.RATE_LIMITED,
-                    headers=headers,
-                    retry_after_seconds=int(headers[_RESET]),
-                )
-        # The last one is the tightest and the one to tell of.
-        return await self._left(limits[-1], caller) if limits else {}
-
-    async def _refuse_blocked(self, caller: str) -> None:
-        until = await self._store.blocked_until(caller)
-        if until is not None:
-            left = max(1, math.ceil(until - time.time()))
+        counted = await self._store.count(caller, [limit.usual for limit in limits])
+        if counted.blocked_until is not None:
+            raise _blocked(counted.blocked_until)
+        if counted.refused is not None:
+            # What one limit refuses is abuse of those behind it as well.
+            for refusing in limits[counted.refused :]:
+                await self._note_refusal(refusing, caller)
+            headers = _left(limits[counted.refused], counted)
             raise ApiError(
-                ErrorCode.TEMPORARILY_BLOCKED,
-                headers=_headers(0, 0, left),
-                retry_after_seconds=left,
+                ErrorCode.RATE_LIMITED, headers=headers, retry_after_seconds=int(headers[_RESET])
             )
+        # The last one is the tightest and the one to tell of.
+        return _left(limits[-1], counted) if limits else {}
 
     async def _note_refusal(self, limit: _Limit, caller: str) -> None:
         """Block a caller whose requests, those that passed and those refused, are far too many."""
-        await self._windows.hit(limit.refused, caller)
+        await self._store.windows.hit(limit.refused, caller)
         passed = await self._used(limit.usual, caller)
         refused = await self._used(limit.refused, caller)
         if passed + refused > ABUSE_FACTOR * limit.usual.amount:
             await self._store.block(caller, self._block_seconds)
-            await self._refuse_blocked(caller)
+            until = await self._store.blocked_until(caller)
+            raise _blocked(until or time.time())
 
     async def _used(self, window: RateLimitItem, caller: str) -> int:
-        return window.amount - (await self._windows.get_window_stats(window, caller)).remaining
+        found = await self._store.windows.get_window_stats(window, caller)
+        return window.amount - found.remaining
 
-    async def _left(self, limit: _Limit, caller: str) -> Mapping[str, str]:
-        window = await self._windows.get_window_stats(limit.usual, caller)
-        reset = max(1, math.ceil(window.reset_time - time.time()))
-        return _headers(limit.usual.amount, window.remaining, reset)
+
+def _blocked(until: float) -> ApiError:
+    left = max(1, math.ceil(until - time.time()))
+    return ApiError(
+        ErrorCode.TEMPORARILY_BLOCKED, headers=_headers(0, 0, left), retry_after_seconds=left
+    )
+
+
+def _left(limit: _Limit, counted: Counted) -> Mapping[str, str]:
+    reset = max(1, math.ceil(counted.reset_at - time.time()))
+    return _headers(limit.usual.amount, counted.remaining, reset)
 
 
 def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:

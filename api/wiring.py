@@ -14,7 +14,7 @@ from api.cameras.status_board import StatusBoard
 from api.db.engine import Database, database_url
 from api.health import Health
 from api.image_store import ImageStore
-from api.limit_storage import LimitStore
+from api.limit_storage import LimitStore, SharedLimitStore
 from api.live.feed import RecognitionFeed
 from api.live.recent import RecentRecognitions
 from api.outbound import SystemResolver
@@ -112,7 +112,7 @@ def _connections(settings: ApiSettings) -> _Connections:
         images=ImageStore(settings),
         resolver=SystemResolver(),
         engine=RecognizerEngine(settings),
-        shared_limits=None if url is None else LimitStore.shared(url),
+        shared_limits=None if url is None else SharedLimitStore(url),
     )
 
 

@@ -21,7 +21,7 @@ from api.accounts.authentication import Authenticator
 from api.accounts.models import KeyRecord
 from api.db.engine import Database
 from api.guard import check_scope
-from api.limit_storage import LimitStore
+from api.limit_storage import LimitStore, SharedLimitStore
 from api.limits import LimitRules, RateLimiter
 from api.scopes import ALL_SCOPES
 
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--store", help="count in this shared store instead of in memory")
     arguments = parser.parse_args()
     for _ in range(_ROUNDS):
-        store = None if arguments.store is None else LimitStore.shared(SecretStr(arguments.store))
+        store = None if arguments.store is None else SharedLimitStore(SecretStr(arguments.store))
         cost_ms = asyncio.run(measure(arguments.requests, store))
         print(f"image call (two limits): {cost_ms:.3f} ms of CPU at the gate")
 

@@ -54,7 +54,7 @@ class LoginAttempts:
             rules.per_address_per_minute, namespace="login-address"
         )
         self._account = RateLimitItemPerHour(rules.per_account_per_hour, namespace="login-account")
-        own = _Book(LimitStore.in_memory())
+        own = _Book(LimitStore())
         self._books = Shared(own, None if shared is None else _Book(shared))
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import LimitStore
+from api.limit_storage import LimitStore, SharedLimitStore
 from api.limits import LimitRules, RateLimiter
 from api.sessions.attempts import AttemptRules, LoginAttempts
 from tests.services.redis import RedisServer, redis_process
@@ -36,7 +36,7 @@ async def stores(
 ) -> AsyncIterator[tuple[LimitStore, LimitStore]]:
     """One store as two API processes reach it, which a busy machine may keep waiting."""
     monkeypatch.setattr("api.limit_storage.STORE_SECONDS", 60)
-    pair = LimitStore.shared(redis_server), LimitStore.shared(redis_server)
+    pair = SharedLimitStore(redis_server), SharedLimitStore(redis_server)
     yield pair
     for store in pair:
         await store.close()
@@ -113,7 +113,7 @@ async def test_while_the_store_is_away_each_process_counts_alone(
     monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 0)
     store = redis_process(tmp_path)
     assert isinstance(store.server, RedisServer)
-    reached = LimitStore.shared(SecretStr(store.server.url))
+    reached = SharedLimitStore(SecretStr(store.server.url))
     limiter = RateLimiter(RULES, reached)
     # Nobody listens: this process counts.
     said = [await _said(limiter, caller) for _ in range(11)]
@@ -170,7 +170,7 @@ async def test_attempts_at_once_in_two_processes_are_no_way_around_the_limit(
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 async def test_attempts_are_limited_while_the_store_is_away(caller: str) -> None:
-    nowhere = LimitStore.shared(SecretStr("redis://127.0.0.1:1/0"))
+    nowhere = SharedLimitStore(SecretStr("redis://127.0.0.1:1/0"))
     attempts = LoginAttempts(LOGIN_RULES, nowhere)
     said = [await _try(attempts, caller) for _ in range(4)]
     await nowhere.close()

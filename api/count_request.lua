@@ -1,0 +1,50 @@
+-- Counts a request in all windows of a caller at once, unless one of them is full.
+--
+-- KEYS: what says that the caller is blocked, then a window for each limit.
+-- ARGV: now (Unix s), then amount and seconds of each limit.
+-- Returns: ms that the block lasts (0: none), number of the limit that refuses (-1: none), how much
+-- is in that window or else the last one, and its oldest moment.
+--
+-- A window is a list of moments, newest first, as the library limits keeps it.
+
+local now = tonumber(ARGV[1])
+
+-- How many moments of a window count, and the oldest of them.
+local function used(key, since)
+    local low, high = 0, redis.call('LLEN', key)
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        if tonumber(redis.call('LINDEX', key, middle)) >= since then
+            low = middle + 1
+        else
+            high = middle
+        end
+    end
+    return low, low > 0 and redis.call('LINDEX', key, low - 1) or ARGV[1]
+end
+
+local blocked = redis.call('PTTL', KEYS[1])
+if blocked > 0 then
+    return {blocked, -1, 0, ARGV[1]}
+end
+
+local refused, count, oldest = -1, 0, ARGV[1]
+for number = 1, #KEYS - 1 do
+    local key = KEYS[number + 1]
+    local amount, seconds = tonumber(ARGV[2 * number]), tonumber(ARGV[2 * number + 1])
+    local first = redis.call('LINDEX', key, amount - 1)
+    if first and tonumber(first) >= now - seconds then
+        refused = number - 1
+    else
+        redis.call('LPUSH', key, ARGV[1])
+        redis.call('LTRIM', key, 0, amount - 1)
+        redis.call('EXPIRE', key, seconds)
+    end
+    if refused >= 0 or number == #KEYS - 1 then
+        count, oldest = used(key, now - seconds)
+    end
+    if refused >= 0 then
+        break
+    end
+end
+return {0, refused, count, oldest}
