@@ -22,6 +22,7 @@ from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import format_timestamp, recognition_id, trigger_id
 from contracts.records import AlertTrigger, Recognition
 from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.waiting import until
 from tests.records import alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
@@ -147,6 +148,16 @@ async def _listed(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str
     return counts, body["countedAt"]
 
 
+async def _counted(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str | None]:
+    """Return what is listed once ClickHouse was quick enough for the list to wait for it."""
+
+    async def known() -> bool:
+        return (await _listed(place))[1] is not None
+
+    await until(known, seconds=60)
+    return await _listed(place)
+
+
 async def test_counts_are_right_after_replays(place: Place) -> None:
     often, never = await place.make(), await place.make()
     seen = [await place.see(minute, f"AB{minute}") for minute in range(3)]
@@ -154,7 +165,7 @@ async def test_counts_are_right_after_replays(place: Place) -> None:
         await place.fire(often, *seen)
     await place.fire(often, seen[0])
 
-    counts, counted_at = await _listed(place)
+    counts, counted_at = await _counted(place)
     last = format_timestamp(seen[-1].captured_ms)
     assert counts == {often: (3, last), never: (0, None)}
     assert counted_at is not None
