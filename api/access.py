@@ -71,7 +71,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("DELETE", "/api/alertas/{id}"): Access(Scope.ALERTS_WRITE),
     ("GET", "/api/alertas/{id}/deliveries"): Access(Scope.ALERTS_READ),
     ("POST", "/api/alertas/{id}/deliveries/{deliveryId}/redeliver"): Access(
-        Scope.ALERTS_WRITE, BodyKind.JSON
+        Scope.ALERTS_WRITE, BodyKind.JSON, body_optional=True
     ),
     ("GET", "/api/webhooks"): Access(Scope.WEBHOOKS_READ),
     ("POST", "/api/webhooks"): Access(Scope.WEBHOOKS_WRITE, BodyKind.JSON),

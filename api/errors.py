@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
+from typing import TypeVar
 
 from contracts.errors import PlatestreamError
+
+_T = TypeVar("_T")
 
 VARIANT = "\x00"
 """Begins the tags of the forms that a field may have: they are no part of its path in faults."""
@@ -168,6 +171,17 @@ class ApiError(PlatestreamError):
     def status(self) -> HTTPStatus:
         """The HTTP status of the answer."""
         return ERROR_RULES[self.code].status
+
+
+def found(thing: _T | None) -> _T:
+    """Return what was looked for.
+
+    Raises:
+        ApiError: 404, there is none, or it is someone else's.
+    """
+    if thing is None:
+        raise ApiError(ErrorCode.NOT_FOUND)
+    return thing
 
 
 def invalid_field(path: str, message: str) -> ApiError:

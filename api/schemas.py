@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 from zoneinfo import available_timezones
 
 from pydantic import (
@@ -20,6 +20,8 @@ from pydantic.alias_generators import to_camel
 from api.validation import validation_rules
 from contracts.errors import InvalidInputError
 from contracts.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
+
+_T = TypeVar("_T")
 
 MAX_NAMES = 200
 """Names that one JSON object of a body may hold; no object of ours has a quarter of them."""
@@ -86,6 +88,11 @@ def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("may not be blank")
     return text.strip()
+
+
+def without_repeats(values: list[_T]) -> list[_T]:
+    """Return the values, each once, in the order in which they first come."""
+    return list(dict.fromkeys(values))
 
 
 def json_number(value: Any) -> Any:

@@ -10,6 +10,7 @@ from api.guard import Caller, GuardedRoute
 from api.ids import DeliveryId, ResourceId
 from api.services import services_of
 from api.webhooks.delivery_schemas import (
+    NO_BODY,
     DeliveryList,
     DeliveryQuery,
     QueuedAnswer,
@@ -46,11 +47,15 @@ async def list_notifications(
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def redeliver_notification(
-    request: Request, caller: Caller, id: ResourceId, delivery_id: DeliveryId, body: Redeliver
+    request: Request,
+    caller: Caller,
+    id: ResourceId,
+    delivery_id: DeliveryId,
+    body: Redeliver = NO_BODY,
 ) -> QueuedAnswer:
     """Send a notification again to where it was to go, with the same ids.
 
-    The body is an empty object.
+    No body is needed; an empty object will do as well.
     """
     deliveries = services_of(request).alert_deliveries
     return queued_answer(await deliveries.redeliver(caller.owner_id, id, delivery_id))

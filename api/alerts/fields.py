@@ -7,7 +7,15 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from api.email_addresses import check_email_address
 from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
-from api.schemas import CleanText, FreeText, NameText, OutboundAddress, RequestModel, json_number
+from api.schemas import (
+    CleanText,
+    FreeText,
+    NameText,
+    OutboundAddress,
+    RequestModel,
+    json_number,
+    without_repeats,
+)
 from api.validation import validation_rules
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
 from contracts.records import Weekday
@@ -40,10 +48,6 @@ def _no_more_than_allowed(plates: Any) -> Any:
             ErrorCode.LIMIT_REACHED, f"An alert has at most {most} plates.", fields=(fault,)
         )
     return plates
-
-
-def _without_repeats(values: list[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))
 
 
 def _kind(notification: Any) -> str | None:
@@ -82,12 +86,12 @@ Plates = Annotated[
         examples=[["AB12CDE", "XY*"]],
     ),
 ]
-CameraIds = Annotated[list[UUID], Field(max_length=_MAX_CAMERAS), AfterValidator(_without_repeats)]
+CameraIds = Annotated[list[UUID], Field(max_length=_MAX_CAMERAS), AfterValidator(without_repeats)]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
 Days = Annotated[
     list[Weekday],
     Field(max_length=100, description="Empty: all days."),
-    AfterValidator(_without_repeats),
+    AfterValidator(without_repeats),
 ]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(json_number)]
 Minutes = Annotated[

@@ -11,22 +11,19 @@ from api.alerts.schemas import (
     alert_list,
 )
 from api.answers import BODY_ERRORS, errors
+from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
 from api.services import services_of
 
-router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
-
-# Answers may hold signing secrets: nothing in between may keep them.
-_UNKEPT = "private, no-store"
+router = APIRouter(route_class=GuardedRoute, tags=["Alerts"], dependencies=[UNKEPT])
 
 
 @router.get("/api/alertas", summary="List alerts", responses=errors())
-async def list_alerts(request: Request, response: Response, caller: Caller) -> AlertList:
+async def list_alerts(request: Request, caller: Caller) -> AlertList:
     """Return the caller's alerts, newest first."""
     book = await services_of(request).alerts.all_of(caller.owner_id)
-    response.headers["Cache-Control"] = _UNKEPT
     return alert_list(book)
 
 
@@ -36,12 +33,9 @@ async def list_alerts(request: Request, response: Response, caller: Caller) -> A
     summary="Make an alert",
     responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-async def create_alert(
-    request: Request, response: Response, caller: Caller, body: AlertCreate
-) -> AlertAnswer:
+async def create_alert(request: Request, caller: Caller, body: AlertCreate) -> AlertAnswer:
     """Make an alert. URLs outside of the public internet are refused."""
     row = await services_of(request).alerts.create(caller.owner_id, body)
-    response.headers["Cache-Control"] = _UNKEPT
     return AlertAnswer(alert=alert_body(row))
 
 
@@ -51,11 +45,10 @@ async def create_alert(
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def update_alert(
-    request: Request, response: Response, caller: Caller, id: ResourceId, body: AlertUpdate
+    request: Request, caller: Caller, id: ResourceId, body: AlertUpdate
 ) -> AlertAnswer:
     """Change the fields that are sent; the others stay, also within ``schedule``."""
     row = await services_of(request).alerts.update(caller.owner_id, id, body)
-    response.headers["Cache-Control"] = _UNKEPT
     return AlertAnswer(alert=alert_body(row))
 
 

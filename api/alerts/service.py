@@ -13,7 +13,7 @@ from api.alerts.models import AlertBook, AlertRow, AlertValues
 from api.alerts.repository import AlertRepository, TooManyAlertsError, unknown_cameras
 from api.alerts.schemas import AlertCreate, AlertUpdate
 from api.db.engine import Database
-from api.errors import ApiError, ErrorCode, FieldFault
+from api.errors import ApiError, ErrorCode, FieldFault, found
 from api.moments import from_unix_ms, from_unix_ms_if_any
 from api.outbound import OutboundGate
 
@@ -94,9 +94,7 @@ class Alerts:
     def _change(
         self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate
     ) -> AlertRow:
-        row = self._rows.lock(session, owner_id, alert_id)
-        if row is None:
-            raise ApiError(ErrorCode.NOT_FOUND)
+        row = found(self._rows.lock(session, owner_id, alert_id))
         values = edited_values(row.values, body)
         # Cameras that the alert had may have been deleted since: sending them back is no fault.
         check_cameras(session, owner_id, values.camera_ids, known=row.values.camera_ids)

@@ -11,6 +11,7 @@ from api.api_keys.schemas import (
     NewApiKeyAnswer,
     api_key_body,
 )
+from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
@@ -30,14 +31,12 @@ async def list_api_keys(request: Request, caller: Caller) -> ApiKeyList:
     "/api/api-keys",
     status_code=201,
     summary="Make an API key",
+    dependencies=[UNKEPT],
     responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-async def create_api_key(
-    request: Request, response: Response, caller: Caller, body: ApiKeyCreate
-) -> NewApiKeyAnswer:
+async def create_api_key(request: Request, caller: Caller, body: ApiKeyCreate) -> NewApiKeyAnswer:
     """Make a key with scopes that the caller has too. The answer alone shows it whole."""
     made = await services_of(request).api_keys.create(caller, body)
-    response.headers["Cache-Control"] = "private, no-store"
     return NewApiKeyAnswer(api_key=api_key_body(made.record), plain_key=made.plain_key)
 
 

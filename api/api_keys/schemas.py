@@ -8,13 +8,15 @@ from pydantic import AfterValidator, Field
 from api.accounts.models import KeyRecord
 from api.accounts.service import MAX_KEY_NAME_CHARACTERS
 from api.moments import Instant
-from api.schemas import JsonBoolean, NameText, RequestModel, ResponseModel, Timestamp
+from api.schemas import (
+    JsonBoolean,
+    NameText,
+    RequestModel,
+    ResponseModel,
+    Timestamp,
+    without_repeats,
+)
 from api.scopes import Scope
-
-
-def _without_repeats(scopes: list[Scope]) -> list[Scope]:
-    return list(dict.fromkeys(scopes))
-
 
 Name = Annotated[
     NameText, Field(min_length=1, max_length=MAX_KEY_NAME_CHARACTERS, examples=["Gate controller"])
@@ -27,7 +29,7 @@ Scopes = Annotated[
         description="What the key may do; never more than its maker may.",
         examples=[["recognitions:read", "cameras:read"]],
     ),
-    AfterValidator(_without_repeats),
+    AfterValidator(without_repeats),
 ]
 ExpiresAt = Annotated[
     Instant | None, Field(description="The key is refused from then on; null: never.")

@@ -13,7 +13,7 @@ from api.accounts.service import create_key
 from api.api_keys.models import KeyValues, scopes_beyond
 from api.api_keys.schemas import ApiKeyCreate, ApiKeyUpdate
 from api.db.engine import Database
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, ErrorCode, found
 from api.principal import Principal
 
 
@@ -80,9 +80,7 @@ class ApiKeys:
 
 
 def _change(session: Session, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
-    record = repository.lock_key(session, caller.owner_id, key_id)
-    if record is None:
-        raise ApiError(ErrorCode.NOT_FOUND)
+    record = found(repository.lock_key(session, caller.owner_id, key_id))
     current = KeyValues(record.name, record.scopes, record.enabled, record.expires_at)
     sent: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
     if "scopes" in sent:

@@ -20,7 +20,7 @@ from api.cameras.streams import StreamVault
 from api.credits import repository as credits_repository
 from api.credits.models import Reservation
 from api.db.engine import Database
-from api.errors import ApiError, ErrorCode, FieldFault
+from api.errors import ApiError, ErrorCode, FieldFault, found
 
 log = structlog.get_logger()
 
@@ -74,7 +74,7 @@ class Cameras:
         Raises:
             ApiError: 404.
         """
-        return _found(
+        return found(
             await self._database.run(
                 lambda session: repository.find_camera(session, owner_id, camera_id)
             )
@@ -153,7 +153,7 @@ class Cameras:
     def _change(
         self, session: Session, owner_id: UUID, camera_id: UUID, body: CameraUpdate
     ) -> CameraRow:
-        row = _found(repository.lock_camera(session, owner_id, camera_id))
+        row = found(repository.lock_camera(session, owner_id, camera_id))
         values = edited_values(row.values, body, self._vault)
         if values == row.values:
             return row
@@ -194,9 +194,7 @@ def _undo(session: Session, new: _NewCamera) -> None:
 
 
 def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
-    subscription = repository.delete_camera(session, owner_id, camera_id)
-    if subscription is None:
-        raise ApiError(ErrorCode.NOT_FOUND)
+    subscription = found(repository.delete_camera(session, owner_id, camera_id))
     return renewals.give_back_unused(session, owner_id, subscription)
 
 
@@ -205,12 +203,6 @@ def _too_few_credits(price: int) -> ApiError:
         ErrorCode.INSUFFICIENT_CREDITS,
         f"Insufficient credits: a camera costs {price} credits for 30 days.",
     )
-
-
-def _found(row: CameraRow | None) -> CameraRow:
-    if row is None:
-        raise ApiError(ErrorCode.NOT_FOUND)
-    return row
 
 
 @contextmanager

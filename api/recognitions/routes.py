@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from api.answers import errors
+from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
@@ -36,17 +37,14 @@ async def list_recognitions(
 @router.get(
     "/api/recognitions/{id}",
     summary="One recognition with links to its images",
+    dependencies=[UNKEPT],
     responses=errors(ErrorCode.NOT_FOUND),
 )
-async def get_recognition(
-    request: Request, response: Response, caller: Caller, id: ResourceId
-) -> RecognitionAnswer:
+async def get_recognition(request: Request, caller: Caller, id: ResourceId) -> RecognitionAnswer:
     """Return one recognition; its image fields are URLs that are valid for one hour."""
     recognitions = services_of(request).recognitions
     found = await recognitions.require(caller.owner_id, id)
     links = recognitions.links(found)
-    # The links are as good as a key for an hour: nothing in between may keep them.
-    response.headers["Cache-Control"] = "private, no-store"
     return RecognitionAnswer(
         recognition=recognition_body(found, photo_url=links.photo, crop_url=links.crop)
     )

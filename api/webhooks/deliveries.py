@@ -13,7 +13,7 @@ from analytics_sql.recognitions import (
 )
 from api.db.engine import Database
 from api.delivery_queue import DeliveryQueue
-from api.errors import ApiError, ErrorCode, invalid_field
+from api.errors import found, invalid_field
 from api.webhooks.delivery_schemas import DeliveryQuery
 from api.webhooks.models import WebhookRow
 from api.webhooks.repository import WebhookRepository
@@ -161,12 +161,9 @@ class Deliveries:
         return found
 
     async def _require(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
-        row = await self._database.run(
-            lambda session: self._rows.find(session, owner_id, webhook_id)
+        return found(
+            await self._database.run(lambda session: self._rows.find(session, owner_id, webhook_id))
         )
-        if row is None:
-            raise ApiError(ErrorCode.NOT_FOUND)
-        return row
 
 
 def _recognition(listed: ListedRecognition) -> Recognition:

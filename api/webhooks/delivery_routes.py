@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from analytics_sql.attempts import DeliveryPlace
 from analytics_sql.rows import LAST_STORABLE_MS
 from api.answers import BODY_ERRORS, errors
+from api.caching import UNKEPT
 from api.errors import ErrorCode, invalid_field
 from api.guard import Caller, GuardedRoute
 from api.ids import DeliveryId, ResourceId
@@ -15,6 +16,7 @@ from api.moments import to_unix_ms
 from api.services import services_of
 from api.signing_secrets import new_signing_secret
 from api.webhooks.delivery_schemas import (
+    NO_BODY,
     DeliveryList,
     DeliveryQuery,
     QueuedAnswer,
@@ -32,7 +34,7 @@ router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 
 
 # What is asked where no body is sent.
-_NOTHING, _ANY_TEST, _NEW_SECRET = Redeliver(), SendTest(), RotateSecret()
+_ANY_TEST, _NEW_SECRET = SendTest(), RotateSecret()
 
 
 @router.get(
@@ -63,7 +65,7 @@ async def redeliver(
     caller: Caller,
     id: ResourceId,
     delivery_id: DeliveryId,
-    body: Redeliver = _NOTHING,
+    body: Redeliver = NO_BODY,
 ) -> QueuedAnswer:
     """Send a delivery again, with the same ids and a schedule of retries of its own.
 
@@ -107,6 +109,7 @@ async def replay(request: Request, caller: Caller, id: ResourceId, body: Replay)
 @router.post(
     "/api/webhooks/{id}/rotate-secret",
     summary="Give a webhook a new secret",
+    dependencies=[UNKEPT],
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def rotate_secret(
@@ -120,5 +123,4 @@ async def rotate_secret(
     secret = body.secret or new_signing_secret()
     overlap = timedelta(hours=body.overlap_hours)
     row = await services_of(request).webhooks.rotate_secret(caller.owner_id, id, secret, overlap)
-    response.headers["Cache-Control"] = "private, no-store"
     return WebhookAnswer(webhook=webhook_body(row))

@@ -72,6 +72,10 @@ class Redeliver(RequestModel):
     """Nothing more is asked."""
 
 
+NO_BODY = Redeliver()
+"""What stands for a body that is not sent."""
+
+
 class Replay(RequestModel):
     """The time whose events are to be sent again: ``from`` inclusive, ``to`` exclusive."""
 

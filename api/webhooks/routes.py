@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from api.answers import BODY_ERRORS, errors
+from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
@@ -15,17 +16,13 @@ from api.webhooks.schemas import (
     webhook_body,
 )
 
-router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
-
-# Answers hold signing secrets: nothing in between may keep them.
-_UNKEPT = "private, no-store"
+router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"], dependencies=[UNKEPT])
 
 
 @router.get("/api/webhooks", summary="List webhooks", responses=errors())
-async def list_webhooks(request: Request, response: Response, caller: Caller) -> WebhookList:
+async def list_webhooks(request: Request, caller: Caller) -> WebhookList:
     """Return the caller's webhooks, newest first."""
     rows = await services_of(request).webhooks.all_of(caller.owner_id)
-    response.headers["Cache-Control"] = _UNKEPT
     return WebhookList(webhooks=[webhook_body(row) for row in rows])
 
 
@@ -35,12 +32,9 @@ async def list_webhooks(request: Request, response: Response, caller: Caller) ->
     summary="Register a webhook",
     responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-async def create_webhook(
-    request: Request, response: Response, caller: Caller, body: WebhookCreate
-) -> WebhookAnswer:
+async def create_webhook(request: Request, caller: Caller, body: WebhookCreate) -> WebhookAnswer:
     """Register a webhook. Addresses outside of the public internet are refused."""
     row = await services_of(request).webhooks.create(caller.owner_id, body)
-    response.headers["Cache-Control"] = _UNKEPT
     return WebhookAnswer(webhook=webhook_body(row))
 
 
@@ -50,11 +44,10 @@ async def create_webhook(
     responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 async def update_webhook(
-    request: Request, response: Response, caller: Caller, id: ResourceId, body: WebhookUpdate
+    request: Request, caller: Caller, id: ResourceId, body: WebhookUpdate
 ) -> WebhookAnswer:
     """Change the fields that are sent; the others stay. ``headers`` are replaced as a whole."""
     row = await services_of(request).webhooks.update(caller.owner_id, id, body)
-    response.headers["Cache-Control"] = _UNKEPT
     return WebhookAnswer(webhook=webhook_body(row))
 
 

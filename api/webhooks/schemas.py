@@ -14,6 +14,7 @@ from api.schemas import (
     ResponseModel,
     Timestamp,
     few_names,
+    without_repeats,
 )
 from api.signing_secrets import MAX_SECRET_CHARACTERS
 from api.webhooks.models import WebhookRow
@@ -54,10 +55,6 @@ SubscribedEvent = Literal[
 """An event that a webhook is told of when it asks; alert.corrected comes with alert.triggered."""
 
 
-def _without_repeats(events: list[SubscribedEvent]) -> list[SubscribedEvent]:
-    return list(dict.fromkeys(events))
-
-
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate controller"])]
 Secret = Annotated[
     CleanText,
@@ -71,7 +68,7 @@ Secret = Annotated[
 Events = Annotated[
     list[SubscribedEvent],
     Field(min_length=1, max_length=100, examples=[["recognition.created", "alert.triggered"]]),
-    AfterValidator(_without_repeats),
+    AfterValidator(without_repeats),
 ]
 Headers = Annotated[
     dict[

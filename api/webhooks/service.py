@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from api.db.engine import Database
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, ErrorCode, found
 from api.outbound import OutboundGate
 from api.webhooks.board import WebhookBoard
 from api.webhooks.edits import edited_values, new_values
@@ -77,8 +77,7 @@ class Webhooks:
         until = datetime.now(UTC).replace(microsecond=0) + overlap if overlap else None
 
         def work(session: Session) -> WebhookRow:
-            if self._rows.lock(session, owner_id, webhook_id) is None:
-                raise ApiError(ErrorCode.NOT_FOUND)
+            found(self._rows.lock(session, owner_id, webhook_id))
             return self._rows.rotate(session, webhook_id, secret, until)
 
         return self._board.shown(await self._database.run(work))
@@ -118,9 +117,7 @@ class Webhooks:
     def _change(
         self, session: Session, owner_id: UUID, webhook_id: UUID, body: WebhookUpdate
     ) -> WebhookRow:
-        row = self._rows.lock(session, owner_id, webhook_id)
-        if row is None:
-            raise ApiError(ErrorCode.NOT_FOUND)
+        row = found(self._rows.lock(session, owner_id, webhook_id))
         # What the stage has switched off is off, also where the row does not say so yet.
         current = self._board.shown(row).values
         values = edited_values(current, body)
