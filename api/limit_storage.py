@@ -48,6 +48,15 @@ class Counted:
     reset_at: float = 0.0
 
 
+@dataclass(frozen=True)
+class UnderWay:
+    """Something that is under way: the number it is in, how long that holds, and what it was."""
+
+    key: str
+    seconds: int
+    number: int
+
+
 class LimitStore:
     """Windows, and who is blocked: in the memory of this process."""
 
@@ -82,16 +91,21 @@ class LimitStore:
         """Block a caller for so long; a block that stands is not made longer."""
         await self._storage.incr(_block_key(caller), seconds)
 
-    async def begin(self, name: str, seconds: int) -> int:
-        """Note that one more of ``name`` is under way; return how many there are.
+    async def begin(self, name: str, seconds: int) -> UnderWay:
+        """Note that one more of ``name`` is under way, which takes no longer than so many seconds.
 
-        What is never ended is forgotten after so many seconds.
+        What is never ended is forgotten after twice as long. Each span of time has a number of its
+        own, which outlives what began in it: an end never meets a number that has begun anew.
         """
-        return await self._storage.incr(_under_way_key(name), seconds)
+        span = int(time.time() // seconds)
+        key = _under_way_key(name, span)
+        number = await self._storage.incr(key, 2 * seconds)
+        before = await self._storage.get(_under_way_key(name, span - 1))
+        return UnderWay(key, 2 * seconds, number + before)
 
-    async def end(self, name: str, seconds: int) -> None:
-        """Note that one of them is over."""
-        await self._storage.incr(_under_way_key(name), seconds, -1)
+    async def end(self, begun: UnderWay) -> None:
+        """Note that it is over."""
+        await self._storage.incr(begun.key, begun.seconds, -1)
 
 
 class SharedLimitStore(LimitStore):
@@ -207,5 +221,5 @@ def _block_key(caller: str) -> str:
     return f"block/{caller}"
 
 
-def _under_way_key(name: str) -> str:
-    return f"under-way/{name}"
+def _under_way_key(name: str, span: int) -> str:
+    return f"under-way/{name}/{span}"

@@ -10,7 +10,7 @@ from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from limits.errors import StorageError
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import LimitStore, Shared
+from api.limit_storage import LimitStore, Shared, UnderWay
 
 _SENTENCE = "Too many attempts to log in; wait, then try again."
 _UNDER_WAY_SECONDS = 60
@@ -65,7 +65,7 @@ class LoginAttempts:
             ApiError: 429, before anything is known of the account.
         """
         windows = self._windows(email, address)
-        book = await self._books.ask(lambda asked: asked.begin(windows))
+        begun = await self._books.ask(lambda asked: asked.begin(windows))
         try:
             yield
         except ApiError:
@@ -74,7 +74,7 @@ class LoginAttempts:
         finally:
             # Where the store has gone meanwhile, what is under way there is forgotten by itself.
             with suppress(StorageError):
-                await book.end(windows)
+                await begun.end()
 
     def _windows(self, email: str, address: str) -> Sequence[_Window]:
         windows = (
@@ -85,32 +85,41 @@ class LoginAttempts:
         return [window for window in windows if window.limit.amount]
 
 
+class _Attempt:
+    """An attempt under way, in the store where it began."""
+
+    def __init__(self, store: LimitStore, begun: Sequence[UnderWay]) -> None:
+        self._store = store
+        self._begun = begun
+
+    async def end(self) -> None:
+        """Note that it is over."""
+        for each in self._begun:
+            await self._store.end(each)
+
+
 class _Book:
     """Counts in one store."""
 
     def __init__(self, store: LimitStore) -> None:
         self._store = store
 
-    async def begin(self, windows: Sequence[_Window]) -> "_Book":
-        """Note an attempt under way and return the book it is in, or refuse it."""
-        under_way = [await self._store.begin(each.key, _UNDER_WAY_SECONDS) for each in windows]
+    async def begin(self, windows: Sequence[_Window]) -> "_Attempt":
+        """Note an attempt under way, or refuse it."""
+        begun = [await self._store.begin(each.key, _UNDER_WAY_SECONDS) for each in windows]
+        attempt = _Attempt(self._store, begun)
         try:
-            for window, number in zip(windows, under_way, strict=True):
-                await self._check(window, number)
+            for window, under_way in zip(windows, begun, strict=True):
+                await self._check(window, under_way.number)
         except ApiError:
-            await self.end(windows)
+            await attempt.end()
             raise
-        return self
+        return attempt
 
     async def note_failure(self, windows: Sequence[_Window]) -> None:
         """Count an attempt that has failed."""
         for window in windows:
             await self._store.windows.hit(window.limit, *window.names)
-
-    async def end(self, windows: Sequence[_Window]) -> None:
-        """Note that an attempt is over."""
-        for window in windows:
-            await self._store.end(window.key, _UNDER_WAY_SECONDS)
 
     async def _check(self, window: _Window, under_way: int) -> None:
         found = await self._store.windows.get_window_stats(window.limit, *window.names)

@@ -75,6 +75,9 @@ class Deciding:
                 firing, decided_ms=result.trigger.decided_ms, is_late=result.trigger.is_late
             )
             self._remember(arrival, phase, decided)
+        elif result.trigger is None and not is_early and arrival.candidate.may_be_early:
+            # Held back in the end: what comes early after this must not fire.
+            self._remember(arrival, None, firing)
         return result
 
     def _by_cooldown(self, arrival: Arrival, firing: Firing, phase: TriggerPhase) -> Result:

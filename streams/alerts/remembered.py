@@ -59,6 +59,7 @@ class Remembered:
     def __init__(self, table: FiringTable) -> None:
         """Begin without changes."""
         self._table = table
+        self._known: dict[bytes, Firings] = {}
         self._firings: dict[bytes, tuple[int, Firings]] = {}
         self._passes: dict[bytes, tuple[int, PassState]] = {}
 
@@ -66,7 +67,9 @@ class Remembered:
         """Return what is remembered of a cooldown."""
         if key in self._firings:
             return self._firings[key][1]
-        return self._read(Firings, key) or Firings()
+        if key not in self._known:
+            self._known[key] = self._read(Firings, key) or Firings()
+        return self._known[key]
 
     def pass_state(self, arrival: Arrival) -> PassState | None:
         """Return what is remembered of a candidate's alert and pass."""
@@ -74,7 +77,7 @@ class Remembered:
         return self._passes[key][1] if key in self._passes else self._read(PassState, key)
 
     def keep_firings(self, partition: int, key: bytes, after: Firings) -> None:
-        """Change what is remembered of a cooldown, unless it is the very same."""
+        """Change what is remembered of a cooldown, unless it is the very object that it was."""
         if after is not self.firings(key):
             self._firings[key] = (partition, after)
 

@@ -216,6 +216,24 @@ async def test_an_early_firing_spends_the_cooldown(world: World) -> None:
     assert world.outcomes("held_back") == 2
 
 
+async def test_what_comes_early_after_an_end_that_was_held_back_is_not_told(world: World) -> None:
+    rule = _specific(1, "AB*", cooldown_scope=CooldownScope.PLATE)
+    other = _seen("AB2", track=UUID(int=8))
+    await _handle(world, _candidate(_FINAL, other, rule))
+
+    assert await _handle(world, _final("AB2", rule), _early("AB1", rule)) == []
+
+
+async def test_what_is_held_back_writes_nothing(world: World) -> None:
+    rule = _specific(1, "AB*")
+    await _handle(world, _candidate(_FINAL, _seen("AB1", track=UUID(int=8)), rule))
+    world.failing.add("table")
+
+    assert (
+        await _handle(world, _candidate(_FINAL, _seen("AB1", 900, track=UUID(int=9)), rule)) == []
+    )
+
+
 async def test_what_was_held_back_early_has_nothing_to_withdraw(world: World) -> None:
     await _handle(world, _candidate(_FINAL, _seen("AB3", track=UUID(int=2))))
     held = [_early(), _withdrawal(), _early(), _withdrawal()]
