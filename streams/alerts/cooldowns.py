@@ -4,9 +4,10 @@ What is remembered of a cooldown is written, with Kafka's acknowledgement, befor
 told: after a crash between both the candidate comes again, is known as one that fired, and is told
 then, with the same id and the same times. What is remembered of a pass that set an alert off early
 is written after its cooldown: a crash between both leaves what is then done again as a whole.
+What comes early is told before the end of the same pass is written, which would silence it.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import structlog
 
@@ -49,6 +50,10 @@ class Cooldowns:
         Raises:
             TransientError: Kafka is away.
         """
+        for part in _one_word_a_pass(batch):
+            await self._handle(part)
+
+    async def _handle(self, batch: Sequence[Arrival]) -> None:
         remembered = Remembered(self._table)
         deciding = Deciding(remembered, late_ms=self._late_ms, now_ms=self._now_ms)
         told: list[tuple[AlertCandidate, AlertTrigger]] = []
@@ -75,3 +80,18 @@ class Cooldowns:
             is_late=trigger.is_late,
             phase=trigger.phase.value,
         )
+
+
+def _one_word_a_pass(batch: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
+    """Return a batch in parts, in order, none of which says of one alert and pass two things."""
+    part: list[Arrival] = []
+    passes: set[bytes] = set()
+    for arrival in batch:
+        if arrival.pass_key in passes:
+            yield part
+            part, passes = [], set()
+        part.append(arrival)
+        if arrival.candidate.recognition.track_id is not None:
+            passes.add(arrival.pass_key)
+    if part:
+        yield part

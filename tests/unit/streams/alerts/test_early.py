@@ -216,6 +216,21 @@ async def test_an_early_firing_spends_the_cooldown(world: World) -> None:
     assert world.outcomes("held_back") == 2
 
 
+@_ALL
+async def test_beginning_and_end_in_one_batch_are_both_told(
+    world: World, rule: AlertConfig
+) -> None:
+    batch = [Arrival(3, _early(rule=rule)), Arrival(3, _final(rule=rule))]
+    world.failing.add("alerts")
+    with pytest.raises(TransientError):
+        await world.cooldowns.handle(batch)
+    world.failing.clear()
+
+    await world.cooldowns.handle(batch)
+
+    assert [each.phase for each in world.triggers] == [TriggerPhase.EARLY, TriggerPhase.CONFIRMED]
+
+
 async def test_what_comes_early_after_an_end_that_was_held_back_is_not_told(world: World) -> None:
     rule = _specific(1, "AB*", cooldown_scope=CooldownScope.PLATE)
     other = _seen("AB2", track=UUID(int=8))
