@@ -145,7 +145,7 @@ def _join(
 
 def _faust_table(app: StageApp, name: str) -> Any:
     return app.Table(
-        f"{STAGE}-{name}",
+        name,
         key_type=bytes,
         value_type=bytes,
         partitions=app.settings.kafka_partitions,

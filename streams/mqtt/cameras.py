@@ -98,7 +98,7 @@ class CameraBook:
                 announced=None if before is None else before.announced,
                 topics=() if before is None else before.topics,
             )
-            await self._tell(known, before, self._publish)
+            await self._tell(known, before)
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -138,7 +138,7 @@ class CameraBook:
                 await self._publish([self._event(step.event, known, status)])
             if announced is not known.announced:
                 after = msgspec.structs.replace(known, announced=announced)
-                await self._tell(after, known, self._publish)
+                await self._tell(after, known)
 
     async def tell_all(self, publish: Publish, partitions: Collection[int]) -> None:
         """Tell a broker that may know nothing of all cameras of these partitions.
@@ -155,8 +155,9 @@ class CameraBook:
                 await self._remember(known, known)
             log.info("mqtt_cameras_told", count=len(own))
 
-    async def _tell(self, known: KnownCamera, before: KnownCamera | None, publish: Publish) -> None:
-        await publish(self._all_of(known))
+    async def _tell(self, known: KnownCamera, before: KnownCamera | None) -> None:
+        told = () if before is None else self._retained(before)
+        await self._publish([each for each in self._all_of(known) if each not in told])
         await self._remember(known, before)
 
     async def _remember(self, known: KnownCamera, before: KnownCamera | None) -> None:

@@ -21,7 +21,8 @@ _ALERT = (
     "{{ {'event_type': value_json.event, 'id': value_json.id,"
     " 'alert': value_json.data.alert.name, 'plate': value_json.data.recognition.plate,"
     " 'confidence': value_json.data.recognition.confidence,"
-    " 'timestamp': value_json.data.recognition.timestamp} | tojson }}"
+    " 'timestamp': value_json.data.recognition.timestamp,"
+    " 'phase': value_json.data.phase | default('final')} | tojson }}"
 )
 
 
@@ -66,9 +67,9 @@ class _AlertEvent(msgspec.Struct, frozen=True, kw_only=True):
     state_topic: str
     availability_topic: str
     platform: Literal["event"] = "event"
-    name: str = "Alert"
+    name: str
     icon: str = "mdi:bell-alert"
-    event_types: tuple[str, ...] = (EventName.ALERT_TRIGGERED.value,)
+    event_types: tuple[EventName, ...]
     value_template: str = _ALERT
 
 
@@ -84,6 +85,7 @@ class _Components(msgspec.Struct, frozen=True, kw_only=True):
     online: _OnlineSensor
     last_plate: _PlateSensor
     alert: _AlertEvent
+    alert_settled: _AlertEvent
     alert_trigger: _AlertTrigger
 
 
@@ -114,6 +116,15 @@ def discovery_payload(names: TopicNames, camera: CameraConfig) -> bytes:
             unique_id=_unique(identifier, "alert"),
             state_topic=names.alert(owner, identifier),
             availability_topic=there,
+            name="Alert",
+            event_types=(EventName.ALERT_TRIGGERED,),
+        ),
+        alert_settled=_AlertEvent(
+            unique_id=_unique(identifier, "alert_settled"),
+            state_topic=names.settled(owner, identifier),
+            availability_topic=there,
+            name="Alert settled",
+            event_types=(EventName.ALERT_CONFIRMED, EventName.ALERT_CORRECTED),
         ),
         alert_trigger=_AlertTrigger(topic=names.alert(owner, identifier)),
     )

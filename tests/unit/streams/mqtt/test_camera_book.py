@@ -48,11 +48,13 @@ class Broker:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
         self.events: list[str] = []
+        self.published = 0
         self.is_away = False
 
     async def publish(self, messages: Sequence[Message]) -> None:
         if self.is_away:
             raise TransientError("away")
+        self.published += len(messages)
         for message in messages:
             if not message.retain:
                 self.events.append(message.topic)
@@ -101,6 +103,19 @@ async def test_the_state_follows_the_camera() -> None:
         assert (broker.kept[STATE], broker.events) == (kept, [EVENTS] * told), state
     assert CAMERA.stream_url_encrypted.encode() not in b"".join(table.data.values())
     assert set(table.partitions.values()) == {3}
+
+
+async def test_only_what_has_changed_is_told() -> None:
+    broker = Broker()
+    book = _book(Table(), broker)
+    counts = []
+    for camera in (CAMERA, CAMERA, msgspec.structs.replace(CAMERA, name="New")):
+        await book.configure(camera, 0)
+        counts.append(broker.published)
+    await _note(book, _status(CameraState.ONLINE), is_news=False)
+
+    assert [*counts, broker.published] == [2, 2, 3, 4]
+    assert b"New" in broker.kept[DISCOVERY]
 
 
 async def test_before_the_beginning_only_the_state_is_told() -> None:

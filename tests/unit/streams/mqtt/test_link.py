@@ -14,6 +14,12 @@ from streams.mqtt.messages import Message, MessageKind, retained
 from streams.mqtt.metrics import MqttMetrics
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who publishes waits for as long as a busy machine takes."""
+    monkeypatch.setattr("streams.mqtt.link._WAIT_SECONDS", 30.0)
+
+
 class Connection:
     """A connection that a test ends."""
 

@@ -149,6 +149,8 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
     assert len({part["unique_id"] for part in entities}) == len(entities)
     assert {part["availability_topic"] for part in entities} == {"platestream/status"}
     assert parts["alert"]["event_types"] == ["alert.triggered"]
+    assert parts["alert_settled"]["event_types"] == ["alert.confirmed", "alert.corrected"]
+    assert parts["alert_settled"]["state_topic"] == parts["alert"]["state_topic"] + "-settled"
     assert "suggested_area" not in json.loads(discovery_payload(NAMES, CAMERA))["device"]
 
 
