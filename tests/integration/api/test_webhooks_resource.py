@@ -3,7 +3,7 @@
 import json
 import uuid
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import httpx
@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from api.db.engine import Database
-from contracts.records import EventName, WebhookConfig, decode
+from api.webhooks.schemas import SubscribedEvent
+from contracts.records import WebhookConfig, decode
 from contracts.topics import CONFIG_WEBHOOKS
 from tests.integration.api.application import PER_OWNER, Application, running_application
 from tests.integration.api.outbox import outbox_of
@@ -51,7 +52,7 @@ async def test_every_field_is_kept_and_listed_newest_first(client: httpx.AsyncCl
         **BODY,
         "secret": "a secret of mine",
         "enabled": False,
-        "events": [str(event) for event in EventName],
+        "events": [str(event) for event in get_args(SubscribedEvent)],
         "headers": {"X-Tenant": "north", "Authorization": "Bearer abc"},
     }
     first = (await client.post(PATH, json=BODY)).json()["webhook"]
