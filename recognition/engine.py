@@ -63,7 +63,7 @@ class Recognizer:
         )
 
     def _reading(self, found: Detection, text: CropText) -> PlateReading:
-        characters = calibrate(text.characters, self._reader.card.calibration)
+        characters = calibrate(text.characters, self._reader.calibration(text))
         return PlateReading(
             text=text.text,
             confidence=_mean_probability(characters),

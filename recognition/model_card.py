@@ -162,8 +162,41 @@ class ReaderCard(_Part, frozen=True, kw_only=True, tag="reader", tag_field="kind
     calibration: CalibrationCard | None = None
 
 
+class LineOutputCard(_Part, frozen=True, kw_only=True):
+    """What a reader of lines gives: logarithms of N x places x (none, then the alphabet).
+
+    ``look_alikes`` are characters that it does not tell apart.
+    """
+
+    name: str
+    alphabet: str
+    look_alikes: tuple[str, ...] = ()
+
+
+class LineReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_field="kind"):
+    """The card of a model that reads a plate as a line of text, as a second opinion.
+
+    Crops are brought to the input's height and to a width, by their shape, from ``least_width`` to
+    the input's in multiples of its stride. It is asked where the reader's mean character
+    probability lies under ``below``; its logarithms count ``weight`` times.
+    """
+
+    schema: int
+    name: str
+    version: str
+    file: str
+    sha256: str
+    input: InputCard
+    least_width: int
+    output: LineOutputCard
+    crop: MarginsCard = MarginsCard()
+    below: float
+    weight: float
+    calibration: CalibrationCard | None = None
+
+
 _SCHEMA = 1
-_C = TypeVar("_C", DetectorCard, ReaderCard)
+_C = TypeVar("_C", DetectorCard, ReaderCard, LineReaderCard)
 
 
 def load_card(card_type: type[_C], model: Path) -> _C:

@@ -7,6 +7,7 @@ from recognition.model_card import (
     DetectorCard,
     DetectorDecoder,
     InputCard,
+    LineReaderCard,
     ReaderCard,
     Resize,
     TensorLayout,
@@ -60,6 +61,18 @@ def check_reader(card: ReaderCard, model: Model) -> None:
         regions = _output(card.name, outputs, said.region_name).shape
         if regions != (1, len(said.regions)):
             raise _unfit(card.name, f"{said.region_name} has shape {regions}")
+
+
+def check_same_characters(card: ReaderCard, second: LineReaderCard) -> None:
+    """Check that both readers number the same characters alike.
+
+    Raises:
+        MisconfiguredError: they do not.
+    """
+    if card.output.alphabet.replace(card.output.pad_char, "", 1) != second.output.alphabet or (
+        not card.output.alphabet.endswith(card.output.pad_char)
+    ):
+        raise _unfit(second.name, f"{card.name} reads other characters, or in another order")
 
 
 def _check_resize(name: str, card: InputCard, known: Resize) -> None:

@@ -1,12 +1,15 @@
 """Reads the characters of plate crops with an ONNX model and its card."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from recognition.foreign_models import hub_reader, reader_card
-from recognition.model_card import MarginsCard, ReaderCard
-from recognition.model_fit import check_reader
+from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard
+from recognition.model_fit import check_reader, check_same_characters
 from recognition.runtime import Model, Tensor, load_model
+from recognition.second_reader import SecondReader
 from recognition.settings import Precision, RecognizerSettings
 from recognition.tensors import stretch, to_tensor
 from recognition.types import BgrImage, Character, CropText, Detection
@@ -20,9 +23,10 @@ _Probabilities = npt.NDArray[np.floating]
 class Reader:
     """A loaded reader. Not for two threads at once."""
 
-    def __init__(self, card: ReaderCard, model: Model) -> None:
-        """Take a card with its model."""
+    def __init__(self, card: ReaderCard, model: Model, second: SecondReader | None = None) -> None:
+        """Take a card with its model, and who is asked about unsure plates."""
         self.card = card
+        self._second = second
         self._model = model
         self._pad = card.output.alphabet.index(card.output.pad_char)
 
@@ -38,24 +42,28 @@ class Reader:
         card = reader_card(path)
         model = load_model(path, settings, Precision.F32)
         check_reader(card, model)
-        return cls(card, model)
+        # What a second reader knows was fitted to the reader that comes with the service.
+        own = hub is None and settings.recognition_reader_model is None
+        wanted = own or settings.recognition_second_reader_model is not None
+        second = SecondReader.load(settings) if wanted else None
+        if second is not None:
+            check_same_characters(card, second.card)
+        return cls(card, model, second)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
         """Return one text a plate found in the image, in order.
 
         Where the card asks for a second crop, the plates that the first leaves unsure are read
-        from that one too, and the readings averaged.
+        from that one too, and the readings averaged. What is unsure even then, the second reader
+        helps to settle.
         """
-        crop = self.card.crop
-        slots, regions = self._read([_cut(image, one, crop) for one in found])
-        if crop.second is None:
-            return self._texts(slots, regions)
-        unsure = [i for i, s in enumerate(slots) if self._sureness(s) < crop.second.below]
-        again = self._read([_cut(image, found[i], crop.second) for i in unsure])
-        for i, other_slots, other_region in zip(unsure, *again, strict=True):
-            slots[i] = averaged(slots[i], other_slots)
-            regions[i] = (regions[i] + other_region) / 2
-        return self._texts(slots, regions)
+        slots, regions = self._read([_cut(image, one, self.card.crop) for one in found])
+        self._read_again(image, found, slots, regions)
+        agreed = [self._ask_second(image, one, slots, i) for i, one in enumerate(found)]
+        return [
+            replace(text, agreed=asked)
+            for text, asked in zip(self._texts(slots, regions), agreed, strict=True)
+        ]
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
         """Return one text a crop, in order."""
@@ -68,6 +76,40 @@ class Reader:
         said, tensor = self._run(crops), self.card.output.region_name
         regions = np.zeros((len(crops), 0)) if tensor is None else said[tensor]
         return list(said[self.card.output.name]), list(regions)
+
+    def _read_again(
+        self,
+        image: BgrImage,
+        found: list[Detection],
+        slots: list[_Probabilities],
+        regions: list[_Probabilities],
+    ) -> None:
+        """Put the mean with the second crop in the place of what the first leaves unsure."""
+        second = self.card.crop.second
+        if second is None:
+            return
+        unsure = [i for i, s in enumerate(slots) if self._sureness(s) < second.below]
+        again = self._read([_cut(image, found[i], second) for i in unsure])
+        for i, other_slots, other_region in zip(unsure, *again, strict=True):
+            slots[i] = averaged(slots[i], other_slots)
+            regions[i] = (regions[i] + other_region) / 2
+
+    def _ask_second(
+        self, image: BgrImage, one: Detection, slots: list[_Probabilities], index: int
+    ) -> bool:
+        """Put what both readers say in the place of what this one leaves unsure."""
+        second = self._second
+        if second is None or self._sureness(slots[index]) >= second.card.below:
+            return False
+        crop = _cut(image, one, second.card.crop)
+        slots[index] = second.settle(slots[index], crop, self._pad)
+        return True
+
+    def calibration(self, text: CropText) -> CalibrationCard | None:
+        """The table from this text's mean character probability to the confidence."""
+        if text.agreed and self._second is not None:
+            return self._second.card.calibration
+        return self.card.calibration
 
     def _run(self, crops: list[BgrImage]) -> dict[str, Tensor]:
         card = self.card.input

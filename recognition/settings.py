@@ -48,6 +48,16 @@ class RecognizerSettings(Fragment):
         description="Name of a reader of fast-plate-ocr's hub (cct-s-v2-global-model, ...), "
         "fetched from GitHub at the first start; takes the place of the reader's file.",
     )
+    recognition_second_reader: bool = Field(
+        True,
+        description="Ask a second model, which reads plates as lines of text, where the reader is "
+        "unsure.",
+    )
+    recognition_second_reader_model: Path | None = Field(
+        None,
+        description="ONNX file of the second model, with its model card (.json) beside it; unset: "
+        "the one that comes with the service.",
+    )
     recognition_runtime: RuntimeName = Field(
         RuntimeName.OPENVINO, description="What runs the models: onnxruntime or openvino."
     )
@@ -101,6 +111,11 @@ class RecognizerSettings(Fragment):
     def reader_path(self) -> Path:
         """The reader's ONNX file."""
         return self.recognition_reader_model or MODELS / "plate-reader.onnx"
+
+    @property
+    def second_reader_path(self) -> Path:
+        """The second reader's ONNX file."""
+        return self.recognition_second_reader_model or MODELS / "plate-second-reader.onnx"
 
 
 class RecognizerPoolSettings(RecognizerSettings):

@@ -45,24 +45,26 @@ def letterbox(
     where = place(width, height, into_width, into_height)
     size = (max(1, round(width * where.scale)), max(1, round(height * where.scale)))
     canvas = np.full((into_height, into_width, 3), grey, np.uint8)
-    canvas[where.top : where.top + size[1], where.left : where.left + size[0]] = cv2.resize(
-        _halved(image, size), size, interpolation=cv2.INTER_LINEAR
+    canvas[where.top : where.top + size[1], where.left : where.left + size[0]] = _shrunk(
+        image, size
     )
     return canvas, where
 
 
-def _halved(image: BgrImage, size: tuple[int, int]) -> BgrImage:
-    """Return the image halved while it is twice as large as ``size`` or more.
+def _shrunk(image: BgrImage, size: tuple[int, int]) -> BgrImage:
+    """Return the image at ``size``, halved first while it is twice as large or more.
 
     The mean of 2 x 2 pixels keeps thin strokes of small plates, and is quick: a 1080p frame comes
     to 640 px in 0.9 ms of processor time where one averaging of areas takes 2.6 (measured).
     """
     height, width = image.shape[:2]
+    larger = width > size[0] and height > size[1]
+    method = cv2.INTER_AREA if larger else cv2.INTER_LINEAR
     while width >= 2 * size[0] and height >= 2 * size[1]:
         width, height = width // 2, height // 2
-        halved = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-        image = np.asarray(halved, np.uint8)
-    return image
+        image = np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA))
+        method = cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(image, size, interpolation=method), np.uint8)
 
 
 def stretch(

@@ -42,10 +42,14 @@ class Character:
 
 @dataclass(frozen=True)
 class CropText:
-    """What the reader makes of one crop; ``region`` is None where the model does not tell."""
+    """What is read on one plate; ``region`` is None where the model does not tell.
+
+    ``agreed``: a second reader had its say, so the probabilities are of another kind.
+    """
 
     characters: tuple[Character, ...]
     region: str | None
+    agreed: bool = False
 
     @property
     def text(self) -> str:
