@@ -18,14 +18,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
-from kafka import KafkaConsumer
+import numpy as np
+from kafka import KafkaConsumer, KafkaProducer
 
 from benchmarks.recognition_stage import Servers, running_servers, running_stage
-from contracts.kafka import consumer_options, topic_name
+from contracts.kafka import consumer_options, producer_options, topic_name
 from contracts.records import (
+    FRAME_META_HEADER,
     AlertConfig,
     EventName,
     FrameKind,
+    FrameMeta,
     FrameReadings,
     FrameReference,
     PlateMatchMode,
@@ -37,10 +40,12 @@ from contracts.topics import (
     ALERTS,
     CONFIG_ALERTS,
     DELIVERIES,
+    FRAMES,
     READINGS,
     SIGHTINGS,
     Topic,
 )
+from tests.integration.recognition.scenes import jpeg
 from tests.integration.streams.stages import Feeder, Reader, environment_of, running, stage
 from tests.integration.webhooks.way import Way
 from tests.records import CAMERAS, OWNER, alert
@@ -58,7 +63,7 @@ class Camera:
 
     def __init__(self, kafka: KafkaSettings) -> None:
         self._feeder = Feeder(kafka, READINGS)
-        self._offset = 0
+        self._frame = _published_frame(kafka)
         self.read_twice: dict[str, float] = {}
 
     def passes(self, plate: str) -> None:
@@ -76,19 +81,38 @@ class Camera:
         self._send(FrameKind.FRAME, (reading(plate, 0.85, x=x_px),))
 
     def _send(self, kind: FrameKind, readings: tuple[Any, ...]) -> None:
-        self._offset += 1
         record = FrameReadings(
             kind=kind,
             camera_id=CAMERAS[0],
             owner_id=OWNER,
             camera_name="Gate",
             captured_ms=time.time_ns() // 1_000_000,
-            frame=FrameReference(partition=0, offset=self._offset),
+            frame=self._frame,
             width_px=1920,
             height_px=1080,
             readings=readings,
         )
         self._feeder.send_pairs([(str(CAMERAS[0]).encode(), encode(record))])
+
+
+def _published_frame(kafka: KafkaSettings) -> FrameReference:
+    """Publish a picture, of another camera, that all recognitions can be shown by."""
+    producer = KafkaProducer(**producer_options(kafka, "frames"))
+    meta = FrameMeta(
+        kind=FrameKind.FRAME,
+        camera_id=CAMERAS[1],
+        owner_id=OWNER,
+        camera_name="Gate",
+        captured_ms=time.time_ns() // 1_000_000,
+    )
+    sent = producer.send(
+        topic_name(kafka, FRAMES),
+        key=str(CAMERAS[1]).encode(),
+        value=jpeg(np.full((1080, 1920, 3), 90, np.uint8)),
+        headers=[(FRAME_META_HEADER, encode(meta))],
+    ).get(10)
+    producer.close(10)
+    return FrameReference(partition=sent.partition, offset=sent.offset)
 
 
 def _rule(number: int, **changes: Any) -> AlertConfig:
