@@ -106,12 +106,13 @@ class Stages:
 
     def lag(self) -> dict[Step, int]:
         """Return for each step how many records wait or are under way."""
+        # What is done first: what it gave to the next topic is then among what is there.
+        done = self.done()
         with self._consumer() as consumer:
             ends = {
                 topic: sum(self._ends(consumer, topic).values())
                 for topic in {step.topic for step in STEPS}
             }
-        done = self.done()
         return {step: ends[step.topic] - done[step] for step in STEPS}
 
     def recognitions(self) -> list[Recognition]:

@@ -10,14 +10,13 @@ name holds that). ``FAULT_SEED`` chooses order and moments.
 import os
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from contracts.records import RecognitionSource
+from tests.fault.account import hold_to_account
 from tests.fault.conftest import ROUNDS, Say
 from tests.fault.faults import (
     APPLICATION,
@@ -31,7 +30,7 @@ from tests.fault.faults import (
     in_seeded_order,
 )
 from tests.fault.footage import write_clip
-from tests.fault.ledger import judge_loop, judge_shows, repeated_ids
+from tests.fault.ledger import judge_loop
 from tests.fault.recovery import BACK_SECONDS, Recoveries, Recovery
 from tests.fault.scenery import Scenery, wait_for
 
@@ -64,7 +63,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         faults = in_seeded_order([*KILLS, *WORKER_KILLS, *frozen], chance)
         recovery = _cause_all(scenery, faults, chance)
         say(str(recovery))
-        _hold_to_account(scenery, say)
+        hold_to_account(scenery, say)
         assert recovery.missing is None, recovery
 
 
@@ -99,33 +98,12 @@ def test_each_fault_alone_is_over_within_a_minute(
                 assert recoveries[-1].missing is None, recoveries[-1]
         _wait_for_a_later_pass(scenery, looping, recoveries)
         loop = scenery.api.recognitions(looping)
-    _hold_to_account(scenery, say)
+    hold_to_account(scenery, say)
     cuts = [each.since for each in recoveries if "ingest" in each.after]
     findings = judge_loop(scenery.footage.plates, loop, silence_seconds=_SILENCE_SECONDS, cuts=cuts)
     assert not findings, findings
     late = [str(each) for each in recoveries if not each.is_in_time]
     assert not late, f"not back within {BACK_SECONDS} s: {late}"
-
-
-def _hold_to_account(scenery: Scenery, say: Say) -> None:
-    """Compare what went in so far with what came out."""
-    verdict = scenery.until_settled()
-    say(str(verdict))
-    assert not verdict, verdict
-    dead_letters = scenery.stages.dead_letters()
-    assert not dead_letters, dead_letters
-    published = scenery.stages.recognitions()
-    of_calls = {one.id: one.plate for one in published if one.source is RecognitionSource.API}
-    assert Counter(of_calls.values()) == scenery.image_plates
-    listed = scenery.api.recognitions()
-    assert not repeated_ids(listed)
-    shows = {str(show.camera_id) for show in scenery.cameras.shows}
-    of_shows = [one for one in listed if one.camera_id in shows]
-    say(f"{len(shows)} shows of {len(scenery.expected_plates)} passes: {len(of_shows)} passes")
-    findings = judge_shows(shows, scenery.expected_plates, listed, published)
-    assert not findings, findings
-    faults = {one.id: scenery.api.picture_faults(one.id) for one in of_shows}
-    assert not any(faults.values()), {key: found for key, found in faults.items() if found}
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from functools import partial
 import msgspec
 import pytest
 
+from tests.fault.account import hold_to_account
 from tests.fault.api import Answer, Api
 from tests.fault.conftest import Say
 from tests.fault.faults import SERVERS, Saboteur
@@ -78,9 +79,7 @@ def test_nothing_is_lost_while_servers_are_away(
         )
     say(str(recovery))
     say(_told(asked))
-    verdict = scenery.until_settled()
-    say(str(verdict))
-    assert not verdict, verdict
+    hold_to_account(scenery, say)
     faults = [each.fault for each in asked if each.fault]
     assert not faults, faults
     assert recovery.is_in_time, f"not back within {BACK_SECONDS} s: {recovery}"

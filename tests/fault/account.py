@@ -1,0 +1,29 @@
+"""All that went in against all that came out: passes, pictures, alerts, deliveries, credits."""
+
+from collections import Counter
+
+from contracts.records import RecognitionSource
+from tests.fault.conftest import Say
+from tests.fault.ledger import judge_shows, repeated_ids
+from tests.fault.scenery import Scenery
+
+
+def hold_to_account(scenery: Scenery, say: Say) -> None:
+    """Compare what went in so far with what came out."""
+    verdict = scenery.until_settled()
+    say(str(verdict))
+    assert not verdict, verdict
+    dead_letters = scenery.stages.dead_letters()
+    assert not dead_letters, dead_letters
+    published = scenery.stages.recognitions()
+    of_calls = {one.id: one.plate for one in published if one.source is RecognitionSource.API}
+    assert Counter(of_calls.values()) == scenery.image_plates
+    listed = scenery.api.recognitions()
+    assert not repeated_ids(listed)
+    shows = {str(show.camera_id) for show in scenery.cameras.shows}
+    of_shows = [one for one in listed if one.camera_id in shows]
+    say(f"{len(shows)} shows of {len(scenery.expected_plates)} passes: {len(of_shows)} passes")
+    findings = judge_shows(shows, scenery.expected_plates, listed, published)
+    assert not findings, findings
+    faults = {one.id: scenery.api.picture_faults(one.id) for one in of_shows}
+    assert not any(faults.values()), {key: found for key, found in faults.items() if found}
