@@ -75,6 +75,7 @@ class WindowMemory(Storage, MovingWindowSupport):
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Add to a number, which holds ``expiry`` seconds from when it was none; return it."""
         now = time.time()
+        self._sweep(now)
         count = self._counts.get(key)
         if count is None or count.until <= now:
             count = self._counts[key] = _Count(0, now + expiry)

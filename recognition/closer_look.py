@@ -18,6 +18,8 @@ COARSE_SCORE = 0.1
 """The first look's candidates, which the second confirms or drops."""
 
 _CANVAS_PX = (256, 160)
+"""Grown to multiples of the detector's stride."""
+
 _PLATE_PX = 80.0
 """How wide a plate should come out on the canvas."""
 
@@ -36,6 +38,8 @@ class CloserLook:
     def __init__(self, detector: Detector) -> None:
         """Take a detector that takes images of any size."""
         self._detector = detector
+        width, height = (-(-side // detector.stride) * detector.stride for side in _CANVAS_PX)
+        self._canvas_px = (width, height)
 
     def find(self, image: BgrImage) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image."""
@@ -50,9 +54,9 @@ class CloserLook:
 
     def _look(self, image: BgrImage, candidate: Detection, scale: float) -> Detection:
         zoom = _zoom(candidate, scale) or scale
-        left, top, right, bottom = _window(candidate, image, zoom)
+        left, top, right, bottom = _window(candidate, image, self._canvas_px, zoom)
         part = image[top:bottom, left:right]
-        closer = self._detector.search(part, self._detector.threshold, canvas_px=_CANVAS_PX)
+        closer = self._detector.search(part, self._detector.threshold, canvas_px=self._canvas_px)
         moved = [_moved(found, left, top) for found in closer]
         same = [found for found in moved if _overlap(found, candidate) >= _SAME_PLATE_IOU]
         return max(same, key=lambda found: found.score, default=candidate)
@@ -65,12 +69,14 @@ def _zoom(found: Detection, scale: float) -> float | None:
     return None if is_clear or zoom < _LEAST_GAIN * scale else zoom
 
 
-def _window(found: Detection, image: BgrImage, zoom: float) -> tuple[int, int, int, int]:
+def _window(
+    found: Detection, image: BgrImage, canvas_px: tuple[int, int], zoom: float
+) -> tuple[int, int, int, int]:
     """Return left, top, right, bottom of the part to look at, inside the image, in its pixels."""
     middles = ((found.left + found.right) / 2, (found.top + found.bottom) / 2)
     height, width = image.shape[:2]
     spans = []
-    for middle, side, canvas in zip(middles, (width, height), _CANVAS_PX, strict=True):
+    for middle, side, canvas in zip(middles, (width, height), canvas_px, strict=True):
         length = min(side, round(canvas / zoom))
         start = int(np.clip(middle - length / 2, 0, side - length))
         spans.append((start, start + length))

@@ -28,6 +28,7 @@ class Detector:
         wanted = settings.recognition_detection_threshold
         self.threshold = card.output.score_threshold if wanted is None else wanted
         self.iou_threshold = card.output.iou_threshold
+        self.stride = card.input.stride
         self._height, self._width = _input_size(card, settings.recognition_input_size)
         # Runtimes of GPUs prepare themselves anew for each size, for seconds to minutes.
         self.takes_any_size = (

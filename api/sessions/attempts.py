@@ -88,9 +88,14 @@ class LoginAttempts:
 class _Attempt:
     """An attempt under way, in the store where it began."""
 
-    def __init__(self, store: LimitStore, begun: Sequence[UnderWay]) -> None:
+    def __init__(self, store: LimitStore) -> None:
         self._store = store
-        self._begun = begun
+        self._begun: list[UnderWay] = []
+
+    async def begin(self, window: _Window) -> int:
+        """Note it in a window; return how many are under way there."""
+        self._begun.append(await self._store.begin(window.key, _UNDER_WAY_SECONDS))
+        return self._begun[-1].number
 
     async def end(self) -> None:
         """Note that it is over."""
@@ -106,11 +111,10 @@ class _Book:
 
     async def begin(self, windows: Sequence[_Window]) -> "_Attempt":
         """Note an attempt under way, or refuse it."""
-        begun = [await self._store.begin(each.key, _UNDER_WAY_SECONDS) for each in windows]
-        attempt = _Attempt(self._store, begun)
+        attempt = _Attempt(self._store)
         try:
-            for window, under_way in zip(windows, begun, strict=True):
-                await self._check(window, under_way.number)
+            for window in windows:
+                await self._check(window, await attempt.begin(window))
         except ApiError:
             await attempt.end()
             raise

@@ -56,3 +56,13 @@ async def test_nothing_is_left_to_run_behind_a_request() -> None:
     await memory.clear("a")
     assert await memory.check()
     assert asyncio.all_tasks() == before
+
+
+async def test_numbers_of_the_past_are_forgotten(clock: Clock) -> None:
+    memory = WindowMemory()
+    for number in range(100):
+        await memory.incr(f"a {number}", 10)
+    clock.now += 61
+    await memory.incr("b", 10)
+
+    assert await memory.reset() == 1

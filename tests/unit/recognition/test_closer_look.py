@@ -99,6 +99,15 @@ def test_two_candidates_of_one_plate_are_one() -> None:
     assert found.score == pytest.approx(0.9)
 
 
+def test_the_window_fits_a_detector_of_large_strides() -> None:
+    model = SaidModel(lambda _: {"output0": centre_rows((160, 96, 16, 6, 0.2))})
+    card = detector_card(dynamic_size=True, stride=64)
+
+    CloserLook(Detector(card, model, recognizer_settings())).find(IMAGE)
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (192, 256)]
+
+
 def test_looks_are_bounded() -> None:
     rows = tuple((20 + 25 * (n % 12), 60 + 20 * (n // 12), 16, 6, 0.2) for n in range(36))
     finder, model = looks(rows, lambda _: _NOTHING)
