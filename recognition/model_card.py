@@ -178,7 +178,8 @@ class LineReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_fi
 
     Crops are brought to the input's height and to a width, by their shape, from ``least_width`` to
     the input's in multiples of its stride. It is asked where the reader's mean character
-    probability lies under ``below``; its logarithms count ``weight`` times.
+    probability lies under ``below`` and not under ``least``: of what is no plate at all it would
+    make one. Its logarithms count ``weight`` times.
     """
 
     schema: int
@@ -191,6 +192,7 @@ class LineReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_fi
     output: LineOutputCard
     crop: MarginsCard = MarginsCard()
     below: float
+    least: float = 0.0
     weight: float
     calibration: CalibrationCard | None = None
 

@@ -99,7 +99,9 @@ class Reader:
     ) -> bool:
         """Put what both readers say in the place of what this one leaves unsure."""
         second = self._second
-        if second is None or self._sureness(slots[index]) >= second.card.below:
+        if second is None:
+            return False
+        if not second.card.least <= self._sureness(slots[index]) < second.card.below:
             return False
         crop = _cut(image, one, second.card.crop)
         slots[index] = second.settle(slots[index], crop, self._pad)

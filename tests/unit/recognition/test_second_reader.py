@@ -74,6 +74,13 @@ def test_only_unsure_plates_are_asked_about() -> None:
     assert second.model.inputs[0].dtype == np.uint8
 
 
+def test_what_may_be_no_plate_at_all_is_not_asked_about() -> None:
+    second = SaidLine("AB1C")
+    model = first(slots_of("XY99", probability=0.59), between("8", "B", 1, "AB1C"))
+    hopeless, unsure = Reader(reader_card(), model, second).read_plates(SCENE, FOUND)
+    assert (hopeless.agreed, unsure.agreed) == (False, True)
+
+
 def test_what_was_settled_has_a_calibration_of_its_own() -> None:
     model = first(slots_of("XY99", probability=0.97), between("8", "B", 1, "AB1C"))
     reader = Reader(reader_card(), model, SaidLine("AB1C"))
