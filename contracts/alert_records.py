@@ -17,8 +17,8 @@ class SightingKind(StrEnum):
 class AlertSighting(Record, frozen=True, kw_only=True):
     """On sightings (key = camera id): a pass before it is over, for alerts that fire early.
 
-    ``recognition`` is what it would be were it over now: without images, and with an id that is not
-    kept; its ``sighted`` are the plates told before. One that is settled ``came_out_as`` the plate
+    ``recognition`` is what it would be were it over now: without images, under the id that it will
+    have; its ``sighted`` are the plates told before. One that is settled ``came_out_as`` the plate
     of another recognition of the same vehicle, or as None: no plate was accepted.
     """
 

@@ -377,7 +377,7 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
     vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
 
     Where a rule fires early there are two records with the same ``id``: first one of phase early,
-    whose ``recognition`` is provisional (its id is not kept, it has no images), then one that says
+    whose ``recognition`` is provisional (it has no images yet), then one that says
     what became of it; that one's ``early`` is what had been told.
     """
 

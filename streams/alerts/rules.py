@@ -34,8 +34,9 @@ class RuleKeeper:
         self.book = RuleBook()
         self._metrics = metrics
         self._clock = clock
-        # As they were last before a change, with when that was.
-        self._former: OrderedDict[UUID, tuple[float, Rule]] = OrderedDict()
+        # As they were last before a change, and when that was, the latest last.
+        self._former = RuleBook()
+        self._changed: OrderedDict[UUID, float] = OrderedDict()
 
     def former(self, seen: Sighting) -> list[Rule]:
         """Return the rules that were changed a moment ago and would have been set off before.
@@ -43,11 +44,7 @@ class RuleKeeper:
         What they fired for early is settled by them as they were.
         """
         self._drop_long_gone()
-        return [
-            rule
-            for _, rule in self._former.values()
-            if rule.alert.owner_id == seen.owner_id and not rule.failures(seen)
-        ]
+        return list(self._former.matching(seen))
 
     def post(self, news: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
         """Take news in the order of the topic; None forgets a rule."""
@@ -62,17 +59,19 @@ class RuleKeeper:
     def _remember(self, alert_id: UUID) -> None:
         before = self.book.get(alert_id)
         if before is not None:
-            self._former.pop(alert_id, None)
-            self._former[alert_id] = (self._clock(), before)
+            self._former.put(before)
+            self._changed.pop(alert_id, None)
+            self._changed[alert_id] = self._clock()
             self._drop_long_gone()
 
     def _drop_long_gone(self) -> None:
         until = self._clock() - _FORMER_SECONDS
-        while self._former:
-            alert_id, (changed, _) = next(iter(self._former.items()))
-            if changed >= until and len(self._former) <= _MOST_FORMER:
+        while self._changed:
+            alert_id, changed = next(iter(self._changed.items()))
+            if changed >= until and len(self._changed) <= _MOST_FORMER:
                 return
-            del self._former[alert_id]
+            del self._changed[alert_id]
+            self._former.remove(alert_id)
 
     def _put(self, alert: AlertConfig) -> None:
         try:
