@@ -34,15 +34,12 @@ status: ## Show the stack's processes, their memory and addresses
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
 
-# Workers have servers of their own: two of them are too much for two cores (seen: time-outs after 22 minutes).
-WORKERS ?= 0
-
 test: ## Format, lint, types and all tests, on real servers that it starts itself
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(PYTEST)
+	$(PYTHON) -m pytest $(PYTEST)
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python

@@ -22,7 +22,6 @@ from api.credits import repository as credits_repository
 from api.credits.models import EntryKind
 from api.db.engine import in_transaction, open_engine
 from api.scopes import ALL_SCOPES, Scope
-from api.stack_check import StackSettings, check_stack
 from contracts.errors import InvalidInputError, PlatestreamError
 from contracts.settings import DatabaseSettings, load_settings
 
@@ -142,6 +141,9 @@ def stack_check(
     as_json: JsonOption = False,
 ) -> None:
     """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not."""
+    # Its clients of all servers are more than half of what a command takes to start.
+    from api.stack_check import StackSettings, check_stack
+
     settings = load_settings(StackSettings)
     found = _in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}

@@ -56,11 +56,6 @@ def may_be_captured(recognition: UUID, captured_ms: int) -> bool:
     return abs(captured_ms - uuid_unix_ms(recognition)) <= LONGEST_PASS_MS
 
 
-def track_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
-    """Return the id of a pass that is known from its first frame (Unix ms, UTC) on."""
-    return derived_uuid(first_seen_ms, "track", str(camera_id), track)
-
-
 def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
     """Return the id of what is told of a track that gave no recognition.
 

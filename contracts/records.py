@@ -142,9 +142,9 @@ class Recognition(Record, frozen=True, kw_only=True):
 
     Times are Unix ms, UTC. ``captured_ms`` is that of the frame whose reading won; ``box`` is in
     that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
-    character of ``plate``). A key is absent where no image could be kept. ``track_id`` names the
-    pass from its first frame on, None where there was no track; ``sighted`` are the plates that it
-    was told of as before it was over (see :class:`contracts.alert_records.AlertSighting`).
+    character of ``plate``). A key is absent where no image could be kept. ``id`` is
+    the pass's from its first frame on; ``sighted`` are the plates that it was told of as before it
+    was over (see :class:`contracts.alert_records.AlertSighting`).
     """
 
     id: UUID
@@ -164,7 +164,6 @@ class Recognition(Record, frozen=True, kw_only=True):
     region: str | None = None
     plate_type: str = "car"
     source: RecognitionSource = RecognitionSource.CAMERA
-    track_id: UUID | None = None
     sighted: tuple[SightedPlate, ...] = ()
 
 

@@ -47,21 +47,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"examples in docs/ that were NOT run here: {', '.join(missing)}")
 
 
-# One after the other on one worker: they have both cores busy for a while, and share a stack.
-_WHOLE_STACK = ("tests/e2e/", "tests/fault/", "tests/integration/local_stack/test_stack.py")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several workers run the tests, keep those of a file, and of the stack, together."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        group = "whole stack" if file.startswith(_WHOLE_STACK) else file
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def services_directory() -> Iterator[Path]:
     """Folder of the servers' data and logs, gone after the test run."""

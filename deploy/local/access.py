@@ -15,8 +15,7 @@ from deploy.local.waiting import StartError
 OWNER_EMAIL = "owner@platestream.example"
 # Enough to try POST /api/recognize for a long while.
 _STARTING_CREDITS = 10_000
-# Its imports alone take three seconds of a core, which others may want as well.
-_COMMAND_SECONDS = 180
+_COMMAND_SECONDS = 60
 
 
 class Access(msgspec.Struct, frozen=True, rename="camel"):
@@ -89,15 +88,19 @@ def _is_valid(access: Access) -> bool:
 
 def _platestream(plan: StackPlan, *arguments: str, given: str = "") -> bytes:
     command: Sequence[str] = (sys.executable, "-m", "api.cli", *arguments, "--json")
-    result = subprocess.run(
-        command,
-        input=given.encode(),
-        capture_output=True,
-        cwd=CLONE,
-        env=dict(plan.environment),
-        timeout=_COMMAND_SECONDS,
-        check=False,
-    )
+    try:
+        result = subprocess.run(
+            command,
+            input=given.encode(),
+            capture_output=True,
+            cwd=CLONE,
+            env=dict(plan.environment),
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        name = " ".join(arguments[:2])
+        raise StartError(f"platestream {name} has not ended in {_COMMAND_SECONDS} s") from error
     if result.returncode != 0:
         told = result.stderr.decode(errors="replace")
         raise StartError(f"platestream {' '.join(arguments[:2])} failed: {told}")

@@ -91,7 +91,6 @@ def _one_word_a_pass(batch: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
             yield part
             part, passes = [], set()
         part.append(arrival)
-        if arrival.candidate.recognition.track_id is not None:
-            passes.add(arrival.pass_key)
+        passes.add(arrival.pass_key)
     if part:
         yield part

@@ -172,10 +172,7 @@ def _trigger(
 
 
 def _may_have_fired_early(candidate: AlertCandidate) -> bool:
-    recognition = candidate.recognition
-    if candidate.kind is CandidateKind.FINAL and not recognition.sighted:
-        return False
-    return recognition.track_id is not None
+    return candidate.kind is not CandidateKind.FINAL or bool(candidate.recognition.sighted)
 
 
 def _plate(candidate: AlertCandidate) -> str | None:

@@ -50,7 +50,7 @@ class Arrival:
     @property
     def pass_key(self) -> bytes:
         """The table's key of alert and pass; no plate looks like it."""
-        return self.key(f"pass {self.candidate.recognition.track_id}")
+        return self.key(f"pass {self.candidate.recognition.id}")
 
 
 class Remembered:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from contracts.alert_records import AlertSighting, SightingKind
-from contracts.ids import missed_pass_id, recognition_id, track_id
+from contracts.ids import missed_pass_id, recognition_id
 from contracts.records import FrameReadings, PassOutcome, Recognition, RecognitionSource
 from streams.recognition.early import Dismissed
 from streams.recognition.passes import Pass
@@ -36,7 +36,6 @@ def recognition_of(
         crop_key=crop_key,
         region=settled.best.region,
         plate_type=settled.best.plate_type,
-        track_id=track_id(settled.first_seen_ms, frame.camera_id, settled.track),
         sighted=settled.sighted,
     )
 
@@ -63,7 +62,6 @@ def dismissal_of(frame: FrameReadings, dismissed: Dismissed) -> AlertSighting:
         first_seen_ms=track.first_seen_ms,
         last_seen_ms=track.last_seen_ms,
         readings_count=track.readings_count,
-        track_id=track_id(track.first_seen_ms, frame.camera_id, track.name),
         sighted=track.sighted,
     )
     return AlertSighting(

@@ -213,7 +213,7 @@ def _told_of(world: World, early: AlertSighting) -> dict[tuple[UUID, TriggerPhas
     return {
         (each.alert.alert_id, each.phase): each
         for each in world.triggers()
-        if each.recognition.track_id == early.recognition.track_id
+        if each.recognition.id == early.recognition.id
     }
 
 
@@ -223,9 +223,7 @@ def _sorted(told: list[AlertTrigger]) -> list[AlertTrigger]:
 
 def _early(number: int, plate: str) -> AlertSighting:
     """Return what is told of pass ``number`` while it is seen."""
-    seen = msgspec.structs.replace(
-        seen_at(_now_ms() + number, plate, number * 8), track_id=UUID(int=number)
-    )
+    seen = seen_at(_now_ms() + number, plate, number * 8)
     return AlertSighting(kind=SightingKind.AGREED, recognition=seen)
 
 
@@ -239,7 +237,7 @@ def _end(early: AlertSighting, plate: str) -> Recognition:
     seen = early.recognition
     told = SightedPlate(plate=seen.plate, confidence=seen.confidence, captured_ms=seen.captured_ms)
     return msgspec.structs.replace(
-        seen_at(seen.captured_ms + 400, plate), track_id=seen.track_id, sighted=(told,)
+        seen_at(seen.captured_ms + 400, plate), id=seen.id, sighted=(told,)
     )
 
 

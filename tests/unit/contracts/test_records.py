@@ -76,7 +76,6 @@ RECOGNITION = Recognition(
 )
 SIGHTED = msgspec.structs.replace(
     RECOGNITION,
-    track_id=A,
     sighted=(SightedPlate(plate="AB1", confidence=0.9, captured_ms=1),),
 )
 ALERT = AlertConfig(
@@ -222,7 +221,7 @@ def test_fields_of_a_newer_minor_release_are_ignored(record: Record) -> None:
 
 
 def test_records_of_before_early_alerts_are_read() -> None:
-    seen = _without(RECOGNITION, "trackId", "sighted")
+    seen = _without(RECOGNITION, "sighted")
     assert decode(Recognition, msgspec.json.encode(seen)) == RECOGNITION
     candidate = AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1)
     old = _without(candidate, "kind", "mayBeEarly", "cameOutAs") | {"recognition": seen}

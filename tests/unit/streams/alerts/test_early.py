@@ -41,9 +41,8 @@ def _seen(
     made = recognition(1, captured_ms=captured_ms)
     return msgspec.structs.replace(
         made,
-        id=recognition_id(captured_ms, made.camera_id, f"{track} {plate}"),
+        id=recognition_id(START_MS, made.camera_id, str(track)),
         plate=plate,
-        track_id=track,
         sighted=tuple(
             SightedPlate(plate=each, confidence=0.9, captured_ms=START_MS) for each in sighted
         ),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from contracts.alert_records import SightingKind
-from contracts.ids import recognition_id, track_id
+from contracts.ids import recognition_id
 from contracts.records import FrameReadings
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.early import Dismissed
@@ -143,7 +143,6 @@ def test_a_told_pass_that_becomes_too_unsure_is_dismissed() -> None:
     told = dismissal_of(frame(20, 9000), dismissed[0])
     seen = sighting_of(frame(1, 200), sighted[0][1])
     assert (told.kind, seen.kind) == (SightingKind.SETTLED, SightingKind.AGREED)
-    assert told.recognition.track_id == seen.recognition.track_id
     assert told.recognition.plate == "AB123CD"
     assert told.recognition.id == seen.recognition.id
 
@@ -156,13 +155,12 @@ def test_a_clock_that_is_set_back_dismisses_and_sights_as_ever() -> None:
     assert [each.plate for each in passes] == ["AB123CD"]
 
 
-def test_a_sighting_is_a_recognition_without_images_that_names_its_track() -> None:
+def test_a_sighting_is_a_recognition_without_images_under_its_id() -> None:
     frames = _read("AB123CD", "AB123CD")
     sighted, passes, _ = _watch(frames)
     told = sighting_of(frames[1], sighted[0][1])
     final = recognition_of(frames[2], passes[0], "photo", "crop")
     name = passes[0].track
-    assert told.recognition.track_id == final.track_id == track_id(START_MS, CAMERA, name)
     assert told.recognition.id == final.id == recognition_id(START_MS, CAMERA, name)
     assert (told.recognition.photo_key, told.recognition.crop_key) == (None, None)
     assert (told.recognition.sighted, final.sighted[0].plate) == ((), "AB123CD")
