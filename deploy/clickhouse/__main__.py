@@ -45,6 +45,7 @@ def _serve(settings: ClickHouseServerSettings, stops: list[int]) -> None:
             settings.clickhouse_server_memory_bytes,
             settings.clickhouse_server_query_seconds,
             settings.clickhouse_server_fsync,
+            settings.clickhouse_server_keep_free_bytes,
         )
     )
     host, port = listener.getsockname()[:2]

@@ -32,6 +32,8 @@ _STATEMENT_LIMIT_BYTES = 16 << 20
 _INSERT_HEAD_BYTES = 4 << 10
 _INSERT_HEAD_LIMIT_BYTES = 256 << 10
 _INSERT_PIECE_BYTES = 1 << 20
+# A longer one, a table that is restored for example, is gathered on the disk.
+_INSERT_IN_MEMORY_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,9 @@ class ClickHouseApp:
         answer: Answer,
     ) -> None:
         async with self._slot():
-            insert = await self._in_thread(start_insert, self._engine, request, head)
+            data += await body.next_piece(_INSERT_IN_MEMORY_BYTES - len(data))
+            start = partial(start_insert, in_memory=len(data) < _INSERT_IN_MEMORY_BYTES)
+            insert = await self._in_thread(start, self._engine, request, head)
             try:
                 await self._push(insert, data, body)
                 summary = await self._in_thread(insert.finish)

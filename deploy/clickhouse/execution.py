@@ -122,15 +122,17 @@ class RunningInsert:
             self._session.close()
 
 
-def start_insert(engine: Engine, request: QueryRequest, head: InsertHead) -> RunningInsert:
-    """Open an insert.
+def start_insert(
+    engine: Engine, request: QueryRequest, head: InsertHead, *, in_memory: bool
+) -> RunningInsert:
+    """Open an insert that gathers its rows in memory, or on the disk, until it is committed.
 
     Raises:
         ClickHouseError: the statement cannot run, for example as there is no such table.
     """
     session = _open_session(engine, request, {})
     try:
-        return RunningInsert(session, session.insert(head.statement, head.data_format))
+        return RunningInsert(session, session.insert(head, in_memory=in_memory))
     except BaseException:
         session.close()
         raise

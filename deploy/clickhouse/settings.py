@@ -39,6 +39,12 @@ class ClickHouseServerSettings(ProcessSettings):
     clickhouse_server_stop_seconds: int = Field(
         30, ge=1, description="How long a stop waits for running requests."
     )
+    clickhouse_server_keep_free_bytes: int = Field(
+        256 << 20,
+        ge=0,
+        description="Room on the disk that inserts and merges leave: with less they are refused, "
+        "as the engine may spoil a part that it merges while the disk runs full.",
+    )
     clickhouse_server_fsync: bool = Field(
         True,
         description="Whether an insert is on the disk, not only with the operating system, when it "

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from deploy.clickhouse.errors import ClickHouseError, ErrorCode
+
 DEFAULT_FORMAT = "TabSeparated"
 """Output format of a statement that names none."""
 
@@ -21,6 +23,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_PUNCTUATION = b"().,;=*"
 _DATA_START = re.compile(rb"[ \t\f]*\r?\n?")
 _TRAILING_FORMAT = re.compile(r"\bFORMAT\s+(\w+)\s*;?\s*$", re.IGNORECASE)
 _LEADING_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(\w*)", re.DOTALL)
@@ -28,10 +31,14 @@ _LEADING_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(\w*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class InsertHead:
-    """An ``INSERT ... FORMAT X`` statement cut off from the data behind it."""
+    """An ``INSERT INTO target columns FORMAT X`` statement cut off from the data behind it."""
 
-    statement: str
-    """The statement without its FORMAT clause, as the engine's streaming insert takes it."""
+    target: str
+    """The table as written, with its database if it names one."""
+    columns: str
+    """What stands in parentheses behind it; ``*`` where nothing does."""
+    options: str
+    """What stands between that and FORMAT: a SETTINGS clause, or nothing."""
     data_format: str
     data_offset: int
     """Where the data starts, in bytes from the start of the text."""
@@ -43,32 +50,82 @@ def insert_head(text: bytes) -> InsertHead | None:
     Returns None if ``text`` is another statement (``INSERT ... VALUES`` and ``INSERT ... SELECT``
     too) or breaks off before the clause ends: with more bytes the answer may change then.
 
+    Raises:
+        ClickHouseError: it writes into a function, or its target cannot be made out.
+
     **Source:** ClickHouse, ``src/Parsers/ParserInsertQuery.cpp``: data starts behind the first line
     break after the format's name, or behind the blanks if there is none.
     """
-    position, words = 0, 0
+    position, tokens = 0, list[_Token]()
     while (token := _TOKEN.match(text, position)) is not None:
         position = token.end()
-        if token.lastgroup != "word":
+        if token.lastgroup == "gap":
             continue
-        word = token.group().upper()
-        words += 1
-        if words == 1 and word != b"INSERT":
+        word = token.group().upper() if token.lastgroup == "word" else b""
+        if not tokens and word != b"INSERT":
             return None
         if word in (b"VALUES", b"SELECT", b"WITH"):
             return None
         if word == b"FORMAT":
-            return _head_with_format(text, token.start(), position)
+            return _head_with_format(text, tokens, position)
+        tokens.append(_Token(token.group(), word, token.start()))
     return None
 
 
-def _head_with_format(text: bytes, format_start: int, position: int) -> InsertHead | None:
+@dataclass(frozen=True)
+class _Token:
+    text: bytes
+    word: bytes
+    """In upper case; empty for what is no word."""
+    start: int
+
+
+def _head_with_format(text: bytes, tokens: list[_Token], position: int) -> InsertHead | None:
     name = re.compile(rb"\s+(\w+)(?=[\s;])").match(text, position)
     data = None if name is None else _DATA_START.match(text, name.end())
     if name is None or data is None:
         return None
-    statement = text[:format_start].decode("utf-8", errors="replace").rstrip()
-    return InsertHead(statement, name.group(1).decode("ascii"), data.end())
+    target, rest = _target(tokens)
+    columns, rest = _columns(rest)
+    return InsertHead(
+        target=_written(text, target),
+        columns=_written(text, columns) or "*",
+        options=_written(text, rest),
+        data_format=name.group(1).decode("ascii"),
+        data_offset=data.end(),
+    )
+
+
+def _target(tokens: list[_Token]) -> tuple[list[_Token], list[_Token]]:
+    rest = tokens[1:]
+    for keyword in (b"INTO", b"TABLE"):
+        rest = rest[1:] if rest and rest[0].word == keyword else rest
+    if rest and rest[0].word == b"FUNCTION":
+        raise ClickHouseError.of(
+            ErrorCode.NOT_IMPLEMENTED, "Data cannot be inserted into functions here"
+        )
+    length = 3 if len(rest) > 2 and rest[1].text == b"." else 1
+    if not rest or rest[length - 1].text[:1] in _PUNCTUATION:
+        raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "INSERT names no table")
+    return rest[:length], rest[length:]
+
+
+def _columns(tokens: list[_Token]) -> tuple[list[_Token], list[_Token]]:
+    """Split what follows the target into what its parentheses hold and what follows them."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.text == b"(") - (token.text == b")")
+        if depth == 0:
+            return (tokens[1:index], tokens[index + 1 :]) if index else ([], tokens)
+    return [], tokens
+
+
+def _written(text: bytes, tokens: list[_Token]) -> str:
+    """Return what stands from the first to the last of neighbouring tokens."""
+    if not tokens:
+        return ""
+    end = tokens[-1].start + len(tokens[-1].text)
+    return text[tokens[0].start : end].decode("utf-8", errors="replace")
 
 
 def starts_insert(text: bytes) -> bool:

@@ -123,6 +123,33 @@ class TestCrash:
         assert service.address.client().command("SELECT count() FROM t") == 0
 
 
+class TestFullDisk:
+    def test_room_is_left_for_merges(self, lasting_service: ClickHouseService) -> None:
+        client = lasting_service.address.client()
+        assert client.command("SELECT keep_free_space FROM system.disks") == 256 * _MIB
+
+    def test_an_insert_without_room_is_refused(self, service: ClickHouseService) -> None:
+        client = service.address.client()
+        client.command(
+            "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n "
+            f"SETTINGS min_free_disk_bytes_to_perform_insert = {_MIB << 40}"
+        )
+        with pytest.raises(DatabaseError, match="NOT_ENOUGH_SPACE"):
+            client.insert("t", [[1]], column_names=["n"])
+        assert client.command("SELECT count() FROM t") == 0
+
+    def test_a_long_insert_is_whole_or_refused(self, lasting_service: ClickHouseService) -> None:
+        client = lasting_service.address.client()
+        columns = "text String, n UInt8 DEFAULT 7"
+        client.command(f"CREATE TABLE long ({columns}) ENGINE = MergeTree ORDER BY n")
+        line = b"x" * 99 + b"\n"
+        client.raw_insert("long", ["text"], line * 300_000, fmt="TSV")
+        assert client.query("SELECT count(), any(n) FROM long").result_rows == [(300_000, 7)]
+        with pytest.raises(DatabaseError):
+            client.raw_insert("long", ["n"], b"1\n" * 20_000_000 + b"x\n", fmt="TSV")
+        assert client.command("SELECT count() FROM long") == 300_000
+
+
 class TestStop:
     def test_running_requests_are_finished_first(self, service: ClickHouseService) -> None:
         client = service.address.client()

@@ -1,9 +1,12 @@
 """Reading a statement's text."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy.clickhouse.errors import ClickHouseError
 from deploy.clickhouse.statement import (
     InsertHead,
     insert_head,
@@ -14,41 +17,60 @@ from deploy.clickhouse.statement import (
 
 
 @pytest.mark.parametrize(
-    ("text", "statement", "data_format", "data"),
+    ("text", "target", "columns", "options", "data_format", "data"),
     [
-        (b"INSERT INTO t FORMAT Native\nDATA", "INSERT INTO t", "Native", b"DATA"),
-        (b"insert into t format TSV\r\n1\n", "insert into t", "TSV", b"1\n"),
-        (b"INSERT INTO t (a, b) FORMAT CSV  \n1,2", "INSERT INTO t (a, b)", "CSV", b"1,2"),
-        (b"INSERT INTO t FORMAT TSV 1\n", "INSERT INTO t", "TSV", b"1\n"),
-        (b"INSERT INTO t FORMAT Native\n\nDATA", "INSERT INTO t", "Native", b"\nDATA"),
+        (b"INSERT INTO t FORMAT Native\nDATA", "t", "*", "", "Native", b"DATA"),
+        (b"insert t format TSV\r\n1\n", "t", "*", "", "TSV", b"1\n"),
+        (b"INSERT INTO TABLE t (a, b) FORMAT CSV  \n1,2", "t", "a, b", "", "CSV", b"1,2"),
+        (b"INSERT INTO t FORMAT TSV 1\n", "t", "*", "", "TSV", b"1\n"),
+        (b"INSERT INTO t FORMAT Native\n\nDATA", "t", "*", "", "Native", b"\nDATA"),
         (
             b'INSERT INTO `d`.`t` (`FORMAT x`, "values") FORMAT Native\nD',
-            'INSERT INTO `d`.`t` (`FORMAT x`, "values")',
+            "`d`.`t`",
+            '`FORMAT x`, "values"',
+            "",
             "Native",
             b"D",
         ),
         (
             b"/* FORMAT a */ INSERT -- VALUES\n INTO t SETTINGS a='FORMAT b' FORMAT TSV\n1",
-            "/* FORMAT a */ INSERT -- VALUES\n INTO t SETTINGS a='FORMAT b'",
+            "t",
+            "*",
+            "SETTINGS a='FORMAT b'",
             "TSV",
             b"1",
         ),
         (
-            b"INSERT INTO t (`a``FORMAT`, `b\\`FORMAT`) FORMAT TSV\n1",
-            "INSERT INTO t (`a``FORMAT`, `b\\`FORMAT`)",
+            b"INSERT INTO t (`a``FORMAT`, `b\\`FORMAT`) SETTINGS a=16, b=1.5 FORMAT TSV\n1",
+            "t",
+            "`a``FORMAT`, `b\\`FORMAT`",
+            "SETTINGS a=16, b=1.5",
             "TSV",
             b"1",
         ),
+        (b"INSERT INTO t (* EXCEPT(a)) FORMAT TSV\n", "t", "* EXCEPT(a)", "", "TSV", b""),
     ],
 )
 def test_head_is_cut_off_its_data(
-    text: bytes, statement: str, data_format: str, data: bytes
+    text: bytes, target: str, columns: str, options: str, data_format: str, data: bytes
 ) -> None:
     head = insert_head(text)
 
-    assert head is not None
-    assert (head.statement, head.data_format) == (statement, data_format)
-    assert text[head.data_offset :] == data
+    assert head == InsertHead(target, columns, options, data_format, len(text) - len(data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"INSERT INTO FUNCTION file('a') FORMAT TSV\n",
+        b"INSERT INTO FORMAT TSV\n",
+        b"INSERT INTO (a) FORMAT TSV\n",
+        b"INSERT INTO d. (a) FORMAT TSV\n",
+    ],
+)
+def test_a_head_without_a_table_is_refused(text: bytes) -> None:
+    with pytest.raises(ClickHouseError):
+        insert_head(text)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +95,14 @@ def test_no_head(text: bytes) -> None:
 def test_data_is_never_read_as_sql(data: bytes) -> None:
     head = insert_head(b"INSERT INTO t FORMAT Native\n" + data)
 
-    assert head == InsertHead("INSERT INTO t", "Native", 28)
+    assert head == InsertHead("t", "*", "", "Native", 28)
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_answered(text: bytes) -> None:
-    insert_head(text)
-    insert_head(b"INSERT " + text)
+    for statement in (text, b"INSERT " + text):
+        with suppress(ClickHouseError):
+            insert_head(statement)
 
 
 @pytest.mark.parametrize(
