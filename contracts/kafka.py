@@ -9,11 +9,13 @@ from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
 from contracts.errors import TransientError
+from contracts.kafka_decoders import guard_decoders
 from contracts.logs import configure_logging
 from contracts.settings import KafkaSettings, ProcessSettings, load_settings
 from contracts.topics import TOPICS, Topic
 
 log = structlog.get_logger()
+guard_decoders()
 
 _REQUEST_TIMEOUT_MS = 30_000
 _DELIVERY_TIMEOUT_MS = 2**31 - 1
@@ -23,6 +25,10 @@ broker killed for 30 s and frozen for 45 s; without expiry everything goes out w
 # The default of 30 s would keep a client away that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _REACHABLE_SECONDS = 2.0
+METADATA_MAX_AGE_MS = 5_000
+"""How old a client's knowledge of topics may be. A broker that has just come back may name a topic
+only later: a group that shares out its work then gives nobody that topic's partitions, and looks
+again at the next refresh, which comes after 5 minutes by default."""
 
 
 def topic_name(settings: KafkaSettings, topic: Topic) -> str:
@@ -42,6 +48,7 @@ def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
         "client_id": f"platestream-{client}",
         "request_timeout_ms": _REQUEST_TIMEOUT_MS,
         "reconnect_backoff_max_ms": _RECONNECT_BACK_OFF_MAX_MS,
+        "metadata_max_age_ms": METADATA_MAX_AGE_MS,
     }
 
 

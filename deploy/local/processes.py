@@ -1,6 +1,7 @@
 """What the operating system knows of processes. The only module that knows psutil."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from signal import Signals
 
 import psutil
@@ -22,7 +23,8 @@ def memory_mib(pid: int, *, with_children: bool = True) -> float:
 def signal_family(pid: int, number: Signals) -> None:
     """Send a signal to a process and all its descendants."""
     for member in _family(pid):
-        member.send_signal(number)
+        with suppress(psutil.NoSuchProcess):
+            member.send_signal(number)
 
 
 def running_below(pid: int, module: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from faust.types import TP
 from faust.types.transports import TransportT
 from yarl import URL
 
-from contracts.kafka import group_name, topic_name
+from contracts.kafka import METADATA_MAX_AGE_MS, group_name, topic_name
 from contracts.topics import Topic
 from streams.common.consumer import StageConsumer, StageTransport, check_version
 from streams.common.liveness import Position
@@ -112,7 +112,6 @@ def build_app(
         MisconfiguredError: the installed faust-streaming is not one that this code knows.
     """
     check_version()
-    session_seconds = settings.kafka_session_timeout_seconds
     app = StageApp(
         group_name(settings, stage),
         broker=_broker_urls(settings),
@@ -121,21 +120,8 @@ def build_app(
         datadir=Path(settings.stream_data_directory) / stage,
         store=store,
         table_standby_replicas=0,
-        broker_client_id=f"platestream-{stage}",
-        broker_session_timeout=session_seconds,
-        broker_heartbeat_interval=session_seconds / 5,
-        broker_request_timeout=max(_REQUEST_TIMEOUT_SECONDS, session_seconds + 5),
-        broker_commit_interval=settings.stream_commit_interval_seconds,
-        broker_max_poll_records=max_poll_records,
-        # A stage that waits for a neighbour does not poll; it must stay in its group all the same.
-        broker_max_poll_interval=_DAY_SECONDS,
-        consumer_max_fetch_size=settings.kafka_max_message_bytes,
-        consumer_auto_offset_reset="earliest",
-        producer_acks=-1,
-        producer_linger_ms=linger_ms,
-        producer_max_batch_size=_BATCH_BYTES,
-        producer_max_request_size=settings.kafka_max_message_bytes,
-        producer_request_timeout=_REQUEST_TIMEOUT_SECONDS,
+        **_broker_options(settings, stage, max_poll_records),
+        **_producer_options(settings, linger_ms),
         stream_buffer_maxsize=stream_buffer_maxsize,
         stream_wait_empty=True,
         topic_allow_declare=True,
@@ -150,6 +136,35 @@ def build_app(
     app.settings = settings
     app.metrics = StageMetrics()
     return app
+
+
+def _broker_options(
+    settings: StreamSettings, stage: str, max_poll_records: int | None
+) -> dict[str, Any]:
+    session_seconds = settings.kafka_session_timeout_seconds
+    return {
+        "broker_client_id": f"platestream-{stage}",
+        "broker_session_timeout": session_seconds,
+        "broker_heartbeat_interval": session_seconds / 5,
+        "broker_request_timeout": max(_REQUEST_TIMEOUT_SECONDS, session_seconds + 5),
+        "broker_commit_interval": settings.stream_commit_interval_seconds,
+        "broker_max_poll_records": max_poll_records,
+        # A stage that waits for a neighbour does not poll; it must stay in its group all the same.
+        "broker_max_poll_interval": _DAY_SECONDS,
+        "consumer_max_fetch_size": settings.kafka_max_message_bytes,
+        "consumer_auto_offset_reset": "earliest",
+        "consumer_metadata_max_age_ms": METADATA_MAX_AGE_MS,
+    }
+
+
+def _producer_options(settings: StreamSettings, linger_ms: int) -> dict[str, Any]:
+    return {
+        "producer_acks": -1,
+        "producer_linger_ms": linger_ms,
+        "producer_max_batch_size": _BATCH_BYTES,
+        "producer_max_request_size": settings.kafka_max_message_bytes,
+        "producer_request_timeout": _REQUEST_TIMEOUT_SECONDS,
+    }
 
 
 def _broker_urls(settings: StreamSettings) -> list[URL]:

@@ -1,6 +1,7 @@
 """The whole local stack: up, once more up, and back after a kill of every process."""
 
 import time
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from deploy.local.plan import APPLICATION, make_plan
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.waiting import Progress, StartError
-from tests.services.stack import RunningStack
+from tests.services.stack import RunningStack, whole_stack
 
 pytestmark = pytest.mark.e2e
 
@@ -30,6 +31,13 @@ def _get(stack: RunningStack, path: str) -> int:
         retries=False,
     )
     return int(answer.status)
+
+
+@pytest.fixture(scope="module")
+def running_stack() -> Iterator[RunningStack]:
+    """A stack for the tests of this file, which leave it as they found it."""
+    with whole_stack() as stack:
+        yield stack
 
 
 def test_the_api_answers_the_owners_key(running_stack: RunningStack) -> None:

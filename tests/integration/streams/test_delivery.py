@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient
 
+from contracts.kafka import client_options, create_topics, topic_name
 from contracts.records import DeadLetter, decode
 from contracts.settings import KafkaSettings
 from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
@@ -145,3 +147,20 @@ def test_many_dead_letters_end_the_process(start_copying: StartCopying, feeder: 
     wait_until("the process ends", lambda: not worker.is_running())
     assert worker.exit_status == 75
     assert "too_many_dead_letters" in worker.tail()
+
+
+def test_a_topic_that_the_broker_knew_only_later_is_read_soon(
+    start_copying: StartCopying, kafka_topics: KafkaSettings
+) -> None:
+    admin = KafkaAdminClient(**client_options(kafka_topics, "admin"))
+    admin.delete_topics([topic_name(kafka_topics, RECOGNITIONS)], timeout_ms=10_000)
+    admin.close()
+    # A broker that has just come back answers like this one, which has the topic no more.
+    worker = start_copying("first", "batches")
+    wait_until("the group has no partition", lambda: "Ignoring missing topic" in worker.tail())
+    create_topics(kafka_topics)
+    feeder, copies = Feeder(kafka_topics, RECOGNITIONS), Reader(kafka_topics, READINGS)
+    feeder.send(b"1", b"2")
+    wait_until("all is copied", lambda: _texts(copies.poll()) == {b"1", b"2"})
+    feeder.close()
+    copies.close()
