@@ -1,6 +1,8 @@
 """Pieces of a pattern that a plate must hold: what wildcards are looked up by. Pure."""
 
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 _MOST = 3
 _MOST_AT_ENDS = 5
@@ -8,13 +10,36 @@ _BEGIN, _END = "^", "$"
 _LITERALS = re.compile(r"[^*?]+")
 
 
-def grams_of_plate(plate: str) -> set[str]:
-    """Return every key under which a pattern that the plate matches may lie."""
-    length = len(plate)
-    grams = {plate[start : start + size] for size in range(1, _MOST + 1) for start in range(length)}
-    for size in range(1, min(_MOST_AT_ENDS, length) + 1):
-        grams.add(_BEGIN + plate[:size])
-        grams.add(_END + plate[-size:])
+@dataclass(frozen=True)
+class Shape:
+    """What keys have in common: where in a plate they are from, and of how many characters.
+
+    ``place`` is empty where that may be anywhere.
+    """
+
+    place: str
+    size: int
+
+
+def shapes_of(key: str) -> Iterator[Shape]:
+    """Return the shapes that a key may have: a plate, too, may hold what marks its ends."""
+    if key[0] in (_BEGIN, _END):
+        yield Shape(key[0], len(key) - 1)
+    if len(key) <= _MOST:
+        yield Shape("", len(key))
+
+
+def grams_of_plate(plate: str, shapes: Iterable[Shape]) -> set[str]:
+    """Return every key of these shapes under which a pattern that the plate matches may lie."""
+    grams, length = set(), len(plate)
+    for shape in shapes:
+        size = shape.size
+        if shape.place == _BEGIN:
+            grams.add(_BEGIN + plate[:size])
+        elif shape.place == _END:
+            grams.add(_END + plate[-size:])
+        else:
+            grams.update([plate[start : start + size] for start in range(length - size + 1)])
     return grams
 
 

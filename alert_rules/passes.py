@@ -69,7 +69,7 @@ def judge(state: PassState | None, kind: CandidateKind, came_out_as: str | None)
     """Return what becomes of a candidate of a pass.
 
     ``came_out_as`` is its plate (normalised): for an early one the plate it was seen with, for one
-    that is settled None where no plate was accepted.
+    that is settled None where the alert does not fire for what passed, or nothing was accepted.
     """
     match kind:
         case CandidateKind.EARLY:
@@ -90,8 +90,7 @@ def _judge_final(state: PassState | None, plate: str | None) -> Judgement:
     if state is None or state.phase in (None, TriggerPhase.FINAL):
         return _DECIDE
     if state.phase is TriggerPhase.EARLY:
-        is_same = state.plate == plate
-        return _told(TriggerPhase.CONFIRMED if is_same else TriggerPhase.CORRECTED)
+        return _told(_end_of(state, plate))
     # Withdrawn, and then set off after all: the alert was changed between two replays.
     return _NOTHING if state.phase is TriggerPhase.WITHDRAWN else _told(state.phase)
 
@@ -100,11 +99,16 @@ def _judge_settling(state: PassState | None, plate: str | None) -> Judgement:
     if state is None:
         return Judgement(Verdict.CLOSE)
     if state.phase is TriggerPhase.EARLY:
-        is_same = state.plate == plate
-        return _told(TriggerPhase.CONFIRMED if is_same else TriggerPhase.WITHDRAWN)
-    if state.phase in (TriggerPhase.CONFIRMED, TriggerPhase.WITHDRAWN):
-        return _told(state.phase)
-    return _NOTHING
+        return _told(_end_of(state, plate))
+    if state.phase in (None, TriggerPhase.FINAL):
+        return _NOTHING
+    return _told(state.phase)
+
+
+def _end_of(state: PassState, plate: str | None) -> TriggerPhase:
+    if plate is None:
+        return TriggerPhase.WITHDRAWN
+    return TriggerPhase.CONFIRMED if state.plate == plate else TriggerPhase.CORRECTED
 
 
 def _told(phase: TriggerPhase) -> Judgement:

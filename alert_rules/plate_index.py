@@ -6,11 +6,11 @@ when characters are dropped (two texts within k edits share one that k drops lea
 wildcards lie under a piece that a plate must hold.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Set
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from alert_rules.grams import edited_grams, exact_grams, grams_of_plate
+from alert_rules.grams import Shape, edited_grams, exact_grams, grams_of_plate, shapes_of
 from contracts.matching import MatchMode, PlateMatcher, fold_look_alikes, has_wildcard
 
 K = TypeVar("K", bound=Hashable)
@@ -27,6 +27,58 @@ class _Entry(Generic[K]):
         self.owners: dict[K, int] = {}
 
 
+class _Table(Generic[K]):
+    """Matchers under texts that a plate gives rise to."""
+
+    def __init__(self) -> None:
+        self._entries: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        # Nearly all keys that are asked for lie under nothing. A set tells so with one wait for
+        # memory, where a dictionary that is two thirds full takes three or four.
+        self._keys: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, key: str, entry: _Entry[K]) -> None:
+        self._entries[key].append(entry)
+        self._keys.add(key)
+
+    def remove(self, key: str, entry: _Entry[K]) -> None:
+        self._entries[key].remove(entry)
+        if not self._entries[key]:
+            del self._entries[key]
+            self._keys.discard(key)
+
+    def under(self, keys: set[str]) -> Iterator[_Entry[K]]:
+        for key in self._keys & keys:
+            yield from self._entries[key]
+
+
+class _GramTable(_Table[K]):
+    """Matchers under pieces that a plate must hold.
+
+    It is asked only for pieces of the shapes that it has: each look into a large table is a wait
+    for memory, and lists hold few shapes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shapes: Counter[Shape] = Counter()
+
+    def add(self, key: str, entry: _Entry[K]) -> None:
+        super().add(key, entry)
+        self._shapes.update(shapes_of(key))
+
+    def remove(self, key: str, entry: _Entry[K]) -> None:
+        super().remove(key, entry)
+        self._shapes.subtract(shapes_of(key))
+        # Without those of which nothing is left.
+        self._shapes = +self._shapes
+
+    def holding(self, plate: str) -> Iterator[_Entry[K]]:
+        return self.under(grams_of_plate(plate, self._shapes))
+
+
 class PlateIndex(Generic[K]):
     """Lists of :func:`contracts.matching.listed_plate`, each under a key of the caller's.
 
@@ -37,10 +89,10 @@ class PlateIndex(Generic[K]):
     def __init__(self) -> None:
         self._entries: dict[PlateMatcher, _Entry[K]] = {}
         self._exact: dict[str, _Entry[K]] = {}
-        self._dropped: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        self._dropped: _Table[K] = _Table()
         self._tolerances: defaultdict[int, int] = defaultdict(int)
-        self._grams: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
-        self._folded_grams: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        self._grams: _GramTable[K] = _GramTable()
+        self._folded_grams: _GramTable[K] = _GramTable()
         self._anything: list[_Entry[K]] = []
 
     def add(self, key: K, matchers: Iterable[PlateMatcher]) -> None:
@@ -78,11 +130,11 @@ class PlateIndex(Generic[K]):
     def _candidates(self, plate: str) -> Iterator[_Entry[K]]:
         if self._tolerances:
             folded = fold_look_alikes(plate)
-            yield from _under(self._dropped, texts_left(folded, max(self._tolerances)))
+            yield from self._dropped.under(texts_left(folded, max(self._tolerances)))
         if self._grams:
-            yield from _under(self._grams, grams_of_plate(plate))
+            yield from self._grams.holding(plate)
         if self._folded_grams:
-            yield from _under(self._folded_grams, grams_of_plate(fold_look_alikes(plate)))
+            yield from self._folded_grams.holding(fold_look_alikes(plate))
         yield from self._anything
 
     def _insert(self, entry: _Entry[K]) -> None:
@@ -93,7 +145,7 @@ class PlateIndex(Generic[K]):
         table = self._table_of(matcher)
         entry.keys = self._keys(matcher)
         for key in entry.keys:
-            table[key].append(entry)
+            table.add(key, entry)
         if not entry.keys:
             self._anything.append(entry)
         if table is self._dropped:
@@ -106,9 +158,7 @@ class PlateIndex(Generic[K]):
             return
         table = self._table_of(matcher)
         for key in entry.keys:
-            table[key].remove(entry)
-            if not table[key]:
-                del table[key]
+            table.remove(key, entry)
         if not entry.keys:
             self._anything.remove(entry)
         if table is self._dropped:
@@ -116,7 +166,7 @@ class PlateIndex(Generic[K]):
             if not self._tolerances[matcher.tolerance]:
                 del self._tolerances[matcher.tolerance]
 
-    def _table_of(self, matcher: PlateMatcher) -> defaultdict[str, list[_Entry[K]]]:
+    def _table_of(self, matcher: PlateMatcher) -> _Table[K]:
         if matcher.mode is MatchMode.WILDCARD:
             return self._grams
         return self._folded_grams if has_wildcard(matcher.text) else self._dropped
@@ -139,9 +189,3 @@ def texts_left(text: str, drops: int) -> set[str]:
         newest = {each[:at] + each[at + 1 :] for each in newest for at in range(len(each))}
         left |= newest
     return left
-
-
-def _under(table: defaultdict[str, list[_Entry[K]]], keys: Set[str]) -> Iterator[_Entry[K]]:
-    # Nearly all keys lie under nothing: the views' own intersection asks for them the fastest.
-    for key in table.keys() & keys:
-        yield from table[key]

@@ -18,13 +18,14 @@ class AlertSighting(Record, frozen=True, kw_only=True):
     """On sightings (key = camera id): a pass before it is over, for alerts that fire early.
 
     ``recognition`` is what it would be were it over now: without images, under the id that it will
-    have; its ``sighted`` are the plates told before. One that is settled ``came_out_as`` the plate
-    of another recognition of the same vehicle, or as None: no plate was accepted.
+    have; its ``sighted`` are the plates told before. For one that is settled there is no
+    recognition of that id: ``came_out`` is the one that its vehicle is under another id, as it was
+    published before, or None: no plate was accepted.
     """
 
     kind: SightingKind
     recognition: Recognition
-    came_out_as: str | None = None
+    came_out: Recognition | None = None
 
 
 class CandidateKind(StrEnum):
@@ -35,7 +36,7 @@ class CandidateKind(StrEnum):
     EARLY = "early"
     """A pass that is not over sets it off."""
     SETTLING = "settling"
-    """A pass that had set it off is over, and does not set it off as it came out."""
+    """A pass that had set it off early is over, and is no recognition that sets it off now."""
 
 
 class AlertCandidate(Record, frozen=True, kw_only=True):
@@ -43,8 +44,9 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
 
     Whether its cooldown holds it back is decided next. ``alert`` is the rule as it was when it was
     evaluated; ``published_ms`` is when the recognition was put on its topic (Unix ms, UTC).
-    ``may_be_early``: the rule is one that fires early. ``came_out_as`` is the plate that a pass has
-    which is settled, None where none was accepted.
+    ``may_be_early``: the rule is one that fires early. Of a pass that is settled ``came_out`` is
+    the recognition that its vehicle is under another id, if any, and ``is_set_off`` says whether
+    the rule is set off by what passed: it was changed since, or that recognition is another's.
     """
 
     alert: AlertConfig
@@ -52,4 +54,10 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
     published_ms: int
     kind: CandidateKind = CandidateKind.FINAL
     may_be_early: bool = False
-    came_out_as: str | None = None
+    came_out: Recognition | None = None
+    is_set_off: bool = False
+
+    @property
+    def passed(self) -> Recognition:
+        """What passed, as far as it is known: a settled pass may be another recognition."""
+        return self.recognition if self.came_out is None else self.came_out

@@ -53,10 +53,10 @@ def matches_wildcards(pattern: str, text: str) -> bool:
 def _fits(piece: str, text: str, at: int) -> bool:
     if ANY_CHARACTER not in piece:
         return text.startswith(piece, at)
-    return all(
-        wanted in (ANY_CHARACTER, found)
-        for wanted, found in zip(piece, text[at : at + len(piece)], strict=True)
-    )
+    for wanted, found in zip(piece, text[at : at + len(piece)], strict=True):
+        if wanted not in (found, ANY_CHARACTER):
+            return False
+    return True
 
 
 def _place(piece: str, text: str, start: int, end: int) -> int:

@@ -163,7 +163,7 @@ def _trigger(
         id=trigger_id(firing.captured_ms, alert.alert_id, UUID(firing.recognition_id)),
         owner_id=alert.owner_id,
         alert=alert,
-        recognition=candidate.recognition,
+        recognition=candidate.passed,
         decided_ms=decided_ms,
         is_late=firing.is_late,
         phase=phase,
@@ -176,7 +176,6 @@ def _may_have_fired_early(candidate: AlertCandidate) -> bool:
 
 
 def _plate(candidate: AlertCandidate) -> str | None:
-    if candidate.kind is CandidateKind.SETTLING:
-        came_out_as = candidate.came_out_as
-        return None if came_out_as is None else normalise_plate(came_out_as)
-    return normalise_plate(candidate.recognition.plate)
+    if candidate.kind is CandidateKind.SETTLING and not candidate.is_set_off:
+        return None
+    return normalise_plate(candidate.passed.plate)

@@ -127,12 +127,12 @@ class Matching:
                 published_ms=each.published_ms,
                 may_be_early=self._may_be_early(rule.alert),
             )
-        yield from self._settling(seen, each.published_ms, seen.plate, fired)
+        yield from self._settling(seen, seen, each.published_ms, fired)
 
     def _of_sighting(self, each: Sighted) -> Iterator[AlertCandidate]:
         seen = each.told.recognition
         if each.told.kind is SightingKind.SETTLED:
-            yield from self._settling(seen, each.published_ms, each.told.came_out_as, set())
+            yield from self._settling(seen, each.told.came_out, each.published_ms, set())
         elif self._now_ms() - each.published_ms <= EARLY_WITHIN_MS:
             for rule in self._set_off(sighting(seen), each.published_ms):
                 if self._may_be_early(rule.alert):
@@ -145,21 +145,18 @@ class Matching:
                     )
 
     def _settling(
-        self, seen: Recognition, published_ms: int, came_out_as: str | None, fired: set[UUID]
+        self, seen: Recognition, passed: Recognition | None, published_ms: int, fired: set[UUID]
     ) -> Iterator[AlertCandidate]:
         """Find what the plates that a pass was told of as had set off, beside ``fired``."""
         found: dict[UUID, AlertConfig] = {}
-        for each in seen.sighted:
-            told = Sighting(
-                seen.owner_id,
-                seen.camera_id,
-                normalise_plate(each.plate),
-                each.confidence,
-                each.captured_ms,
-            )
-            for rule in (*self._set_off(told, published_ms), *self._keeper.former(told)):
+        for told in _told_of(seen):
+            for rule in self._set_off_or_was(told, published_ms):
                 if rule.alert.alert_id not in fired:
                     found.setdefault(rule.alert.alert_id, rule.alert)
+        if not found:
+            return
+        passes = () if passed is None else self._set_off_or_was(sighting(passed), published_ms)
+        set_off = {rule.alert.alert_id for rule in passes}
         for alert in found.values():
             yield AlertCandidate(
                 alert=alert,
@@ -167,8 +164,14 @@ class Matching:
                 published_ms=published_ms,
                 kind=CandidateKind.SETTLING,
                 may_be_early=self._may_be_early(alert),
-                came_out_as=came_out_as,
+                came_out=None if passed is seen else passed,
+                is_set_off=alert.alert_id in set_off,
             )
+
+    def _set_off_or_was(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
+        """Find rules as they are, and those as they were that were changed a moment ago."""
+        yield from self._set_off(seen, published_ms)
+        yield from self._keeper.former(seen)
 
     def _set_off(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
         for rule in self._keeper.book.matching(seen):
@@ -184,3 +187,9 @@ class Matching:
                 return alert.plate_match_mode is PlateMatchMode.SPECIFIC
             case EarlyAlerts.ALL:
                 return True
+
+
+def _told_of(seen: Recognition) -> Iterator[Sighting]:
+    for each in seen.sighted:
+        plate = normalise_plate(each.plate)
+        yield Sighting(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)

@@ -39,9 +39,9 @@ class Arrival:
     @property
     def scope(self) -> str:
         """What the cooldown of its alert holds back within it."""
-        recognition = self.candidate.recognition
-        plate = normalise_plate(recognition.plate)
-        return scope_of(self.candidate.alert, recognition.camera_id, plate)
+        passed = self.candidate.passed
+        plate = normalise_plate(passed.plate)
+        return scope_of(self.candidate.alert, passed.camera_id, plate)
 
     def key(self, scope: str) -> bytes:
         """Return the table's key: partition, alert, and what is meant within it."""

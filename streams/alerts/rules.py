@@ -22,6 +22,7 @@ log = structlog.get_logger()
 
 _FORMER_SECONDS = 120.0
 _MOST_FORMER = 200
+_MOST_VERSIONS = 5
 
 
 class RuleKeeper:
@@ -34,17 +35,19 @@ class RuleKeeper:
         self.book = RuleBook()
         self._metrics = metrics
         self._clock = clock
-        # As they were last before a change, and when that was, the latest last.
-        self._former = RuleBook()
+        # As they were before each of their changes, the last one in the first book; and when they
+        # were changed last, the latest last.
+        self._former = tuple(RuleBook() for _ in range(_MOST_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
     def former(self, seen: Sighting) -> list[Rule]:
         """Return the rules that were changed a moment ago and would have been set off before.
 
-        What they fired for early is settled by them as they were.
+        What they fired for early is settled by them as they were. A rule that was changed more than
+        once may be among them more than once, the latest first.
         """
         self._drop_long_gone()
-        return list(self._former.matching(seen))
+        return [rule for book in self._former for rule in book.matching(seen)]
 
     def post(self, news: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
         """Take news in the order of the topic; None forgets a rule."""
@@ -59,10 +62,15 @@ class RuleKeeper:
     def _remember(self, alert_id: UUID) -> None:
         before = self.book.get(alert_id)
         if before is not None:
-            self._former.put(before)
+            self._put_former(before)
             self._changed.pop(alert_id, None)
             self._changed[alert_id] = self._clock()
             self._drop_long_gone()
+
+    def _put_former(self, rule: Rule) -> None:
+        versions = [rule, *(each for b in self._former if (each := b.get(rule.alert.alert_id)))]
+        for book, version in zip(self._former, versions, strict=False):
+            book.put(version)
 
     def _drop_long_gone(self) -> None:
         until = self._clock() - _FORMER_SECONDS
@@ -71,7 +79,8 @@ class RuleKeeper:
             if changed >= until and len(self._changed) <= _MOST_FORMER:
                 return
             del self._changed[alert_id]
-            self._former.remove(alert_id)
+            for book in self._former:
+                book.remove(alert_id)
 
     def _put(self, alert: AlertConfig) -> None:
         try:

@@ -134,6 +134,7 @@ def _join(
             # Nothing may be read before; the supervisor starts the stage again.
             log.error("kafka_away", error=str(error))
             end_process(EXIT_TEMPORARY_FAILURE)
+        book.begin()
         # Before there is nothing to tell yet.
         link.greet = greet
         link.renew()

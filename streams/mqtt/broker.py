@@ -5,7 +5,7 @@ ended is not used again: what was under way on it is for the caller to send anew
 """
 
 import asyncio
-import os
+import secrets
 import socket
 import ssl
 from collections.abc import Callable, Sequence
@@ -104,9 +104,17 @@ def _without_delay(_client: object, _data: object, opened: object) -> None:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
+# Process ids are not enough: in containers each is the first.
+_OWN_NUMBER = secrets.token_hex(4)
+
+
 def client_id(settings: MqttBrokerSettings) -> str:
-    """Return what this process calls itself at the broker."""
-    return settings.mqtt_client_id or f"platestream-{socket.gethostname()}-{os.getpid()}"
+    """Return what this process calls itself at the broker: always the same, and no other does.
+
+    So it ends a connection of its own that hangs, and never one of another worker.
+    """
+    beginning = settings.mqtt_client_id or "platestream"
+    return f"{beginning}-{socket.gethostname()}-{_OWN_NUMBER}"
 
 
 class Connection:

@@ -6,13 +6,15 @@ everything is told again.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from typing import Protocol
 from uuid import UUID
 
 import msgspec
 import structlog
 
+from contracts.errors import TransientError
 from contracts.records import (
     CameraConfig,
     CameraState,
@@ -82,6 +84,12 @@ class CameraBook:
         # What is read, told and remembered must not mix with another one's turn.
         self._turn = asyncio.Lock()
         self._news = asyncio.Event()
+        # Partitions whose next configuration could not be told yet: what follows it is not known.
+        self._behind: set[int] = set()
+
+    def begin(self) -> None:
+        """Take in partitions anew, from what was released of them on."""
+        self._behind.clear()
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
         """Tell of a camera that was made or changed. Safe to do again.
@@ -89,7 +97,7 @@ class CameraBook:
         Raises:
             TransientError: the broker or Kafka is away.
         """
-        async with self._turn:
+        async with self._in_turn(partition):
             before = self._known(camera.camera_id)
             camera = msgspec.structs.replace(camera, stream_url_encrypted="")
             known = KnownCamera(
@@ -108,7 +116,7 @@ class CameraBook:
         Raises:
             TransientError: the broker or Kafka is away.
         """
-        async with self._turn:
+        async with self._in_turn(partition):
             known = self._known(camera_id)
             if known is not None:
                 await self._publish(removals(known.topics))
@@ -116,11 +124,12 @@ class CameraBook:
                 log.info("mqtt_camera_removed", camera_id=str(camera_id))
 
     async def note_status(
-        self, status: CameraStatus, *, wait_seconds: float, is_news: bool
+        self, status: CameraStatus, partition: int, *, wait_seconds: float, is_news: bool
     ) -> None:
         """Tell of a camera that came or went; without ``is_news`` only its state is kept right.
 
-        One that is not known yet is waited for a little. Safe to do again.
+        One that is not known yet is waited for a little, and for as long as configurations of its
+        partition cannot be told. Safe to do again.
 
         Raises:
             TransientError: the broker or Kafka is away.
@@ -128,6 +137,8 @@ class CameraBook:
         await self._wait_for(status.camera_id, wait_seconds)
         async with self._turn:
             known = self._known(status.camera_id)
+            if known is None and partition in self._behind:
+                raise TransientError("the broker was not told of the camera itself yet")
             if known is None:
                 log.debug("camera_gone", camera_id=str(status.camera_id))
                 return
@@ -154,6 +165,20 @@ class CameraBook:
             for known in own:
                 await self._remember(known, known)
             log.info("mqtt_cameras_told", count=len(own))
+
+    @asynccontextmanager
+    async def _in_turn(self, partition: int) -> AsyncIterator[None]:
+        self._behind.add(partition)
+        try:
+            async with self._turn:
+                yield
+        except TransientError:
+            # It is done again, and what follows it waits.
+            raise
+        except BaseException:
+            self._behind.discard(partition)
+            raise
+        self._behind.discard(partition)
 
     async def _tell(self, known: KnownCamera, before: KnownCamera | None) -> None:
         told = () if before is None else self._retained(before)

@@ -109,7 +109,10 @@ class CameraTeller:
         status = decode(CameraStatus, event.message.value)
         is_news = self._beginning.is_before(event.message.partition, status.at_ms)
         await self._book.note_status(
-            status, wait_seconds=_CAMERA_KNOWN_WITHIN_SECONDS, is_news=is_news
+            status,
+            event.message.partition,
+            wait_seconds=_CAMERA_KNOWN_WITHIN_SECONDS,
+            is_news=is_news,
         )
 
 

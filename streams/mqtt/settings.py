@@ -56,8 +56,8 @@ class MqttBrokerSettings(Fragment):
     mqtt_client_id: str = Field(
         "",
         max_length=200,
-        description="Client id at the MQTT broker, one of its own for each worker; empty: host "
-        "name and process id.",
+        description="How client ids at the MQTT broker begin; host name and a number of its own "
+        "follow for each worker, since one id is one connection. Empty: platestream.",
     )
     mqtt_protocol: MqttProtocol = Field(
         MqttProtocol.V5,

@@ -1,9 +1,12 @@
 """What the stage remembers of one camera, and how a frame's readings change it. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from contracts.records import FrameKind, FrameReadings, FrameReference, Record
+import msgspec
+
+from contracts.records import FrameKind, FrameReadings, FrameReference, Recognition, Record
 from streams.recognition.early import Dismissed, sight
 from streams.recognition.passes import Pass, settle
 from streams.recognition.rules import TrackingRules
@@ -13,10 +16,11 @@ from streams.recognition.silence import (
     prolong_silence,
     set_back,
     silence_of,
+    with_recognitions,
     without_ended,
 )
-from streams.recognition.texts import is_part, likeness
-from streams.recognition.tracks import Track, extend_track, match_readings, start_track
+from streams.recognition.strays import host_of, with_strays
+from streams.recognition.tracks import Stray, Track, extend_track, match_readings, start_track
 
 _MOST_TRACKS = 64
 _CLOCK_SET_BACK_MS = 5_000
@@ -58,6 +62,7 @@ class Step:
 @dataclass(frozen=True)
 class _Settled:
     passes: tuple[Pass, ...]
+    going: tuple[Track, ...]
     silences: tuple[Silence, ...]
     silent: int
     unsure: int
@@ -83,6 +88,7 @@ def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> 
     overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MOST_TRACKS)]
     kept = tuple(t for t in tracks if t not in overflow)
     settled = _settle_all((*ended, *overflow), kept, state.silences, rules)
+    kept = settled.going
     sighted: tuple[Pass, ...] = ()
     if sees and rules.tells_early:
         kept, sighted = sight(kept, settled.silences, frame.captured_ms, rules)
@@ -109,6 +115,17 @@ def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
     Both must be old: offsets begin anew when a topic is made anew, clocks are set back.
     """
     return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
+
+
+def with_published(state: CameraTracks, published: Mapping[str, Recognition]) -> CameraTracks:
+    """Return a state that knows what was published of passes, by the names of their tracks.
+
+    A track that turns out to be of the same vehicle later is told of as that recognition.
+    """
+    if not published:
+        return state
+    silences = with_recognitions(state.silences, published)
+    return msgspec.structs.replace(state, silences=silences)
 
 
 def frames_needed(state: CameraTracks) -> frozenset[FrameReference]:
@@ -151,39 +168,24 @@ def _settle_all(
         index = silence_of(silences, track, seen, rules)
         if index >= 0:
             silent += 1
-            dismissed.append(Dismissed(track, silences[index].plate))
+            dismissed += _all_dismissed(track.told, silences[index])
             silences = prolong_silence(silences, index, track)
-        elif _is_shadow(track, seen.text, going):
-            dismissed.append(Dismissed(track, None))
+        elif (host := host_of(track, seen.text, going)) is not None:
+            going, too_many = with_strays(going, host, track.told)
+            dismissed += _all_dismissed(too_many, None)
         elif settled is None:
-            dismissed.append(Dismissed(track, None))
+            dismissed += _all_dismissed(track.told, None)
             missed.append(track)
         else:
             silences = begin_silence(silences, track, seen.text)
             passes.append(settled)
+            dismissed += _all_dismissed(track.strays, silences[-1])
     unsure = len(ended) - silent - len(passes)
-    told = tuple(each for each in dismissed if each.track.sighted)
-    return _Settled(tuple(passes), silences, silent, unsure, tuple(missed), told)
+    return _Settled(tuple(passes), going, silences, silent, unsure, tuple(missed), tuple(dismissed))
 
 
-# A fast or half-hidden vehicle can leave a stray track of a misreading or two beside its own.
-_SHADOW_READINGS = 2
-_SHADOW_TIMES_WEAKER = 3
-_SHADOW_LIKENESS = 0.5
-_SHADOW_GAP_MS = 2_500
-
-
-def _is_shadow(track: Track, text: str, going: tuple[Track, ...]) -> bool:
-    """Return whether a track is a stray misreading of a vehicle that another track follows."""
-    return track.readings_count <= _SHADOW_READINGS and any(
-        other.readings_count >= _SHADOW_TIMES_WEAKER * track.readings_count
-        and other.first_seen_ms - track.last_seen_ms <= _SHADOW_GAP_MS
-        and (
-            likeness(text, other.leading.text) >= _SHADOW_LIKENESS
-            or is_part(text, other.leading.text)
-        )
-        for other in going
-    )
+def _all_dismissed(told: tuple[Stray, ...], silence: Silence | None) -> list[Dismissed]:
+    return [Dismissed(stray, silence) for stray in told]
 
 
 def _after_clock_set_back(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:

@@ -14,7 +14,7 @@ from streams.recognition.passes import Pass, settle
 from streams.recognition.rules import TrackingRules
 from streams.recognition.silence import Silence, silence_of
 from streams.recognition.texts import is_part
-from streams.recognition.tracks import Track
+from streams.recognition.tracks import Stray, Track
 
 _LEAST_READINGS = 2
 """A single reading is told of by nobody, however few the settings want for a recognition."""
@@ -27,11 +27,11 @@ _SAME_VEHICLE_EDITS = 1
 class Dismissed:
     """A track that was told of and is over without being a recognition.
 
-    ``came_out_as`` is the plate of the recognition that its vehicle came out as, if any.
+    ``silence`` is that of the recognition that its vehicle came out as, if any.
     """
 
-    track: Track
-    came_out_as: str | None
+    stray: Stray
+    silence: Silence | None
 
 
 def sight(
@@ -71,6 +71,8 @@ def _is_news(
         return False
     if any(_tells_of(other, seen.plate) for other in others):
         return False
+    if any(_has_told_astray(each, seen.plate) for each in (track, *others)):
+        return False
     return silence_of(silences, track, tally, rules) < 0
 
 
@@ -84,6 +86,11 @@ def _tells_of(other: Track, plate: str) -> bool:
         edit_distance(each.plate, plate) <= _SAME_VEHICLE_EDITS or is_part(each.plate, plate)
         for each in other.sighted
     )
+
+
+def _has_told_astray(track: Track, plate: str) -> bool:
+    """Return whether a stray of a track told of the plate: that is settled when the track ends."""
+    return any(each.plate == plate for stray in track.strays for each in stray.sighted)
 
 
 def _with_sighted(track: Track, seen: Pass) -> Track:

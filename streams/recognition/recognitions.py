@@ -1,5 +1,6 @@
 """From a track to its record on the recognitions, sightings or outcomes topic. Pure."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from contracts.alert_records import AlertSighting, SightingKind
@@ -7,6 +8,7 @@ from contracts.ids import missed_pass_id, recognition_id
 from contracts.records import FrameReadings, PassOutcome, Recognition, RecognitionSource
 from streams.recognition.early import Dismissed
 from streams.recognition.passes import Pass
+from streams.recognition.silence import Silence
 from streams.recognition.tracks import Track
 
 
@@ -46,9 +48,14 @@ def sighting_of(frame: FrameReadings, seen: Pass) -> AlertSighting:
     return AlertSighting(kind=SightingKind.AGREED, recognition=provisional)
 
 
-def dismissal_of(frame: FrameReadings, dismissed: Dismissed) -> AlertSighting:
-    """Return what is told of a sighted track that is no recognition; the same in every replay."""
-    track = dismissed.track
+def dismissal_of(
+    frame: FrameReadings, dismissed: Dismissed, published: Mapping[str, Recognition]
+) -> AlertSighting:
+    """Return what is told of a sighted track that is no recognition; the same in every replay.
+
+    ``published`` are the recognitions of passes that ended with it, by the names of their tracks.
+    """
+    track = dismissed.stray
     last = track.sighted[-1]
     provisional = Recognition(
         id=recognition_id(track.first_seen_ms, frame.camera_id, track.name),
@@ -65,8 +72,16 @@ def dismissal_of(frame: FrameReadings, dismissed: Dismissed) -> AlertSighting:
         sighted=track.sighted,
     )
     return AlertSighting(
-        kind=SightingKind.SETTLED, recognition=provisional, came_out_as=dismissed.came_out_as
+        kind=SightingKind.SETTLED,
+        recognition=provisional,
+        came_out=_came_out(dismissed.silence, published),
     )
+
+
+def _came_out(silence: Silence | None, published: Mapping[str, Recognition]) -> Recognition | None:
+    if silence is None:
+        return None
+    return silence.recognition or published.get(silence.track)
 
 
 def missed_pass_of(frame: FrameReadings, track: Track) -> PassOutcome:

@@ -1,15 +1,18 @@
 """Plates that have come out and stay silent until the camera has not seen them for a while."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from contracts.edits import edit_distance
-from contracts.records import Box
+from contracts.records import Box, Recognition
 from streams.recognition.boxes import distance_in_widths, overlap
 from streams.recognition.rules import TrackingRules
 from streams.recognition.texts import is_part, likeness
 from streams.recognition.tracks import TextTally, Track
 
 _MOST_SILENCES = 200
+_MOST_RECOGNITIONS = 32
 
 # A misread plate must not make its vehicle come out twice. The farther a track is from the
 # silent one in time and place, the more alike the texts must be.
@@ -26,12 +29,19 @@ _SURE_CONFIDENCE = 0.9
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
-    """A plate that came out: when and where it was last seen, and whether it ever moved."""
+    """A plate that came out: when and where it was last seen, and whether it ever moved.
+
+    ``track`` is the name of the one that came out; ``recognition`` is what was published of it,
+    where passes are told of early: None before, in states of older releases, and where many plates
+    were seen since.
+    """
 
     plate: str
     last_seen_ms: int
     box: Box
     still: bool
+    track: str = ""
+    recognition: Recognition | None = None
 
 
 def silence_of(
@@ -74,6 +84,7 @@ def begin_silence(silences: tuple[Silence, ...], track: Track, plate: str) -> tu
         last_seen_ms=track.last_seen_ms,
         box=track.last_box,
         still=track.still,
+        track=track.name,
     )
     kept = sorted(silences, key=lambda s: s.last_seen_ms, reverse=True)[: _MOST_SILENCES - 1]
     return (*kept, new)
@@ -89,6 +100,26 @@ def prolong_silence(silences: tuple[Silence, ...], index: int, track: Track) -> 
         still=old.still and track.still,
     )
     return (*silences[:index], new, *silences[index + 1 :])
+
+
+def with_recognitions(
+    silences: tuple[Silence, ...], published: Mapping[str, Recognition]
+) -> tuple[Silence, ...]:
+    """Return the silences with what was ``published`` of the tracks (by name) that began them.
+
+    It is kept for those that were seen last: the state is written with every frame.
+    """
+    newest = sorted(silences, key=lambda s: s.last_seen_ms, reverse=True)[:_MOST_RECOGNITIONS]
+    since_ms = min((s.last_seen_ms for s in newest), default=0)
+    return tuple(
+        msgspec.structs.replace(
+            s,
+            recognition=published.get(s.track, s.recognition)
+            if s.last_seen_ms >= since_ms
+            else None,
+        )
+        for s in silences
+    )
 
 
 def set_back(silences: tuple[Silence, ...], now_ms: int) -> tuple[Silence, ...]:

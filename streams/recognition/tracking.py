@@ -24,7 +24,7 @@ from contracts.records import (
     decode,
     encode,
 )
-from streams.recognition.camera import CameraTracks, advance, frames_needed
+from streams.recognition.camera import CameraTracks, advance, frames_needed, with_published
 from streams.recognition.crops import cut_crop
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.passes import Pass
@@ -117,14 +117,16 @@ class Tracking:
         step = advance(state, frame, self._rules)
         for seen in step.sighted:
             await self._publish_sighting(key, sighting_of(frame, seen))
-        for settled in step.passes:
-            await self._publish_pass(key, frame, settled)
+        published = {
+            settled.track: await self._publish_pass(key, frame, settled) for settled in step.passes
+        }
         for track in step.missed:
             await self._publish_outcome(key, missed_pass_of(frame, track))
         for dismissed in step.dismissed:
-            await self._publish_sighting(key, dismissal_of(frame, dismissed))
+            await self._publish_sighting(key, dismissal_of(frame, dismissed, published))
         if step.state is not state:
-            await self._states.write(key, encode(step.state))
+            known = published if self._rules.tells_early else {}
+            await self._states.write(key, encode(with_published(step.state, known)))
         if frame.readings or step.state is not state:
             self._frames.keep_only(key, frames_needed(step.state), frame.frame)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(step.passes))
@@ -142,7 +144,7 @@ class Tracking:
             log.warning("camera_state_dropped", camera_id=key.decode(errors="replace"))
             return CameraTracks()
 
-    async def _publish_pass(self, key: bytes, frame: FrameReadings, settled: Pass) -> None:
+    async def _publish_pass(self, key: bytes, frame: FrameReadings, settled: Pass) -> Recognition:
         photo, crop = await self._store_images(frame, settled)
         recognition = recognition_of(frame, settled, photo, crop)
         await self._publish(key, recognition)
@@ -155,6 +157,7 @@ class Tracking:
             confidence=round(recognition.confidence, 3),
             readings=recognition.readings_count,
         )
+        return recognition
 
     async def _store_images(
         self, frame: FrameReadings, settled: Pass

@@ -54,11 +54,22 @@ class TextTally(msgspec.Struct, frozen=True, kw_only=True):
     best: Sighting
 
 
+class Stray(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a track that was told of and is over: what its end is told with."""
+
+    name: str
+    first_seen_ms: int
+    last_seen_ms: int
+    readings_count: int
+    sighted: tuple[SightedPlate, ...]
+
+
 class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One vehicle as long as it is seen without a gap. Speeds in pixels a millisecond.
 
     ``name`` is the same in every replay. ``still`` while it has not moved from ``first_box``.
-    ``sighted`` is what has been told of it already, each plate once.
+    ``sighted`` is what has been told of it already, each plate once. ``strays`` were tracks beside
+    it, taken for misreadings of the same vehicle: what became of them is told when this one ends.
     """
 
     name: str
@@ -73,6 +84,21 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     texts: tuple[TextTally, ...]
     votes: tuple[LengthVotes, ...]
     sighted: tuple[SightedPlate, ...] = ()
+    strays: tuple[Stray, ...] = ()
+
+    @property
+    def told(self) -> tuple[Stray, ...]:
+        """What was told of this vehicle and must be settled where it is no pass of its own."""
+        if not self.sighted:
+            return self.strays
+        own = Stray(
+            name=self.name,
+            first_seen_ms=self.first_seen_ms,
+            last_seen_ms=self.last_seen_ms,
+            readings_count=self.readings_count,
+            sighted=self.sighted,
+        )
+        return (own, *self.strays)
 
     @property
     def leading(self) -> TextTally:

@@ -11,7 +11,7 @@ import pytest
 from contracts.alert_records import AlertSighting, SightingKind
 from contracts.early import SightedPlate, TriggerPhase
 from contracts.ids import trigger_id
-from contracts.records import AlertTrigger, CooldownScope, PlateMatchMode, Recognition
+from contracts.records import AlertConfig, AlertTrigger, CooldownScope, PlateMatchMode, Recognition
 from contracts.topics import ALERT_CANDIDATES, RECOGNITIONS, SIGHTINGS
 from tests.integration.alerts.conftest import StartAlerts
 from tests.integration.alerts.world import World, seen_at
@@ -203,6 +203,26 @@ def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     wait_until("it is withdrawn", lambda: withdrawn <= set(_told_of(world, third)))
     wait_until("all is settled", lambda: _settled(world))
     assert set(_told_of(world, third)) == withdrawn
+
+    _check_settled_by_another(world, free, _early(4, "AB1"), _end(second, "AB1"))
+
+
+def _check_settled_by_another(
+    world: World, rule: AlertConfig, early: AlertSighting, passed: Recognition
+) -> None:
+    """A second track of a vehicle: what settles it names the recognition that there is."""
+    world.sight(early)
+    key = (rule.alert_id, TriggerPhase.EARLY)
+    wait_until("it fires", lambda: key in _told_of(world, early))
+    firing = _told_of(world, early)[key].id
+    world.sight(msgspec.structs.replace(_settled_as_nothing(early), came_out=passed))
+    ends = {TriggerPhase.EARLY, TriggerPhase.CONFIRMED}
+    wait_until("it is confirmed", lambda: {each.phase for each in _of(world, firing)} == ends)
+    assert _of(world, firing)[-1].recognition == passed
+
+
+def _of(world: World, firing: UUID) -> list[AlertTrigger]:
+    return [each for each in world.triggers() if each.id == firing]
 
 
 _HELD = (TriggerPhase.EARLY, TriggerPhase.CORRECTED)

@@ -32,10 +32,15 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(way: Way
     wait_until("it is noticed", lambda: "mqtt_away" in way.log())
     assert lag(way.kafka, "mqtt", RECOGNITIONS) > 0
     way.deleted(CAMERAS[1])
+    way.camera(2)
+    way.status(CameraState.ONLINE, 2)
+    wait_until("what a new camera does waits", lambda: "not told of the camera" in way.log())
     way.broker.start()
     with Listener(port_of(way.broker)) as after:
         # A broker that was killed has forgotten what it kept; it is told again.
         wait_until("the state is kept", lambda: after.latest(topic("state")) == b"online")
+        wait_until("the new one is there", lambda: after.latest(topic("state", 2)) == b"online")
+        assert [told["event"] for told in events(after, "camera", 2)] == ["camera.online"]
         wait_until("it goes on", lambda: _count(after) > 50)
         _kill(process, after)
         way.start()

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from contracts.ids import event_id, trigger_id
-from contracts.records import AlertTrigger, CameraState, EventName
+from contracts.records import AlertTrigger, CameraState, EventName, Recognition
 from contracts.topics import ALERTS
 from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
 from tests.integration.streams.stages import wait_until
@@ -34,6 +34,57 @@ def test_events_and_cameras_come_and_go(way: Way) -> None:
         assert str(old.id) not in ids
         assert b"not for this stage" not in b"".join(heard.payload for heard in listener.heard)
     assert PASSWORD not in way.log()
+
+
+def test_two_workers_share_what_is_told(way: Way) -> None:
+    with Listener(port_of(way.broker)) as listener:
+        # One setting for both, as an operator gives it.
+        first = way.start(mqtt_client_id="gate")
+        way.start(mqtt_client_id="gate")
+        for number in range(len(CAMERAS)):
+            way.camera(number)
+            way.status(CameraState.ONLINE, number)
+        wait_until("all came", lambda: all(_states(listener, "online")))
+        connected = way.log().count("mqtt_connected")
+        made = _made(0, 200)
+        way.recognized(made)
+        wait_until("all are told", lambda: _told(listener) >= {str(one.id) for one in made})
+        assert (connected, way.log().count("mqtt_connected")) == (2, 2)
+        assert "mqtt_away" not in way.log()
+        # A repeat is allowed; were both to tell all, each would come twice.
+        assert len(_recognitions(listener)) < 2 * len(made)
+
+        first.kill()
+        more = _made(200, 240)
+        way.recognized(more)
+        wait_until("all are told", lambda: _told(listener) >= {str(one.id) for one in more})
+        wait_until("it is there", lambda: listener.latest("platestream/status") == b"online")
+        assert all(_states(listener, "online"))
+        for number in range(len(CAMERAS)):
+            came = {told["id"]: told["event"] for told in events(listener, "camera", number)}
+            assert list(came.values()) == ["camera.online"]
+
+
+def _made(start: int, stop: int) -> list[Recognition]:
+    return [recognition(number, captured_ms=now_ms() + number) for number in range(start, stop)]
+
+
+def _states(listener: Listener, wanted: str) -> list[bool]:
+    return [
+        listener.latest(topic("state", number)) == wanted.encode() for number in range(len(CAMERAS))
+    ]
+
+
+def _recognitions(listener: Listener) -> list[str]:
+    return [
+        told["data"]["recognition"]["id"]
+        for number in range(len(CAMERAS))
+        for told in events(listener, "recognition", number)
+    ]
+
+
+def _told(listener: Listener) -> set[str]:
+    return set(_recognitions(listener))
 
 
 def _announced(way: Way, listener: Listener) -> None:

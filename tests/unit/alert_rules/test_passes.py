@@ -60,7 +60,7 @@ _DECIDE, _NOTHING = Judgement(Verdict.DECIDE), Judgement(Verdict.NOTHING)
         pytest.param(TriggerPhase.FINAL, _FINAL, "AB1", _DECIDE, id="final again"),
         pytest.param(None, _FINAL, "AB1", _DECIDE, id="final after it came to nothing"),
         pytest.param(
-            TriggerPhase.EARLY, _SETTLING, "AB2", _told(TriggerPhase.WITHDRAWN), id="another plate"
+            TriggerPhase.EARLY, _SETTLING, "AB2", _told(TriggerPhase.CORRECTED), id="another plate"
         ),
         pytest.param(
             TriggerPhase.EARLY, _SETTLING, None, _told(TriggerPhase.WITHDRAWN), id="no plate"
@@ -70,6 +70,13 @@ _DECIDE, _NOTHING = Judgement(Verdict.DECIDE), Judgement(Verdict.NOTHING)
         ),
         pytest.param(
             TriggerPhase.WITHDRAWN, _SETTLING, None, _told(TriggerPhase.WITHDRAWN), id="told again"
+        ),
+        pytest.param(
+            TriggerPhase.CORRECTED,
+            _SETTLING,
+            None,
+            _told(TriggerPhase.CORRECTED),
+            id="settled as it was",
         ),
         pytest.param(TriggerPhase.FINAL, _SETTLING, None, _NOTHING, id="fired in the end"),
         pytest.param(None, _SETTLING, None, _NOTHING, id="closed before"),

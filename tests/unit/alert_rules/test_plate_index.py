@@ -9,7 +9,8 @@ from alert_rules.grams import edited_grams, exact_grams
 from alert_rules.plate_index import PlateIndex, texts_left
 from contracts.matching import PlateMatcher, listed_plate
 
-_characters = "AB08"
+# With those that mark a plate's ends in the index.
+_characters = "AB08^$"
 _matchers = st.builds(
     listed_plate, st.text(_characters + "*?", min_size=1, max_size=6), st.integers(0, 2)
 )

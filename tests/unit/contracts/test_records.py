@@ -173,14 +173,15 @@ EXAMPLES: tuple[Record, ...] = (
     AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1),
     AlertTrigger(id=A, owner_id=A, alert=ALERT, recognition=RECOGNITION, decided_ms=1),
     SIGHTED,
-    AlertSighting(kind=SightingKind.SETTLED, recognition=SIGHTED, came_out_as="AB2"),
+    AlertSighting(kind=SightingKind.SETTLED, recognition=SIGHTED, came_out=RECOGNITION),
     AlertCandidate(
         alert=ALERT,
         recognition=SIGHTED,
         published_ms=1,
         kind=CandidateKind.SETTLING,
         may_be_early=True,
-        came_out_as="AB2",
+        came_out=RECOGNITION,
+        is_set_off=True,
     ),
     AlertTrigger(
         id=A,

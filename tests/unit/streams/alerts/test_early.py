@@ -58,7 +58,9 @@ def _candidate(
     kind: CandidateKind,
     seen: Recognition,
     rule: AlertConfig | None = None,
-    came_out_as: str | None = None,
+    came_out: Recognition | None = None,
+    *,
+    is_set_off: bool = False,
 ) -> AlertCandidate:
     return AlertCandidate(
         alert=rule or _specific(1, "AB*"),
@@ -66,7 +68,8 @@ def _candidate(
         published_ms=START_MS,
         kind=kind,
         may_be_early=True,
-        came_out_as=came_out_as,
+        came_out=came_out,
+        is_set_off=is_set_off,
     )
 
 
@@ -86,8 +89,19 @@ def _final(plate: str = "AB1", rule: AlertConfig | None = None) -> AlertCandidat
     return _candidate(_FINAL, _seen(plate, 800, sighted=["AB1"]), rule)
 
 
-def _withdrawal(rule: AlertConfig | None = None, came_out_as: str | None = None) -> AlertCandidate:
-    return _candidate(_SETTLING, _seen("ZZ9", 800, sighted=["AB1"]), rule, came_out_as)
+def _other(plate: str) -> Recognition:
+    """Return the recognition that the vehicle is under another id."""
+    return _seen(plate, 700, track=UUID(int=0x07))
+
+
+def _settling(
+    rule: AlertConfig | None = None,
+    came_out: Recognition | None = None,
+    *,
+    is_set_off: bool = False,
+) -> AlertCandidate:
+    seen = _seen("ZZ9", 800, sighted=["AB1"])
+    return _candidate(_SETTLING, seen, rule, came_out, is_set_off=is_set_off)
 
 
 def _rules_of_all_cooldowns() -> list[AlertConfig]:
@@ -178,15 +192,31 @@ async def test_another_plate_for_which_it_fires_as_well_corrects(
 
 
 @_ALL
-@pytest.mark.parametrize("came_out_as", [None, "ZZ9"])
+@pytest.mark.parametrize("came_out", [None, _other("ZZ9")], ids=["nothing", "another"])
 async def test_what_it_does_not_fire_for_withdraws_and_frees_the_cooldown(
-    world: World, rule: AlertConfig, came_out_as: str | None
+    world: World, rule: AlertConfig, came_out: Recognition | None
 ) -> None:
-    first, second = await _handle(world, _early(rule=rule), _withdrawal(rule, came_out_as))
+    end = _settling(rule, came_out)
+    first, second = await _handle(world, _early(rule=rule), end)
     assert (second.id, second.phase) == (first.id, TriggerPhase.WITHDRAWN)
+    assert second.recognition == (came_out or end.recognition)
     another = _candidate(_FINAL, _seen("AB1", 60_000, track=UUID(int=2)), rule)
     (told,) = await _handle(world, another)
     assert told.phase is TriggerPhase.FINAL
+
+
+@_ALL
+@pytest.mark.parametrize(
+    ("plate", "phase"), [("AB1", TriggerPhase.CONFIRMED), ("AB2", TriggerPhase.CORRECTED)]
+)
+async def test_a_pass_that_is_another_recognition_is_settled_by_that_one(
+    world: World, rule: AlertConfig, plate: str, phase: TriggerPhase
+) -> None:
+    end = _settling(rule, _other(plate), is_set_off=True)
+    first, second, again = await _handle(world, _early(rule=rule), end, end)
+    assert (second.id, second.phase) == (first.id, phase)
+    assert second.recognition == _other(plate)
+    assert again == second
 
 
 async def test_a_correction_moves_what_the_cooldown_of_a_plate_holds_back(world: World) -> None:
@@ -203,7 +233,7 @@ async def test_a_correction_moves_what_the_cooldown_of_a_plate_holds_back(world:
 
 async def test_a_firing_that_is_settled_twice_over_stays_as_it_is(world: World) -> None:
     await _handle(world, _early(), _final())
-    (again,) = await _handle(world, _withdrawal())
+    (again,) = await _handle(world, _settling())
     assert again.phase is TriggerPhase.CONFIRMED
 
 
@@ -250,12 +280,12 @@ async def test_what_is_held_back_writes_nothing(world: World) -> None:
 
 async def test_what_was_held_back_early_has_nothing_to_withdraw(world: World) -> None:
     await _handle(world, _candidate(_FINAL, _seen("AB3", track=UUID(int=2))))
-    held = [_early(), _withdrawal(), _early(), _withdrawal()]
+    held = [_early(), _settling(), _early(), _settling()]
     assert await _handle(world, *held) == []
 
 
 async def test_a_withdrawal_that_overtakes_its_alert_keeps_it_from_firing(world: World) -> None:
-    assert await _handle(world, _withdrawal(), _early()) == []
+    assert await _handle(world, _settling(), _early()) == []
 
 
 async def test_a_second_plate_of_a_pass_fires_no_second_time(world: World) -> None:
@@ -271,7 +301,7 @@ async def test_a_pass_that_was_never_sighted_is_not_remembered(world: World) -> 
 
 async def test_one_batch_does_as_many_do(world: World) -> None:
     one_by_one = World()
-    steps = [_early(), _final("AB2"), _withdrawal()]
+    steps = [_early(), _final("AB2"), _settling()]
     told = await _handle(one_by_one, *steps)
     await world.cooldowns.handle([Arrival(3, each) for each in steps])
     assert world.triggers == told
@@ -333,18 +363,25 @@ async def test_the_end_addresses_what_had_fired_early_and_what_fires_now(world: 
         (now.alert_id, _FINAL),
         (before.alert_id, _SETTLING),
     ]
-    assert [each.came_out_as for each in world.candidates] == [None, None, "AB2"]
+    assert not any(each.is_set_off for each in world.candidates)
 
 
-async def test_a_pass_that_came_to_nothing_addresses_what_had_fired(world: World) -> None:
-    matching = world.matching(_keeper(world, _specific(1, "AB1"), _specific(2, "AB2")))
+@pytest.mark.parametrize(
+    ("came_out", "is_set_off"),
+    [(None, False), (_other("AB9"), False), (_other("AB1"), True), (_other("AB7"), True)],
+    ids=["nothing", "another", "the same", "one for which it fires as well"],
+)
+async def test_a_pass_that_is_over_addresses_what_had_fired(
+    world: World, came_out: Recognition | None, is_set_off: bool
+) -> None:
+    matching = world.matching(_keeper(world, _specific(1, "AB1", "AB7"), _specific(2, "AB2")))
     seen = _seen("AB1", sighted=["AB1"])
-    told = AlertSighting(kind=SightingKind.SETTLED, recognition=seen, came_out_as="AB9")
+    told = AlertSighting(kind=SightingKind.SETTLED, recognition=seen, came_out=came_out)
     world.now_ms += 24 * 3_600_000
     await matching.handle_sightings([Sighted(told, START_MS)])
     (found,) = world.candidates
     assert (found.alert.alert_id, found.kind) == (alert(1).alert_id, _SETTLING)
-    assert found.came_out_as == "AB9"
+    assert (found.came_out, found.is_set_off) == (came_out, is_set_off)
 
 
 @pytest.mark.parametrize("change", ["deleted", "off", "changed"])
@@ -362,9 +399,21 @@ async def test_a_rule_that_was_changed_meanwhile_settles_what_it_told(
     matching, end = world.matching(keeper), Published(_seen("AB1", sighted=["AB1"]), START_MS)
     await matching.handle([end])
     assert [(each.alert, each.kind) for each in world.candidates] == [(rule, _SETTLING)]
+    assert world.candidates[0].is_set_off
     world.now_ms += 121_000
     await matching.handle([end])
     assert len(world.candidates) == 1
+
+
+async def test_a_rule_that_was_changed_over_and_over_settles_what_it_told(world: World) -> None:
+    rule = _specific(1, "AB1")
+    keeper = _keeper(world, rule)
+    for plate in ("ZZ7", "ZZ8", "ZZ9"):
+        keeper.post([(rule.alert_id, msgspec.structs.replace(rule, plates=(plate,)))])
+    matching = world.matching(keeper)
+    await matching.handle([Published(_seen("AB1", sighted=["AB1"]), START_MS)])
+    (found,) = world.candidates
+    assert (found.alert, found.kind, found.is_set_off) == (rule, _SETTLING, True)
 
 
 async def test_no_more_former_rules_are_remembered_than_an_owner_may_have(world: World) -> None:

@@ -79,7 +79,7 @@ def _status(state: CameraState, *, silent_ms: int = 0) -> CameraStatus:
 
 
 async def _note(book: CameraBook, status: CameraStatus, *, is_news: bool = True) -> None:
-    await book.note_status(status, wait_seconds=0, is_news=is_news)
+    await book.note_status(status, 0, wait_seconds=0, is_news=is_news)
 
 
 async def test_the_state_follows_the_camera() -> None:
@@ -196,12 +196,47 @@ async def test_a_status_that_comes_before_its_camera_waits_for_it() -> None:
     broker = Broker()
     book = _book(Table(), broker)
     status = _status(CameraState.ONLINE)
-    waiting = asyncio.create_task(book.note_status(status, wait_seconds=5, is_news=True))
+    waiting = asyncio.create_task(book.note_status(status, 0, wait_seconds=5, is_news=True))
     await asyncio.sleep(0)
     await book.configure(CAMERA, 0)
     await waiting
 
     assert broker.kept[STATE] == b"online"
+
+
+async def test_a_new_cameras_coming_waits_for_a_broker_that_is_away() -> None:
+    broker = Broker()
+    book = _book(Table(), broker)
+    broker.is_away = True
+    # Behind another one that cannot be told, the camera itself was not even read.
+    other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
+    for _ in range(2):
+        for attempt in (book.configure(other, 0), _note(book, _status(CameraState.ONLINE))):
+            with pytest.raises(TransientError):
+                await attempt
+    broker.is_away = False
+    await book.configure(other, 0)
+    await book.configure(CAMERA, 0)
+    await _note(book, _status(CameraState.ONLINE))
+    assert (broker.kept[STATE], broker.events) == (b"online", [EVENTS])
+
+
+async def test_a_status_of_a_camera_that_is_gone_does_not_wait_for_ever() -> None:
+    broker = Broker()
+    book = _book(Table(), broker)
+    other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
+    broker.is_away = True
+    with pytest.raises(TransientError):
+        await book.configure(other, 0)
+    # Its partition went to another worker, and comes back.
+    book.begin()
+    await _note(book, _status(CameraState.ONLINE))
+    with pytest.raises(TransientError):
+        await book.configure(other, 0)
+    broker.is_away = False
+    await book.configure(other, 0)
+    await _note(book, _status(CameraState.ONLINE))
+    assert broker.events == []
 
 
 async def test_a_partition_begins_once() -> None:

@@ -1,6 +1,7 @@
 """What is told of passes before they are over."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 import msgspec
 import pytest
@@ -14,6 +15,10 @@ from streams.recognition.early import Dismissed
 from streams.recognition.passes import Pass
 from streams.recognition.recognitions import dismissal_of, recognition_of, sighting_of
 from streams.recognition.rules import TrackingRules
+from streams.recognition.silence import Silence, begin_silence, with_recognitions
+from streams.recognition.strays import with_strays
+from streams.recognition.tracks import Stray, start_track
+from tests.records import recognition
 from tests.unit.streams.recognition.builders import (
     CAMERA,
     RULES,
@@ -128,8 +133,10 @@ def test_a_track_that_falls_under_a_silence_is_dismissed_as_what_came_out() -> N
     sighted, passes, dismissed = _watch(_read(*texts, confidence=0.86))
     assert [plate for _, plate in _plates(sighted)] == ["AB123CD", "AB9Z3CD"]
     assert [each.plate for each in passes] == ["AB123CD"]
-    ((told, came_out_as),) = [(each.track.sighted, each.came_out_as) for each in dismissed]
-    assert ([each.plate for each in told], came_out_as) == (["AB9Z3CD"], "AB123CD")
+    (found,) = dismissed
+    assert [each.plate for each in found.stray.sighted] == ["AB9Z3CD"]
+    assert found.silence is not None
+    assert (found.silence.plate, found.silence.track) == ("AB123CD", passes[0].track)
 
 
 def test_a_told_pass_that_becomes_too_unsure_is_dismissed() -> None:
@@ -137,10 +144,11 @@ def test_a_told_pass_that_becomes_too_unsure_is_dismissed() -> None:
     unsure = [frame(2 + n, 400 + n * 200, [reading("AB123CD", 0.3, x=208)]) for n in range(6)]
     sighted, passes, dismissed = _watch([*frames, *unsure, frame(20, 9000)])
     assert (len(sighted), passes) == (1, [])
-    ((track, came_out_as),) = [(each.track, each.came_out_as) for each in dismissed]
-    assert [each.plate for each in track.sighted] == ["AB123CD"]
-    assert came_out_as is None
-    told = dismissal_of(frame(20, 9000), dismissed[0])
+    (found,) = dismissed
+    assert [each.plate for each in found.stray.sighted] == ["AB123CD"]
+    assert found.silence is None
+    told = dismissal_of(frame(20, 9000), found, {})
+    assert told.came_out is None
     seen = sighting_of(frame(1, 200), sighted[0][1])
     assert (told.kind, seen.kind) == (SightingKind.SETTLED, SightingKind.AGREED)
     assert told.recognition.plate == "AB123CD"
@@ -170,8 +178,68 @@ def test_a_state_of_before_early_alerts_is_read() -> None:
     state, _ = play(_read("AB123CD")[:-1])
     raw = msgspec.json.decode(msgspec.json.encode(state))
     for track in raw["tracks"]:
+        del track["strays"]
         del track["sighted"]
     assert msgspec.json.decode(msgspec.json.encode(raw), type=CameraTracks) == state
+
+
+def _two_lanes(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
+    """Return frames of two places of the picture, and what is read there; "" is nothing."""
+    return [
+        frame(
+            number,
+            number * 200,
+            [
+                reading(text, 0.86, x=x + 4 * number, y=y)
+                for text, x, y in ((one, 200, 500), (other, 1200, 500))
+                if text
+            ],
+        )
+        for number, (one, other) in enumerate(zip_longest(first, second, fillvalue=""))
+    ]
+
+
+def test_what_a_stray_told_is_settled_by_the_vehicle_that_it_was() -> None:
+    """A misreading beside a vehicle: what becomes of it is not known before that one is gone."""
+    frames = _two_lanes(["AB123CD"] * 30, ["", "AB9Z3CO", "AB9Z3CO"])
+    sighted, _, dismissed = _watch(frames)
+    assert [seen.plate for _, seen in sighted] == ["AB123CD", "AB9Z3CO"]
+    assert dismissed == []
+    _, passes, dismissed = _watch([*frames, frame(100, 20_000)])
+    (settled,), (found,) = passes, dismissed
+    assert (found.stray.name, settled.plate) == (sighted[1][1].track, "AB123CD")
+    assert found.silence is not None
+    assert found.silence.track == settled.track
+
+
+def test_what_a_stray_told_is_not_told_again_by_the_track_that_took_it_over() -> None:
+    texts = [*["AB123CD"] * 16, *["AB9Z3CO"] * 40]
+    frames = _two_lanes(texts, ["", "AB9Z3CO", "AB9Z3CO"])
+    sighted, _, _ = _watch(frames)
+    assert [seen.plate for _, seen in sighted] == ["AB123CD", "AB9Z3CO"]
+
+
+def test_strays_beyond_a_bound_are_settled_at_once() -> None:
+    frame_of = frame(0, 0, [reading("AB123CD")])
+    host = start_track(frame_of, 0)
+    stray = Stray(name="s", first_seen_ms=1, last_seen_ms=1, readings_count=2, sighted=())
+    told = tuple(msgspec.structs.replace(stray, name=str(number)) for number in range(20))
+
+    (after,), too_many = with_strays((host,), 0, told)
+
+    assert (*after.strays, *too_many) == told
+    assert len(after.strays) == 16
+
+
+def test_only_the_recognitions_of_what_was_seen_last_are_remembered() -> None:
+    track = start_track(frame(0, 0, [reading("AB123CD")]), 0)
+    silences: tuple[Silence, ...] = ()
+    made = recognition(1)
+    for number in range(40):
+        seen = msgspec.structs.replace(track, name=str(number), last_seen_ms=number)
+        silences = with_recognitions(begin_silence(silences, seen, "AB1"), {seen.name: made})
+    known = [each.track for each in silences if each.recognition is not None]
+    assert sorted(map(int, known)) == list(range(8, 40))
 
 
 @settings(max_examples=50, deadline=None)
@@ -184,6 +252,7 @@ def test_all_that_is_told_early_is_settled_once(frames: list[FrameReadings]) -> 
         assert seen.plate not in told.setdefault(seen.track, [])
         told[seen.track].append(seen.plate)
     settled = {each.track: [told.plate for told in each.sighted] for each in passes if each.sighted}
-    gone = {each.track.name: [told.plate for told in each.track.sighted] for each in dismissed}
+    gone = {each.stray.name: [told.plate for told in each.stray.sighted] for each in dismissed}
+    assert len(gone) == len(dismissed)
     assert not settled.keys() & gone.keys()
     assert settled | gone == told

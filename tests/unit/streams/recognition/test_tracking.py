@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from contracts.alert_records import AlertSighting
+from contracts.alert_records import AlertSighting, SightingKind
 from contracts.errors import InvalidInputError, TransientError
 from contracts.ids import uuid_unix_ms
 from contracts.object_keys import crop_key, photo_key
@@ -17,6 +17,7 @@ from contracts.records import (
     encode,
 )
 from streams.recognition.metrics import RecognitionMetrics
+from streams.recognition.rules import TrackingRules
 from streams.recognition.tracking import Tracking
 from tests.unit.streams.recognition.builders import CAMERA, OWNER, RULES, START_MS, frame, reading
 from tests.unit.streams.recognition.pictures import picture
@@ -96,6 +97,10 @@ def world() -> World:
 
 @pytest.fixture
 def tracking(world: World) -> Tracking:
+    return tracking_of(world, RULES)
+
+
+def tracking_of(world: World, rules: TrackingRules) -> Tracking:
     return Tracking(
         states=world,
         frames=world,
@@ -104,7 +109,7 @@ def tracking(world: World) -> Tracking:
         publish_outcome=world.publish_outcome,
         publish_sighting=world.publish_sighting,
         metrics=RecognitionMetrics(world.registry),
-        rules=RULES,
+        rules=rules,
         now_ms=lambda: START_MS + 3000,
     )
 
@@ -200,6 +205,42 @@ async def test_done_again_gives_the_same(tracking: Tracking, world: World) -> No
     first, again = world.recognitions
     assert first == again
     assert len(world.objects) == 2
+
+
+@pytest.mark.parametrize("is_later", [False, True], ids=["ends with it", "ends after it"])
+async def test_a_sighted_track_that_is_no_recognition_names_the_one_that_it_is(
+    tracking: Tracking, world: World, is_later: bool
+) -> None:
+    at_ms = 1900 if is_later else 400
+    misread = [
+        frame(2 + n, at_ms + n * 200, [reading("AB9Z3CD", 0.86, x=804 + 4 * n)]) for n in range(2)
+    ]
+    own_end = [frame(5, 2200, kind=FrameKind.TICK)] if is_later else []
+    end = frame(9, 9000, kind=FrameKind.TICK)
+    await play(tracking, *SEEN, *misread, *own_end)
+    assert len(world.recognitions) == is_later
+    before = dict(world.states)
+    await play(tracking, end)
+    world.states = before
+    await play(tracking, end)
+
+    *_, told, again = world.sightings
+    assert told == again
+    assert (told.kind, told.recognition.plate) == (SightingKind.SETTLED, "AB9Z3CD")
+    assert told.came_out in world.recognitions
+    assert told.came_out is not None
+    assert (told.came_out.plate, told.came_out.id != told.recognition.id) == ("AB123CD", True)
+    assert told.came_out.crop_key in world.objects
+
+
+async def test_without_early_alerts_the_state_holds_no_recognitions(
+    tracking: Tracking, world: World
+) -> None:
+    await play(tracking, *SEEN, END)
+    assert b"cropKey" in world.states[KEY]
+    silent = World()
+    await play(tracking_of(silent, TrackingRules(tells_early=False)), *SEEN, END)
+    assert b"cropKey" not in silent.states[KEY]
 
 
 @pytest.mark.parametrize("neighbour", ["frames", "images", "publish"])

@@ -1,0 +1,143 @@
+"""From readings to settled alerts: tracking and the alerts stage, with kills in between."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import zip_longest
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alert_rules.rule import rule_of, sighting
+from contracts.early import TriggerPhase
+from contracts.records import (
+    AlertConfig,
+    AlertTrigger,
+    FrameKind,
+    FrameReadings,
+    PlateMatchMode,
+    Recognition,
+    encode,
+)
+from streams.alerts.matching import Matching, Published, Sighted
+from streams.alerts.remembered import Arrival
+from streams.alerts.rules import RuleKeeper
+from tests.records import alert
+from tests.unit.streams.alerts.world import START_MS
+from tests.unit.streams.alerts.world import World as AlertsWorld
+from tests.unit.streams.recognition.builders import OWNER, RULES, frame, reading
+from tests.unit.streams.recognition.test_tracking import KEY, tracking_of
+from tests.unit.streams.recognition.test_tracking import World as TrackingWorld
+
+_READ_AS = ("AB123CD", "AB128CD", "AB9Z3CD", "AB9Z3CO", "XY987ZW")
+_ENDS = {TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED, TriggerPhase.WITHDRAWN}
+
+# A text is read a few times on end, or nothing is for a while.
+_lanes = st.lists(st.tuples(st.sampled_from((*_READ_AS, "")), st.integers(1, 14)), max_size=6).map(
+    lambda runs: [text for text, count in runs for _ in range(count)]
+)
+_rules = st.builds(
+    lambda plates, minutes: alert(
+        1,
+        owner_id=OWNER,
+        plate_match_mode=PlateMatchMode.SPECIFIC,
+        plates=tuple(sorted(plates)),
+        cooldown_minutes=minutes,
+    ),
+    st.sets(st.sampled_from(_READ_AS), min_size=1),
+    st.sampled_from([0, 5]),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(_lanes, _lanes, _rules, st.data())
+async def test_each_early_firing_is_settled_once_by_what_passed(
+    first: Sequence[str], second: Sequence[str], rule: AlertConfig, data: st.DataObject
+) -> None:
+    way = _Way(rule)
+    frames = _film(first, second)
+    kill = data.draw(st.integers(0, len(frames) - 1))
+    for number, each in enumerate(frames):
+        if number == kill:
+            await way.kill_before_the_state_is_written(each)
+        await way.take(each)
+    for told in way.told().values():
+        _check(rule, told, {each.id for each in way.recognitions})
+
+
+def _check(
+    rule: AlertConfig, told: dict[TriggerPhase, AlertTrigger], recognitions: set[UUID]
+) -> None:
+    """The rule is asked the slow way about what each firing names."""
+    ends = told.keys() & _ENDS
+    assert len(ends) == (TriggerPhase.EARLY in told)
+    for phase, trigger in told.items():
+        is_there = trigger.recognition.id in recognitions
+        fires = not rule_of(rule).failures(sighting(trigger.recognition))
+        if phase is TriggerPhase.WITHDRAWN:
+            assert not (is_there and fires)
+        elif phase is not TriggerPhase.EARLY:
+            assert is_there
+            assert fires
+        is_same = trigger.early is not None and trigger.early.plate == trigger.recognition.plate
+        assert (phase is TriggerPhase.CONFIRMED) == (is_same and phase in _ENDS and is_there)
+
+
+def _film(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
+    """Return frames of two places of the picture, then a quiet minute."""
+    frames = [
+        frame(
+            number,
+            number * 200,
+            [
+                reading(text, 0.86, x=x + 4 * number, y=500)
+                for text, x in ((one, 100), (other, 1000))
+                if text
+            ],
+        )
+        for number, (one, other) in enumerate(zip_longest(first, second, fillvalue=""))
+    ]
+    return [*frames, frame(len(frames), 100_000, kind=FrameKind.TICK)]
+
+
+class _Way:
+    """Tracking and the alerts stage, record by record, each topic read to its end."""
+
+    def __init__(self, rule: AlertConfig) -> None:
+        self._tracked, self._alerts = TrackingWorld(), AlertsWorld()
+        self._tracking = tracking_of(self._tracked, RULES)
+        keeper = RuleKeeper(self._alerts.metrics)
+        keeper.post([(rule.alert_id, rule)])
+        self._matching: Matching = self._alerts.matching(keeper)
+        self._sightings = self._recognitions = 0
+
+    @property
+    def recognitions(self) -> list[Recognition]:
+        return list(self._tracked.recognitions)
+
+    async def take(self, read: FrameReadings) -> None:
+        await self._tracking.handle(KEY, encode(read))
+        await self._match()
+
+    async def kill_before_the_state_is_written(self, read: FrameReadings) -> None:
+        before = dict(self._tracked.states)
+        await self.take(read)
+        self._tracked.states = before
+
+    def told(self) -> dict[UUID, dict[TriggerPhase, AlertTrigger]]:
+        """Return what was told of each firing; a repeat is the same."""
+        by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
+        for each in self._alerts.triggers:
+            assert by_id[each.id].setdefault(each.phase, each) == each
+        return by_id
+
+    async def _match(self) -> None:
+        sightings = self._tracked.sightings[self._sightings :]
+        recognitions = self._tracked.recognitions[self._recognitions :]
+        self._sightings += len(sightings)
+        self._recognitions += len(recognitions)
+        self._alerts.candidates.clear()
+        await self._matching.handle([Published(each, START_MS) for each in recognitions])
+        await self._matching.handle_sightings([Sighted(each, START_MS) for each in sightings])
+        for each in tuple(self._alerts.candidates):
+            await self._alerts.cooldowns.handle([Arrival(3, each)])
