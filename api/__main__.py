@@ -38,6 +38,7 @@ def main() -> None:
         host=settings.api_host,
         port=settings.api_port,
         http=ApiHttpProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,

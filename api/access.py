@@ -1,5 +1,6 @@
 """Who may call what: the one table of routes and scopes. What is not in it is refused."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -39,6 +40,7 @@ class Access:
     body_optional: bool = False
     recognizes: bool = False
     limited_by_address: bool = False
+    is_endless: bool = False
 
 
 ACCESS: Mapping[tuple[str, str], Access] = {
@@ -50,7 +52,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/api/session"): Access(Public.ANYBODY, BodyKind.JSON),
     ("DELETE", "/api/session"): Access(OwnSession.ONLY),
     ("GET", "/api/recognitions"): Access(Scope.RECOGNITIONS_READ),
-    ("GET", "/api/recognitions/stream"): Access(Scope.RECOGNITIONS_READ),
+    ("GET", "/api/recognitions/stream"): Access(Scope.RECOGNITIONS_READ, is_endless=True),
     ("GET", "/api/recognitions/{id}"): Access(Scope.RECOGNITIONS_READ),
     # It tells of alerts; of the recognition nothing.
     ("GET", "/api/recognitions/{id}/alerts"): Access(Scope.ALERTS_READ),
@@ -108,10 +110,15 @@ def access_to(method: str, path: str) -> Access:
 
 
 def allowed_methods(path: str) -> tuple[str, ...]:
-    """Return the methods that some route takes at ``path`` (as sent), sorted."""
-    if is_named(path):
-        return tuple(sorted(method for method, named in ACCESS if named == path))
-    return tuple(sorted(method for method, form in _FORMS if form.match(path)))
+    """Return the methods that some route takes at ``path`` (as sent), sorted.
+
+    HEAD goes with each GET that comes to an end.
+    """
+    found = [key for key, form in _FORMS.items() if _is_at(path, key[1], form)]
+    methods = {method for method, _ in found}
+    if any(method == "GET" and not ACCESS[method, named].is_endless for method, named in found):
+        methods.add("HEAD")
+    return tuple(sorted(methods))
 
 
 def is_named(path: str) -> bool:
@@ -119,5 +126,9 @@ def is_named(path: str) -> bool:
     return path in _NAMED
 
 
-_FORMS = [(method, compile_path(path)[0]) for method, path in ACCESS]
+def _is_at(path: str, named: str, form: re.Pattern[str]) -> bool:
+    return named == path if is_named(path) else form.match(path) is not None
+
+
+_FORMS = {key: compile_path(key[1])[0] for key in ACCESS}
 _NAMED = frozenset(path for _, path in ACCESS if "{" not in path)

@@ -29,14 +29,19 @@ BODY_ERRORS = (
 """What a call with a JSON body may answer with."""
 
 _EXAMPLE_REQUEST_ID = "0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"
-_SECONDS = {"schema": {"type": "integer", "minimum": 0}}
+_NUMBER = {"schema": {"type": "integer", "minimum": 0}}
+LIMIT_HEADERS: dict[str, Any] = {
+    "RateLimit-Limit": _NUMBER | {"description": "Requests allowed in a minute."},
+    "RateLimit-Remaining": _NUMBER | {"description": "Requests left in this minute."},
+    "RateLimit-Reset": _NUMBER | {"description": "Seconds until requests are free again."},
+}
+"""What the answer to every call that counts in a limit bears."""
+
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "Bearer"}},
     429: {
-        "Retry-After": _SECONDS | {"description": "Seconds until a request may pass again."},
-        "RateLimit-Limit": _SECONDS | {"description": "Requests allowed in a minute."},
-        "RateLimit-Remaining": _SECONDS | {"description": "Requests left in this minute."},
-        "RateLimit-Reset": _SECONDS | {"description": "Seconds until requests are free again."},
+        "Retry-After": _NUMBER | {"description": "Seconds until a request may pass again."},
+        **LIMIT_HEADERS,
     },
 }
 
@@ -45,7 +50,7 @@ class FieldFaultBody(ResponseModel):
     """What is wrong with one parameter or body field."""
 
     path: str = Field(examples=["limit"])
-    message: str = Field(examples=["Input should be less than or equal to 200"])
+    message: str = Field(examples=["must be at most 200"])
 
 
 class ErrorBody(ResponseModel):
@@ -84,7 +89,7 @@ def _example(code: ErrorCode) -> dict[str, Any]:
         "requestId": _EXAMPLE_REQUEST_ID,
     }
     if code is ErrorCode.INVALID_REQUEST:
-        message = "Input should be less than or equal to 200"
+        message = "must be at most 200"
         body["fields"] = [{"path": "limit", "message": message}]
     if ERROR_RULES[code].status == 429:
         body["retryAfter"] = 12

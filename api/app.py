@@ -17,6 +17,7 @@ from api.cameras import routes as cameras_routes
 from api.credits import routes as credits_routes
 from api.demo import routes as demo_routes
 from api.error_handlers import install_error_handlers
+from api.head_requests import HeadRequests
 from api.live import routes as live_routes
 from api.metrics import ApiMetrics
 from api.openapi import install_openapi
@@ -74,6 +75,7 @@ def create_app(open_services: OpenServices) -> FastAPI:
         app.include_router(router)
     install_openapi(app)
     install_error_handlers(app)
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestContext, metrics=app.state.metrics)
     return app
 

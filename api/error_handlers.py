@@ -10,7 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from api.access import allowed_methods
-from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.errors import VARIANT, ApiError, ErrorCode, FieldFault, unavailable
+from api.fault_sentences import fault_sentence
 from api.request_id import request_id_of
 from contracts.errors import InvalidInputError, TransientError
 
@@ -57,8 +58,7 @@ def error_response(error: ApiError, request_id: str) -> JSONResponse:
 def validation_faults(errors: Sequence[Mapping[str, Any]]) -> tuple[FieldFault, ...]:
     """Return pydantic's faults as fields of the request, all of them."""
     return tuple(
-        FieldFault(_path(fault["loc"]), _sentence(str(fault["msg"])))
-        for fault in errors[:MAX_FAULTS]
+        FieldFault(_path(fault["loc"]), fault_sentence(fault)) for fault in errors[:MAX_FAULTS]
     )
 
 
@@ -70,10 +70,6 @@ def _path(location: Sequence[str | int]) -> str:
 def _is_marker(part: str | int) -> bool:
     """Tell whether ``part`` is not of the request but says which of several forms was tried."""
     return part == "[key]" or (isinstance(part, str) and part.startswith(VARIANT))
-
-
-def _sentence(message: str) -> str:
-    return message.removeprefix("Value error, ")
 
 
 async def _on_api_error(request: Request, error: Exception) -> JSONResponse:
@@ -109,5 +105,6 @@ async def _on_invalid_input(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _on_transient(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, TransientError)
     log.warning("dependency_unavailable", error=str(error), cause=repr(error.__cause__))
-    return error_response(ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE), request_id_of(request))
+    return error_response(unavailable(error), request_id_of(request))

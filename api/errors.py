@@ -10,7 +10,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar
 
-from contracts.errors import PlatestreamError
+from api.parts import PartAwayError
+from contracts.errors import PlatestreamError, TransientError
 
 _T = TypeVar("_T")
 
@@ -182,6 +183,12 @@ def found(thing: _T | None) -> _T:
     if thing is None:
         raise ApiError(ErrorCode.NOT_FOUND)
     return thing
+
+
+def unavailable(error: TransientError) -> ApiError:
+    """Return the error that tells a caller which part of the service is away."""
+    sentence = error.sentence if isinstance(error, PartAwayError) else None
+    return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE, sentence)
 
 
 def invalid_field(path: str, message: str) -> ApiError:

@@ -4,7 +4,7 @@ It stands before FastAPI reads anything of the request, so a caller without righ
 and costs nothing.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
@@ -16,6 +16,7 @@ from api.access import Access, BodyKind, OwnSession, Public, access_to, is_named
 from api.client_address import client_address, counted_by
 from api.errors import ApiError, ErrorCode
 from api.json_body import MAX_JSON_BODY_BYTES, MAX_PUBLIC_JSON_BODY_BYTES, with_limited_body
+from api.limit_headers import tell_limits
 from api.origin import is_same_origin
 from api.principal import SESSION_COOKIE, Principal
 from api.services import Services, services_of
@@ -42,11 +43,9 @@ class GuardedRoute(APIRoute):
         access = access_to(method, self.path)
 
         async def guarded(request: Request) -> Response:
-            headers = await _pass_gate(request, access)
+            await _pass_gate(request, access)
             with validating_by(services_of(request).rules):
-                response = await inner(_with_limited_body(request, access))
-            response.headers.update(headers)
-            return response
+                return await inner(_with_limited_body(request, access))
 
         return guarded
 
@@ -96,27 +95,24 @@ def check_origin(request: Request, *, required: bool) -> None:
         raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
 
 
-async def _pass_gate(request: Request, access: Access) -> Mapping[str, str]:
-    """Let the request pass or raise; return headers for the answer."""
-    headers: Mapping[str, str] = {}
+async def _pass_gate(request: Request, access: Access) -> None:
+    """Let the request pass or raise."""
     if not isinstance(access.scope, Public):
-        headers = await _admit(request, access)
+        await _admit(request, access)
     elif access.limited_by_address:
-        headers = await services_of(request).limiter.admit_address(counted_by(address_of(request)))
+        address = counted_by(address_of(request))
+        tell_limits(request.scope, await services_of(request).limiter.admit_address(address))
     _check_content_type(request, access)
-    return headers
 
 
-async def _admit(request: Request, access: Access) -> Mapping[str, str]:
+async def _admit(request: Request, access: Access) -> None:
     services: Services = services_of(request)
     principal = await _authenticate(request, services)
     request.state.principal = principal
     # Before the scope: a call that is refused counts like any other, and so does a flood of them.
-    headers = await services.limiter.admit(
-        str(principal.credential_id), recognizes=access.recognizes
-    )
+    left = await services.limiter.admit(str(principal.credential_id), recognizes=access.recognizes)
+    tell_limits(request.scope, left)
     check_scope(principal, access)
-    return headers
 
 
 def check_scope(principal: Principal, access: Access) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import Depends, Path
 
 from api.errors import ApiError, ErrorCode
+from api.parameters import uuid_text
 
 _Text = Annotated[
     str, Path(description="Id of the resource.", json_schema_extra={"format": "uuid"})
@@ -14,7 +15,7 @@ _Text = Annotated[
 
 async def _resource_id(id: _Text) -> UUID:
     try:
-        return UUID(id)
+        return UUID(uuid_text(id))
     except ValueError as error:
         raise ApiError(ErrorCode.NOT_FOUND) from error
 

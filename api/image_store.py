@@ -11,13 +11,16 @@ from typing import TypeVar
 import urllib3
 from minio.error import MinioException, S3Error
 
-from contracts.errors import TransientError
+from api.parts import Part, PartAwayError
+from api.patience import Patience, http_probe
 from contracts.object_store import MISSING_CODES, s3_client, s3_connections
 from contracts.settings import S3Settings
 
 LINK_VALIDITY = timedelta(hours=1)
 
 _READ_SECONDS = 10.0
+# For a whole call: a wait for a thread, two tries.
+_CALL_SECONDS = 30.0
 _THREADS = 8
 _T = TypeVar("_T")
 
@@ -45,6 +48,7 @@ class ImageStore:
         # The host is part of a signature, so links are signed by a client of the public address.
         self._public = s3_client(settings, self._connections, settings.s3_public_endpoint)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="s3")
+        self._patience = Patience(Part.PICTURES, http_probe(settings.s3_endpoint))
 
     def link(self, key: str) -> str:
         """Return a URL that shows the object for one hour. Pure arithmetic: no call is made."""
@@ -59,7 +63,7 @@ class ImageStore:
         """Return a stored image, None where there is none.
 
         Raises:
-            TransientError: S3 does not answer.
+            PartAwayError: S3 does not answer.
         """
         return await self._in_thread(lambda: self._get(key))
 
@@ -67,7 +71,7 @@ class ImageStore:
         """Store an image; the same key again overwrites it.
 
         Raises:
-            TransientError: S3 does not take it.
+            PartAwayError: S3 does not take it.
         """
         await self._in_thread(lambda: self._put(key, data, content_type))
 
@@ -75,22 +79,24 @@ class ImageStore:
         """Return when the bucket has answered.
 
         Raises:
-            TransientError: it does not, or is not there.
+            PartAwayError: it does not, or is not there.
         """
         if not await self._in_thread(lambda: self._internal.bucket_exists(self._bucket)):
-            raise TransientError(f"there is no bucket {self._bucket}")
+            raise PartAwayError(Part.PICTURES, f"has no bucket {self._bucket}")
 
     def close(self) -> None:
         """Wait for running calls, each of which has a time-out, and close the connections."""
+        self._patience.close()
         self._threads.shutdown(cancel_futures=True)
         self._connections.clear()
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._threads, work)
+            async with self._patience.waiting(_CALL_SECONDS):
+                return await loop.run_in_executor(self._threads, work)
         except (MinioException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise TransientError("the image store does not answer") from error
+            raise PartAwayError(Part.PICTURES) from error
 
     def _put(self, key: str, data: bytes, content_type: str) -> None:
         self._internal.put_object(

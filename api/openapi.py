@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse
 
 from api.access import ACCESS, Access, BodyKind, OwnSession, Public
+from api.answers import LIMIT_HEADERS
 from api.guard import GuardedRoute
 from api.principal import SESSION_COOKIE
 from api.recognize.body import MAX_IMAGE_BYTES
@@ -18,7 +19,7 @@ _ABOUT = """Number plates read from cameras and images.
 Send an API key with every call: `Authorization: Bearer pk_...`. Each call needs the scope that is
 named with its security requirement. Every error, whatever its status, has the body `Error`; every
 answer carries `X-Request-Id`, the caller's own if it sent a sane one. Ids that belong to another
-account are answered as if they did not exist.
+account are answered as if they did not exist. HEAD is answered like GET, without the body.
 """
 _SECURITY = "apiKey"
 _SESSION = "session"
@@ -85,8 +86,9 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
     responses = operation["responses"]
     # Faults of parameters and bodies are answered with 400 here.
     responses.pop("422", None)
-    for response in responses.values():
-        response["headers"] = {**response.get("headers", {}), "X-Request-Id": _REQUEST_ID}
+    for status, response in responses.items():
+        limits = LIMIT_HEADERS if _counts(access) and status != "401" else {}
+        response["headers"] = {**response.get("headers", {}), **limits, "X-Request-Id": _REQUEST_ID}
     operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
@@ -96,6 +98,11 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
             "description": f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
             "content": {access.body.value: {"schema": {"type": "string", "format": "binary"}}},
         }
+
+
+def _counts(access: Access) -> bool:
+    """Tell whether calls count in a limit, once their caller is known."""
+    return access.limited_by_address or not isinstance(access.scope, Public)
 
 
 def _forget_defaults(schema: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.error_handlers import error_response
 from api.errors import ApiError, ErrorCode
+from api.limit_headers import limit_headers
 from api.metrics import ApiMetrics
 from api.request_id import HEADER, give_request_id
 
@@ -40,7 +41,8 @@ class RequestContext:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 header = (HEADER.lower().encode(), request_id.encode())
-                message["headers"] = [*message.get("headers", ()), header]
+                told = [*message.get("headers", ()), header, *limit_headers(scope)]
+                message["headers"] = told
             await send(message)
 
         try:

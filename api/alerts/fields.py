@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from api.email_addresses import check_email_address
 from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.parameters import uuid_text
 from api.schemas import (
     CleanText,
     FreeText,
@@ -86,7 +87,11 @@ Plates = Annotated[
         examples=[["AB12CDE", "XY*"]],
     ),
 ]
-CameraIds = Annotated[list[UUID], Field(max_length=_MAX_CAMERAS), AfterValidator(without_repeats)]
+CameraIds = Annotated[
+    list[Annotated[UUID, BeforeValidator(uuid_text)]],
+    Field(max_length=_MAX_CAMERAS),
+    AfterValidator(without_repeats),
+]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
 Days = Annotated[
     list[Weekday],

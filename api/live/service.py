@@ -12,6 +12,8 @@ from api.live.position import PositionSealer, StreamPosition
 from api.live.recent import RecentRecognitions
 from api.live.slots import StreamSlots
 from api.live.stream import Check, ReaderStream, StreamContext
+from api.parts import Part, PartAwayError
+from contracts.errors import TransientError
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,18 @@ class LiveRecognitions:
 
         Raises:
             ApiError: 400, the id is none that a stream gave.
-            TransientError: new recognitions can not be followed now.
+            PartAwayError: new recognitions can not be followed now.
         """
         position = self._position(last_event_id) if last_event_id else None
-        await self._ping()
+        await self._require_news()
         follower = Follower(self._recent, owner_id)
         return ReaderStream(self._context, follower, wanted, check).events(position)
+
+    async def _require_news(self) -> None:
+        try:
+            await self._ping()
+        except TransientError as error:
+            raise PartAwayError(Part.BROKER) from error
 
     def _position(self, last_event_id: str) -> StreamPosition:
         position = self._sealer.open(last_event_id)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from analytics_sql.recognitions import ListedRecognition
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, unavailable
 from api.live import events
 from api.live.filters import Wanted
 from api.live.follower import Follower, LostPlaceError
@@ -75,8 +75,8 @@ class ReaderStream:
             await self._check()
         except ApiError as error:
             return error
-        except TransientError:
-            return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE)
+        except TransientError as error:
+            return unavailable(error)
         return None
 
     def _begin(self, position: StreamPosition | None) -> bytes:

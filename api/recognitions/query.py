@@ -1,11 +1,20 @@
 """What can be asked of the list of recognitions."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from analytics_sql.recognitions import RecognitionFilter
 from api.moments import Moment
+from api.parameters import number, uuid_text, whole_number
 from api.recognitions.schemas import DEFAULT_LIMIT, MAX_LIMIT
 from contracts.edits import ANY_CHARACTER, ANY_TEXT
 from contracts.errors import InvalidInputError
@@ -24,6 +33,11 @@ _MATCH = """How `plate` is compared, both without case, spaces, dots and dashes:
 All but `substring` need a `plate` of 1 to 16 characters."""
 
 
+Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)]
+"""How many rows a list has at most."""
+
+
 class PlateQuery(BaseModel):
     """Which recognitions are asked for; a wrong parameter does not hide what is wrong in others."""
 
@@ -38,14 +52,11 @@ class PlateQuery(BaseModel):
         " matter.",
         examples=["AB12"],
     )
-    camera_id: UUID | None = Field(default=None, alias="cameraId", description="Only this camera.")
-    min_confidence: float = Field(
-        default=0.0,
-        alias="minConfidence",
-        ge=0,
-        le=1,
-        allow_inf_nan=False,
-        description="Not less sure than this (inclusive).",
+    camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
+        default=None, alias="cameraId", description="Only this camera."
+    )
+    min_confidence: Confidence = Field(
+        default=0.0, alias="minConfidence", description="Not less sure than this (inclusive)."
     )
 
     @field_validator("plate")
@@ -64,9 +75,7 @@ class RecognitionQuery(PlateQuery):
     to_ms: Moment | None = Field(
         default=None, alias="to", description="Before this moment (exclusive)."
     )
-    limit: int = Field(
-        default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Most rows of the page."
-    )
+    limit: Limit = Field(default=DEFAULT_LIMIT, description="Most rows of the page.")
     last_key: str | None = Field(
         default=None,
         alias="lastKey",

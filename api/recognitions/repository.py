@@ -36,6 +36,8 @@ from analytics_sql.trigger_queries import (
     span_rows,
     triggers_of,
 )
+from api.parts import Part, PartAwayError
+from api.patience import Patience, http_probe
 from contracts.errors import TransientError
 from contracts.records import EventName
 from contracts.settings import ClickHouseSettings
@@ -51,6 +53,8 @@ class ClickHouseStore:
         self._settings = settings
         self._client: AsyncClient | None = None
         self._connecting = asyncio.Lock()
+        # Not over the client, whose connections may all be at work.
+        self._patience = Patience(Part.SEARCH, http_probe(settings.clickhouse_url))
 
     async def page(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
@@ -58,7 +62,7 @@ class ClickHouseStore:
         """Return at most ``limit`` recognitions, newest first, from behind ``after``.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await list_recognitions(client, wanted, after, limit)
@@ -67,7 +71,7 @@ class ClickHouseStore:
         """Return one of the owner's recognitions.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await get_recognition(client, owner_id, recognition_id)
@@ -76,7 +80,7 @@ class ClickHouseStore:
         """Return at most ``limit`` deliveries, the latest tried first.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await list_deliveries(client, wanted, limit)
@@ -85,7 +89,7 @@ class ClickHouseStore:
         """Return the encoded record of a delivery: empty past retention, None for an unknown one.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await delivery_content(client, place, delivery_id)
@@ -103,7 +107,7 @@ class ClickHouseStore:
         """Return the encoded records of the events of a time that were to reach a webhook.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await deliveries_between(
@@ -114,7 +118,7 @@ class ClickHouseStore:
         """Return the counts of a span, and at most so many ``plates``.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await count_traffic(client, span, plates=plates)
@@ -134,7 +138,7 @@ class ClickHouseStore:
         """Return the alerts that fired for a recognition.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await triggers_of(client, owner_id, recognition_id, captured_ms)
@@ -143,7 +147,7 @@ class ClickHouseStore:
         """Return the firing whose cooldown holds a recognition back.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await nearest_trigger(client, question)
@@ -154,7 +158,7 @@ class ClickHouseStore:
         """Return the owner's recognitions of a span, oldest first, from behind ``after``.
 
         Raises:
-            TransientError: ClickHouse is away or too slow.
+            PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
             return await span_rows(client, owner_id, span_ms, after, limit)
@@ -171,16 +175,19 @@ class ClickHouseStore:
 
     async def close(self) -> None:
         """Close the connections."""
+        self._patience.close()
         if self._client is not None:
             await self._client.close()
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[AsyncClient]:
         try:
-            async with asyncio.timeout(_QUERY_SECONDS):
+            async with self._patience.waiting(_QUERY_SECONDS):
                 yield self._client or await self._connect()
-        except TimeoutError as error:
-            raise TransientError(f"ClickHouse took longer than {_QUERY_SECONDS:g} s") from error
+        except PartAwayError:
+            raise
+        except TransientError as error:
+            raise PartAwayError(Part.SEARCH) from error
 
     async def _connect(self) -> AsyncClient:
         async with self._connecting:

@@ -12,6 +12,7 @@ from analytics_sql.attempts import (
 )
 from analytics_sql.rows import LAST_STORABLE_MS
 from api.moments import Instant, Moment, from_unix_ms, from_unix_ms_if_any
+from api.parameters import whole_number
 from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
 from api.webhooks.schemas import Secret
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryCause
@@ -30,7 +31,9 @@ class DeliveryQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Most rows.")
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)] = Field(
+        default=DEFAULT_LIMIT, description="Most rows."
+    )
     outcome: AttemptOutcome | None = Field(
         default=None, description="Only those whose last attempt ended so."
     )

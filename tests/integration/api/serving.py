@@ -21,6 +21,7 @@ async def served(application: Application) -> AsyncIterator[str]:
         lifespan="off",
         log_config=None,
         http=ApiHttpProtocol,
+        ws="none",
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())

@@ -174,13 +174,16 @@ async def test_a_revoked_key_is_refused_at_once_and_elsewhere_within_a_second(
 
 async def test_a_key_past_its_expiry_is_401(application: Application) -> None:
     owner = await application.new_owner()
-    soon = datetime.now(UTC) + timedelta(seconds=0.5)
-    async with application.client(owner) as client:
-        made = (await client.post(PATH, json=BODY | {"expiresAt": soon.isoformat()})).json()
-    async with application.client(Caller(owner.owner_id, made["plainKey"])) as client:
-        assert (await client.get("/api/credits")).status_code == 200
-        await until(partial(_is_refused, client), seconds=5)
-        answer = await client.get("/api/credits")
+    later, soon = (datetime.now(UTC) + timedelta(seconds=seconds) for seconds in (3600, 0.5))
+    async with application.client(owner) as maker:
+        made = (await maker.post(PATH, json=BODY | {"expiresAt": later.isoformat()})).json()
+        async with application.client(Caller(owner.owner_id, made["plainKey"])) as client:
+            assert (await client.get("/api/credits")).status_code == 200
+            path = f"{PATH}/{made['apiKey']['id']}"
+            changed = await maker.put(path, json={"expiresAt": soon.isoformat()})
+            assert changed.status_code == 200
+            await until(partial(_is_refused, client), seconds=5)
+            answer = await client.get("/api/credits")
 
     assert datetime.now(UTC) >= soon
     assert (answer.status_code, answer.json()["code"]) == (401, "expired_credentials")

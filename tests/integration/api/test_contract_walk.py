@@ -203,10 +203,13 @@ def test_recognitions(client: httpx.Client, api: ThreadedApi) -> None:
     for wrong in (
         *({"limit": "0"}, {"limit": "201"}, {"limit": "x"}, {"cameraId": "x"}, {"from": "x"}),
         *({"to": "yesterday"}, {"lastKey": "made up"}, {"minConfidence": "2"}, {"match": "x"}),
+        *({"limit": "1_0"}, {"limit": " 5"}, {"limit": "+5"}, {"limit": "٣"}, {"limit": ""}),
+        *({"cameraId": UNKNOWN.replace("-", "")}, {"minConfidence": "0_1"}),
     ):
         _said(client.get("/api/recognitions", params=wrong), 400)
     _said(client.get(f"/api/recognitions/{UNKNOWN}"), 404)
     _said(client.get("/api/recognitions/nonsense"), 404)
+    _said(client.get(f"/api/recognitions/{UNKNOWN.replace('-', '_')}"), 404)
     with httpx.Client(base_url=api.address) as browser:
         login = {"email": api.caller.email, "password": PASSWORD}
         _said(browser.post("/api/session", json=login), 200)
@@ -244,6 +247,30 @@ def test_analytics(client: httpx.Client) -> None:
     assert set(body["stats"]) == {"total30d", "activeCameras", "activeApiKeys", "successRate"}
     assert len(body["dailyChart"]) in (30, 31)
     assert [entry["hour"] for entry in body["hourlyChart"]] == list(range(24))
+
+
+def test_a_head_is_answered_like_a_get_without_the_body(
+    client: httpx.Client, api: ThreadedApi
+) -> None:
+    for path in (
+        *("/livez", "/metrics", "/api/openapi.json", "/api/docs"),
+        *("/api/recognitions", "/api/cameras", "/api/alertas", "/api/credits"),
+    ):
+        got, head = client.get(path), client.head(path)
+        assert (head.status_code, head.content) == (200, b""), path
+        assert head.headers["content-type"] == got.headers["content-type"]
+        if path != "/metrics":
+            assert head.headers["content-length"] == got.headers["content-length"], path
+    for path, status in (
+        *(("/api/recognitions?limit=0", 400), (f"/api/recognitions/{UNKNOWN}", 404)),
+        *(("/api/nothing", 404), ("/api/recognize", 405), ("/api/recognitions/stream", 405)),
+    ):
+        head = client.head(path)
+        assert (head.status_code, head.content) == (status, b""), path
+        assert head.headers["x-request-id"]
+    assert httpx.head(f"{api.address}/api/cameras").status_code == 401
+    # The connection is as good as before.
+    _said(client.get("/api/credits"), 200)
 
 
 def test_what_is_not_there(client: httpx.Client) -> None:

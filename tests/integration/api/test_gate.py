@@ -23,6 +23,7 @@ from api.errors import ApiError
 from api.json_body import MAX_JSON_BODY_BYTES
 from api.limits import LimitRules
 from api.scopes import Scope
+from tests.integration.api import images
 from tests.integration.api.application import Application, Caller, running_application
 from tests.integration.api.cameras import values as camera_values
 
@@ -153,6 +154,38 @@ async def test_limits_at_the_gate(database: Database) -> None:
     refused = answers[-1]
     assert refused.json()["retryAfter"] == int(refused.headers["retry-after"])
     assert 1 <= refused.json()["retryAfter"] <= 60
+
+
+async def test_every_answer_to_a_call_that_counts_tells_what_is_left(database: Database) -> None:
+    rules = LimitRules(per_minute=9, recognize_per_minute=4, demo_per_minute=2, block_seconds=60)
+    async with running_application(database, limits=rules) as application:
+        scopes = frozenset({Scope.RECOGNITIONS_READ, Scope.RECOGNITIONS_WRITE, Scope.ALERTS_WRITE})
+        octets = {"Content-Type": "application/octet-stream"}
+        async with application.client(await application.new_owner(scopes=scopes)) as client:
+            answers = [
+                await client.get("/api/recognitions"),
+                await client.get("/api/recognitions", params={"limit": "0"}),
+                await client.get(f"/api/recognitions/{uuid.uuid4()}"),
+                await client.get("/api/cameras"),
+                await client.post("/api/alertas", content=b"{}"),
+                await client.post("/api/alertas", json={"name": "x"}),
+                await client.post("/api/recognize", content=b"", headers=octets),
+                await client.post("/api/recognize", content=images.jpeg(), headers=octets),
+            ]
+        async with application.client() as nobody:
+            tried = await nobody.post("/api/demo", content=b"x", headers=octets)
+            unknown = [await nobody.get("/livez"), await nobody.get("/api/cameras")]
+
+    statuses = [answer.status_code for answer in answers]
+    assert statuses == [200, 400, 404, 403, 415, 201, 400, 402]
+    left = [answer.headers["ratelimit-remaining"] for answer in answers]
+    assert left == ["8", "7", "6", "5", "4", "3", "3", "2"]
+    # Of the image call that of the tighter limit is told.
+    limits = [answer.headers["ratelimit-limit"] for answer in answers]
+    assert limits == ["9"] * 6 + ["4"] * 2
+    assert all(1 <= int(answer.headers["ratelimit-reset"]) <= 60 for answer in answers)
+    assert (tried.status_code, tried.headers["ratelimit-remaining"]) == (400, "1")
+    assert not any("ratelimit-limit" in answer.headers for answer in unknown)
 
 
 async def test_calls_beyond_the_scopes_of_a_key_count_too(database: Database) -> None:

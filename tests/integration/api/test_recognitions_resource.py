@@ -4,7 +4,6 @@ import asyncio
 import random
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +20,7 @@ from contracts.ids import format_timestamp, recognition_id
 from contracts.object_keys import crop_key, photo_key
 from contracts.records import Box, Recognition
 from tests.integration.api.application import Application, Caller, running_application
-from tests.services.clickhouse import ClickHouseAddress, create_database, start_clickhouse
+from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
@@ -322,23 +321,4 @@ async def test_an_outage_of_the_search_is_a_500_that_ends(
         answer = await client.get("/api/recognitions")
 
     assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
-
-
-async def test_the_search_is_back_with_its_server(database: Database, tmp_path: Path) -> None:
-    server = start_clickhouse(tmp_path)
-    address = create_database(server.address)
-    schema = address.client()
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    store = ClickHouseStore(address.settings())
-    async with (
-        running_application(database, store=store) as application,
-        application.client(await application.new_owner()) as client,
-    ):
-        assert (await client.get("/api/recognitions")).status_code == 200
-        await asyncio.to_thread(server.kill)
-        assert (await client.get("/api/recognitions")).status_code == 500
-        await asyncio.to_thread(server.start)
-        assert (await client.get("/api/recognitions")).status_code == 200
-    await store.close()
-    server.stop()
+    assert answer.json()["error"] == "The search database does not answer; try again later."

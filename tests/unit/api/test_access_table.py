@@ -63,9 +63,11 @@ def test_methods_with_a_body_say_which() -> None:
 
 
 def test_allowed_methods_of_a_path() -> None:
-    assert allowed_methods("/api/cameras") == ("GET", "POST")
+    assert allowed_methods("/api/cameras") == ("GET", "HEAD", "POST")
     assert allowed_methods("/api/cameras/1") == ("DELETE", "PUT")
     assert allowed_methods("/api/nothing") == ()
+    # A HEAD of what never ends would have to begin it.
+    assert allowed_methods("/api/recognitions/stream") == ("GET",)
 
 
 def test_the_description_names_scope_and_errors_of_every_call() -> None:
@@ -92,8 +94,11 @@ def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
     assert "422" not in statuses
     assert ("404" in statuses) == (has_id or operation["operationId"] == "demonstrate")
     assert ({"413", "415"} <= statuses) == (access.body is not BodyKind.NONE)
-    for response in operation["responses"].values():
+    counts = access.limited_by_address or not isinstance(access.scope, Public)
+    for status, response in operation["responses"].items():
         assert "X-Request-Id" in response["headers"]
+        tells = counts and status != "401"
+        assert ("RateLimit-Remaining" in response["headers"]) == (tells or status == "429")
 
 
 def test_the_description_of_the_list_names_modes_and_bounds() -> None:
