@@ -8,7 +8,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -86,20 +86,26 @@ def frame_readings(
     )
 
 
-def passes_of(path: Path, recognizer: Recognizer, fps: float, trace: bool) -> list[Pass]:
-    """Return the passes that come out of one clip."""
-    state, found, rules, number, seconds = CameraTracks(), list[Pass](), TrackingRules(), 0, 0.0
+def passes_over(frames: Iterable[FrameReadings]) -> list[Pass]:
+    """Return the passes that come out of frames in the order of their numbers, ended by silence."""
+    state, found, rules, last = CameraTracks(), list[Pass](), TrackingRules(), None
+    for last in frames:
+        step = advance(state, last, rules)
+        state, found = step.state, found + list(step.passes)
+    if last is None:
+        return []
+    end_seconds = (last.captured_ms - _START_MS + _QUIET_END_MS) / 1000
+    end = frame_readings(last.frame.offset + 1, end_seconds, [], kind=FrameKind.TICK)
+    return found + list(advance(state, end, rules).passes)
+
+
+def _read(path: Path, recognizer: Recognizer, fps: float, trace: bool) -> Iterator[FrameReadings]:
     for number, (seconds, image) in enumerate(sampled_frames(path, fps)):
         readings = recognizer.read(as_camera_sends(image))
         if trace:
             texts = [f"{r.text} {r.confidence:.2f} {r.box.width:.0f}px" for r in readings]
             print(f"    {seconds:6.2f} s  {'  '.join(texts)}")
-        size = (image.shape[1], image.shape[0])
-        step = advance(state, frame_readings(number, seconds, readings, size), rules)
-        state, found = step.state, found + list(step.passes)
-    end_seconds = seconds + _QUIET_END_MS / 1000
-    end = frame_readings(number + 1, end_seconds, [], kind=FrameKind.TICK)
-    return found + list(advance(state, end, rules).passes)
+        yield frame_readings(number, seconds, readings, (image.shape[1], image.shape[0]))
 
 
 def true_passes(folder: Path) -> list[TruePass]:
@@ -157,7 +163,7 @@ def main() -> None:
     recognizer = Recognizer(load_settings(RecognizerSettings))
     expected = true_passes(arguments.folder)
     for path in sorted(arguments.folder.glob("*.mp4")):
-        found = passes_of(path, recognizer, arguments.fps, arguments.trace)
+        found = passes_over(_read(path, recognizer, arguments.fps, arguments.trace))
         report(path, found, [t for t in expected if t.clip == path.name])
 
 
