@@ -31,7 +31,6 @@ pytest_plugins = [
     "tests.services.postgres",
     "tests.services.redis",
     "tests.services.s3",
-    "tests.services.stack",
 ]
 
 

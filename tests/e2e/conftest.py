@@ -8,7 +8,7 @@ import pytest
 
 from synthetic.road import LightPlan, RoadSceneOptions, SceneTruth, generate_road_scene
 from tests.e2e.api_client import ApiClient
-from tests.services.stack import RunningStack
+from tests.services.stack import RunningStack, whole_stack
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,13 @@ def road_clip(services_directory: Path) -> RoadClip:
     path = services_directory / "road.mp4"
     options = RoadSceneOptions(passes=6, seed=11, light=LightPlan.MIXED)
     return RoadClip(path, generate_road_scene(path, None, options))
+
+
+@pytest.fixture(scope="package")
+def running_stack() -> Iterator[RunningStack]:
+    """A stack for the tests of this folder; one that idles takes a third of a core."""
+    with whole_stack() as stack:
+        yield stack
 
 
 @pytest.fixture

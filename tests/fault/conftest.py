@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from synthetic.score import score_passes
-from tests.fault.faults import quotas
+from tests.fault.faults import TWICE, quotas
 from tests.fault.footage import film
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS, Scenery, open_scenery
@@ -39,14 +39,14 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
     return write
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def has_quotas(fault_folder: Path) -> Iterator[bool]:
     """Whether each server's data lie on a small file system of their own."""
     with quotas(fault_folder) if ROUNDS else nullcontext(False) as are_there:
         yield are_there
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fault_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The stack's folder; its logs are kept with the test run's."""
     with TemporaryDirectory(prefix="platestream-fault-", ignore_cleanup_errors=True) as name:
@@ -56,13 +56,15 @@ def fault_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             shutil.copytree(folder / "logs", tmp_path_factory.mktemp("fault") / "logs")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
     """A stack that has shown once, undisturbed, what it reads in the scene."""
     with ExitStack() as open_things:
         receivers = open_things.enter_context(Receivers())
         settings = SETTINGS | {"SMTP_PORT": str(receivers.mail.port)}
-        stack = open_things.enter_context(RunningStack(fault_folder, settings))
+        stack = open_things.enter_context(
+            RunningStack(fault_folder, settings, second_workers=TWICE if ROUNDS else ())
+        )
         made = open_scenery(stack, receivers, lambda: film(_PASSES, _SCENE_SEED))
         scenery = open_things.enter_context(made)
         _show_undisturbed(scenery)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tests.services.stack import RunningStack
+from tests.services.stack import RunningStack, second_name
 
 _MIB = 1024 * 1024
 _THERE_SECONDS = 120
@@ -43,6 +43,9 @@ class Fault:
 
 SERVERS = ("kafka", "clickhouse", "postgres", "s3")
 APPLICATION = ("ingest", "recognition", "sink", "alerts", "webhooks", "relay", "api")
+TWICE = ("alerts", "webhooks")
+"""Of these stages there are two workers in a long run: they share partitions, tables included."""
+SECOND_KILLS = tuple(Fault(FaultKind.KILL, second_name(stage)) for stage in TWICE)
 KILLS = tuple(Fault(FaultKind.KILL, process) for process in (*SERVERS, *APPLICATION))
 WORKER_KILLS = tuple(Fault(FaultKind.KILL_WORKER, process) for process in ("recognition", "api"))
 

@@ -1,25 +1,29 @@
 """Recognitions at a set rate, published as the recognition stage does."""
 
+import math
 import threading
 import time
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import UUID, uuid4
 
 import msgspec
 from kafka import KafkaProducer
 
+from contracts.alert_records import AlertSighting
 from contracts.ids import recognition_id
 from contracts.kafka import producer_options, topic_name
-from contracts.records import Recognition, encode
+from contracts.records import Recognition, Record, encode
 from contracts.settings import KafkaSettings
-from contracts.topics import RECOGNITIONS
+from contracts.topics import RECOGNITIONS, SIGHTINGS
+from tests.fault.early_passes import LASTS_MS, EarlyPass, early_pass, ends_after_seconds
 from tests.records import recognition
 
 REGULARS = tuple(f"RG0000{number}" for number in range(8))
 """Plates that come again and again; all others come once."""
 
 _REGULAR_EVERY = 3
+_EARLY_EVERY = 4
 _LATE_EVERY = 25
 _LATE_MS = 3_600_000
 _CAMERAS = 4
@@ -28,7 +32,8 @@ _MAX_BLOCK_MS = 600_000
 
 
 class Plates:
-    """Sends unique plates, every third of them one that is known, every 25th an hour late.
+    """Sends unique plates, every third of them one that is known, every 25th an hour late; every
+    fourth time a pass that is told of before it is over.
 
     Nothing that it has begun to send is lost, however long Kafka is away. Use it as a context
     manager: it sends until the end of the block.
@@ -36,40 +41,77 @@ class Plates:
 
     def __init__(self, kafka: KafkaSettings, owner_id: UUID, *, rate_hz: float, first: int) -> None:
         """Take the owner, how many a second, and the number of the first plate."""
-        self._topic = topic_name(kafka, RECOGNITIONS)
+        self._recognitions = topic_name(kafka, RECOGNITIONS)
+        self._sightings = topic_name(kafka, SIGHTINGS)
         self._producer = KafkaProducer(
             **producer_options(kafka, "fault-plates"), max_block_ms=_MAX_BLOCK_MS
         )
         self._owner_id = owner_id
         self._pause_seconds = 1 / rate_hz
-        self._first = first
+        self.begun = first
+        """The number of the next plate."""
         self._cameras = tuple(uuid4() for _ in range(_CAMERAS))
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._error: Exception | None = None
+        self._futures: list[Any] = []
+        self._under_way: list[tuple[float, EarlyPass]] = []
+        self._lasting = ends_after_seconds()
         self.sent: list[Recognition] = []
         """In the order in which they went out."""
 
     def _run(self) -> None:
-        futures = []
         due = time.monotonic()
         try:
             while not self._over.wait(max(0.0, due - time.monotonic())):
                 due = max(due + self._pause_seconds, time.monotonic())
-                seen = self._next()
-                self.sent.append(seen)
-                futures.append(self._producer.send(self._topic, encode(seen), _key(seen)))
-            for future in futures:
+                self._send_next()
+                self._end_passes(until=time.monotonic())
+            self._end_passes(until=math.inf)
+            for future in self._futures:
                 future.get(_TAKEN_SECONDS)
         # Told by the thread that waits for this one.
         except Exception as error:
             self._error = error
 
-    def _next(self) -> Recognition:
-        number = self._first + len(self.sent)
+    def _send_next(self) -> None:
+        number, self.begun = self.begun, self.begun + 1
+        if number % _EARLY_EVERY:
+            self._send(self._next(number))
+            return
+        turn = number // _EARLY_EVERY
+        camera_id = self._cameras[turn % _CAMERAS]
+        # It is over, and read, at most this long after: nothing is told from the future.
+        begun = early_pass(turn, self._owner_id, camera_id, _now_ms() - LASTS_MS)
+        self._tell(begun.sighting)
+        self._under_way.append((time.monotonic() + next(self._lasting), begun))
+
+    def _end_passes(self, until: float) -> None:
+        over = [each for at, each in self._under_way if at <= until]
+        self._under_way = [(at, each) for at, each in self._under_way if at > until]
+        for each in over:
+            if each.recognition is not None:
+                self._send(each.recognition)
+            if each.dismissal is not None:
+                # What it names is published before.
+                self._futures[-1].get(_TAKEN_SECONDS)
+                self._tell(each.dismissal)
+
+    def _send(self, seen: Recognition) -> None:
+        self.sent.append(seen)
+        self._put(self._recognitions, seen, seen)
+
+    def _tell(self, told: AlertSighting) -> None:
+        self._put(self._sightings, told, told.recognition)
+
+    def _put(self, topic: str, record: Record, seen: Recognition) -> None:
+        key = str(seen.camera_id).encode()
+        self._futures.append(self._producer.send(topic, encode(record), key))
+
+    def _next(self, number: int) -> Recognition:
         is_regular = number % _REGULAR_EVERY == 0
         plate = REGULARS[number // _REGULAR_EVERY % len(REGULARS)]
-        captured_ms = time.time_ns() // 1_000_000 - (_LATE_MS if not number % _LATE_EVERY else 0)
+        captured_ms = _now_ms() - (_LATE_MS if not number % _LATE_EVERY else 0)
         camera_id = self._cameras[number % _CAMERAS]
         return msgspec.structs.replace(
             recognition(number, captured_ms=captured_ms),
@@ -99,5 +141,5 @@ class Plates:
             raise AssertionError("a recognition could not be sent") from self._error
 
 
-def _key(seen: Recognition) -> bytes:
-    return str(seen.camera_id).encode()
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from contracts.records import EventName
 from tests.fault.rules import GATE
 from tests.services.mail import MailServer
 from tests.services.receiver import Received, Receiver
@@ -16,19 +17,27 @@ ALL = "/all"
 _RECOGNITION_OF_LETTER = re.compile(r"/api/recognitions/([0-9a-f-]{36})")
 
 
+Cause = tuple[str, EventName, str, str]
+"""Endpoint, event, what it is about, and the alert's name, if any."""
+
+
 @dataclass(frozen=True)
 class Told:
-    """One delivery as it arrived. ``alert`` is the alert's name, empty for a recognition."""
+    """One delivery as it arrived. ``alert`` is the alert's name, empty for a recognition.
+
+    ``about`` is the recognition's id; of an alert that a webhook is told of, the firing's.
+    """
 
     endpoint: str
     id: str
-    recognition_id: str
-    alert: str
+    about: str
+    event: EventName
+    alert: str = ""
 
     @property
-    def cause(self) -> tuple[str, str, str]:
+    def cause(self) -> Cause:
         """Return what was to be told to whom."""
-        return self.endpoint, self.recognition_id, self.alert
+        return self.endpoint, self.event, self.about, self.alert
 
 
 class Receivers:
@@ -57,7 +66,8 @@ class Receivers:
             found = _RECOGNITION_OF_LETTER.search(plain.get_content())
             assert found is not None, letter.as_string()
             alert = str(letter["Subject"]).split(":")[0]
-            yield Told(self.MAIL, str(letter["Message-ID"]), found[1], alert)
+            name = EventName.ALERT_TRIGGERED
+            yield Told(self.MAIL, str(letter["Message-ID"]), found[1], name, alert)
 
     def __enter__(self) -> Self:
         self.web.__enter__()
@@ -77,6 +87,7 @@ class Receivers:
 def _told(request: Received) -> Told:
     body = request.json
     assert request.headers["webhook-id"] == body["id"] == request.headers["x-event-id"]
-    data = body["data"]
-    alert = data["alert"]["name"] if "alert" in data else ""
-    return Told(request.path, body["id"], data["recognition"]["id"], alert)
+    data, name = body["data"], EventName(body["event"])
+    if "alert" not in data:
+        return Told(request.path, body["id"], data["recognition"]["id"], name)
+    return Told(request.path, body["id"], data["triggerId"], name, data["alert"]["name"])

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from contracts.records import CooldownScope, PlateMatchMode, Recognition
+from tests.fault.early_passes import EXPECTED
 from tests.fault.plates import REGULARS
 
 GUARD = "guard@example.com"
@@ -88,5 +89,17 @@ RULES = (
     ),
     Rule("strangers", PlateMatchMode.ALLOWLIST, ("FA*",), cooldown_ms=6_000),
     Rule("guard", PlateMatchMode.ANY, cooldown_ms=6_000, tells_guard=True),
+    Rule("expected", PlateMatchMode.SPECIFIC, EXPECTED, tells_gate=True),
+    Rule(
+        "expected, one in a while",
+        PlateMatchMode.SPECIFIC,
+        ("EA*",),
+        cooldown_ms=3_000,
+        scope=CooldownScope.PLATE,
+    ),
+    Rule("whatever passes", PlateMatchMode.SPECIFIC, ("*",), cooldown_ms=1_000),
 )
-"""Modes, wildcards, scopes and cooldowns; a change of the list changes what is proved."""
+"""Modes, wildcards, scopes and cooldowns; a change of the list changes what is proved.
+
+Those of mode specific fire early: the last one for vehicles that the cameras of the load show.
+"""

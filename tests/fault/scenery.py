@@ -71,6 +71,7 @@ class Scenery:
     expected_plates: frozenset[str] = frozenset()
     picture: bytes = b""
     sent: list[Recognition] = field(default_factory=list)
+    plates_begun: int = 0
     image_plates: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
@@ -87,10 +88,11 @@ class Scenery:
             pause_seconds=_CALL_PAUSE_SECONDS,
         )
         kafka = self.stack.settings(KafkaSettings)
-        plates = Plates(kafka, self.owner_id, rate_hz=plates_per_second, first=len(self.sent))
+        plates = Plates(kafka, self.owner_id, rate_hz=plates_per_second, first=self.plates_begun)
         with Load(self.cameras, share * self.frames_per_second), plates, calls:
             yield
         self.sent += plates.sent
+        self.plates_begun = plates.begun
         assert not calls.faults, calls.faults
         for call in calls.answered:
             self.image_plates.update(call.plates)
@@ -135,7 +137,10 @@ def open_scenery(
         api = Api(stack.access.base_url, stack.access.api_key)
         open_things.callback(api.close)
         webhook_id = api.create_webhook(
-            receivers.web.url(ALL), EventName.RECOGNITION_CREATED, EventName.ALERT_TRIGGERED
+            receivers.web.url(ALL),
+            EventName.RECOGNITION_CREATED,
+            EventName.ALERT_TRIGGERED,
+            EventName.ALERT_CONFIRMED,
         )
         for rule in RULES:
             api.create_alert(rule.body(receivers.web.url(GATE)))

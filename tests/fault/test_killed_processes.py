@@ -21,6 +21,7 @@ from tests.fault.conftest import ROUNDS, Say
 from tests.fault.faults import (
     APPLICATION,
     KILLS,
+    SECOND_KILLS,
     SERVERS,
     WORKER_KILLS,
     Fault,
@@ -40,6 +41,7 @@ PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 5)
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900 + 2400 * ROUNDS)]
 
+_KILLS = (*KILLS, *WORKER_KILLS, *(SECOND_KILLS if ROUNDS else ()))
 _STAGES = ("recognition", "sink", "alerts", "webhooks")
 _PAUSE_SECONDS = (2.0, 8.0)
 _SHORT_PAUSE_SECONDS = (0.5, 3.0)
@@ -60,7 +62,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
     for number in range(1, max(ROUNDS, 1) + 1):
         say(f"round {number} of {max(ROUNDS, 1)}")
         frozen = freezes(_SHORT_FREEZE_SECONDS, chance.sample(_STAGES, 1))
-        faults = in_seeded_order([*KILLS, *WORKER_KILLS, *frozen], chance)
+        faults = in_seeded_order([*_KILLS, *frozen], chance)
         recovery = _cause_all(scenery, faults, chance)
         say(str(recovery))
         hold_to_account(scenery, say)
@@ -83,7 +85,7 @@ def test_each_fault_alone_is_over_within_a_minute(
 ) -> None:
     chance = random.Random(SEED)
     frozen = freezes(_FREEZE_SECONDS, (*SERVERS, *APPLICATION))
-    all_faults = [*KILLS, *WORKER_KILLS, *frozen, *(fills(_FULL_SECONDS) if has_quotas else ())]
+    all_faults = [*_KILLS, *frozen, *(fills(_FULL_SECONDS) if has_quotas else ())]
     faults = [fault for fault in all_faults if ONLY in str(fault)]
     if not has_quotas:
         say("no disk is filled: this user may not mount a file system")

@@ -1,18 +1,28 @@
 """What went in held against what came out: rows, alerts, deliveries. Pure."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from uuid import UUID
 
-from contracts.records import AlertTrigger, Recognition
-from tests.fault.receivers import ALL, Receivers, Told
+from contracts.deliveries import trigger_event
+from contracts.early import TriggerPhase
+from contracts.records import AlertTrigger, EventName, Recognition
+from tests.fault.firings import (
+    Firing,
+    causes,
+    firings,
+    inconsistent,
+    unfounded,
+    unsettled,
+    wrongly_withdrawn,
+)
+from tests.fault.receivers import ALL, Cause, Receivers, Told
 from tests.fault.rules import GATE, Rule
 
 _SHOWN = 5
 _FORGOTTEN = "delivery forgotten"
-_Fired = Mapping[str, Mapping[UUID, AlertTrigger]]
 
 
 @dataclass(frozen=True)
@@ -59,17 +69,20 @@ class Verdict:
 def judge(evidence: Evidence, rules: Iterable[Rule]) -> Verdict:
     """Return everything that was lost, doubled, out of policy or forgotten."""
     entered = {seen.id: seen for seen in evidence.entered}
-    fired = _by_alert(evidence.fired)
     by_name = {rule.name: rule for rule in rules}
-    due = _due(entered, fired, by_name)
+    fired = firings(evidence.fired, by_name)
+    due = _due(entered, fired)
     faults = {
         "recognition that was sent is not on the topic": [
             str(seen.id) for seen in evidence.sent if seen.id not in entered
         ],
         "recognition is not one row": _not_once(entered.values(), evidence.rows),
-        "alert under two ids": _under_two_ids(evidence.fired),
+        "alert under two ids": _not_alone(causes(evidence.fired)),
+        "alert that was repeated says something else": inconsistent(evidence.fired),
+        "early alert is not settled once": unsettled(fired),
+        "early alert was withdrawn though it fires": list(wrongly_withdrawn(fired, entered)),
         "alert is not one row": _alerts_not_once(fired, evidence.alert_rows),
-        "alert that should not have fired": list(_unfounded(fired, by_name, entered)),
+        "alert that should not have fired": list(unfounded(fired, entered)),
         "alert that did not fire": list(_missing(fired, by_name, entered)),
         "cooldown broken": list(_broken_cooldowns(fired, by_name)),
         _FORGOTTEN: _forgotten(evidence.told, due),
@@ -82,23 +95,20 @@ def judge(evidence: Evidence, rules: Iterable[Rule]) -> Verdict:
     )
 
 
-def _by_alert(fired: Iterable[AlertTrigger]) -> _Fired:
-    by_alert: defaultdict[str, dict[UUID, AlertTrigger]] = defaultdict(dict)
-    for trigger in fired:
-        by_alert[trigger.alert.name].setdefault(trigger.recognition.id, trigger)
-    return by_alert
-
-
 def _figures(
-    evidence: Evidence, entered: Mapping[UUID, Recognition], fired: _Fired
+    evidence: Evidence, entered: Mapping[UUID, Recognition], fired: Sequence[Firing]
 ) -> dict[str, int]:
-    alerts = sum(len(each) for each in fired.values())
+    phases = Counter(phase for each in fired for phase in each.told)
     deliveries = len({told.cause for told in evidence.told})
     return {
         "recognitions": len(entered),
         "published again": len(evidence.entered) - len(entered),
-        "alerts": alerts,
-        "told again": len(evidence.fired) - alerts,
+        "alerts": len(fired),
+        "early": phases[TriggerPhase.EARLY],
+        "confirmed": phases[TriggerPhase.CONFIRMED],
+        "corrected": phases[TriggerPhase.CORRECTED],
+        "withdrawn": phases[TriggerPhase.WITHDRAWN],
+        "told again": len(evidence.fired) - phases.total(),
         "deliveries": deliveries,
         "delivered again": len(evidence.told) - deliveries,
     }
@@ -112,17 +122,8 @@ def _not_once(entered: Iterable[Recognition], rows: Mapping[UUID, int]) -> list[
     ]
 
 
-def _alerts_not_once(fired: _Fired, rows: Mapping[UUID, int]) -> list[str]:
-    return [
-        f"{trigger.id} of {name!r}: {rows.get(trigger.id, 0)} rows"
-        for name, triggers in fired.items()
-        for trigger in triggers.values()
-        if rows.get(trigger.id, 0) != 1
-    ]
-
-
-def _under_two_ids(fired: Iterable[AlertTrigger]) -> list[str]:
-    return _not_alone((each.id, (each.alert.alert_id, each.recognition.id)) for each in fired)
+def _alerts_not_once(fired: Iterable[Firing], rows: Mapping[UUID, int]) -> list[str]:
+    return [f"{each}: {rows.get(each.id, 0)} rows" for each in fired if rows.get(each.id, 0) != 1]
 
 
 def _ids_of_one_cause(told: Iterable[Told]) -> list[str]:
@@ -137,62 +138,61 @@ def _not_alone(pairs: Iterable[tuple[Hashable, Hashable]]) -> list[str]:
     return [f"{cause}: {sorted(map(str, found))}" for cause, found in ids.items() if len(found) > 1]
 
 
-def _unfounded(
-    fired: _Fired, rules: Mapping[str, Rule], entered: Mapping[UUID, Recognition]
-) -> Iterator[str]:
-    for name, triggers in fired.items():
-        for identifier, trigger in triggers.items():
-            seen = entered.get(identifier)
-            if seen is None or not rules[name].is_set_off_by(seen):
-                yield f"{name!r} for {trigger.recognition.plate} {identifier}"
-
-
 def _missing(
-    fired: _Fired, rules: Mapping[str, Rule], entered: Mapping[UUID, Recognition]
+    fired: Iterable[Firing], rules: Mapping[str, Rule], entered: Mapping[UUID, Recognition]
 ) -> Iterator[str]:
+    told: defaultdict[str, set[UUID]] = defaultdict(set)
+    spent: defaultdict[tuple[str, ...], list[Recognition]] = defaultdict(list)
+    for firing in fired:
+        if firing.standing is not None:
+            told[firing.rule.name].add(firing.standing.id)
+        # One that was taken back held others back until then.
+        for one in firing.spent():
+            spent[firing.rule.name, *firing.rule.place_of(one)].append(one)
     for name, rule in rules.items():
-        triggers = fired.get(name, {})
-        by_place: defaultdict[tuple[str, ...], list[Recognition]] = defaultdict(list)
-        for trigger in triggers.values():
-            by_place[rule.place_of(trigger.recognition)].append(trigger.recognition)
         for seen in entered.values():
-            if seen.id in triggers or not rule.is_set_off_by(seen):
+            if seen.id in told[name] or not rule.is_set_off_by(seen):
                 continue
-            if not rule.may_miss(seen, by_place[rule.place_of(seen)]):
+            if not rule.may_miss(seen, spent[name, *rule.place_of(seen)]):
                 yield f"{name!r} for {seen.plate} {seen.id}"
 
 
-def _broken_cooldowns(fired: _Fired, rules: Mapping[str, Rule]) -> Iterator[str]:
-    for name, triggers in fired.items():
+def _broken_cooldowns(fired: Iterable[Firing], rules: Mapping[str, Rule]) -> Iterator[str]:
+    spent: defaultdict[str, list[Recognition]] = defaultdict(list)
+    for firing in fired:
+        one = firing.spends()
+        if one is not None:
+            spent[firing.rule.name].append(one)
+    for name, of_rule in spent.items():
         rule = rules[name]
-        by_time = sorted((t.recognition for t in triggers.values()), key=lambda r: r.captured_ms)
+        by_time = sorted(of_rule, key=lambda seen: seen.captured_ms)
         # The sort keeps the order in time of those of one place.
         for one, other in pairwise(sorted(by_time, key=rule.place_of)):
             if rule.holds_back(one, other):
                 yield f"{name!r}: {one.id} and {other.id}, {other.captured_ms - one.captured_ms} ms"
 
 
-def _due(
-    entered: Iterable[UUID], fired: _Fired, rules: Mapping[str, Rule]
-) -> set[tuple[str, str, str]]:
-    due = {(ALL, str(identifier), "") for identifier in entered}
-    for name, triggers in fired.items():
-        for endpoint in _endpoints(rules[name]):
-            due |= {(endpoint, str(identifier), name) for identifier in triggers}
-    return due
+def _due(entered: Iterable[UUID], fired: Iterable[Firing]) -> set[Cause]:
+    due = {(ALL, EventName.RECOGNITION_CREATED, str(seen), "") for seen in entered}
+    return due.union(*(set(_due_of(firing)) for firing in fired))
 
 
-def _endpoints(rule: Rule) -> Iterator[str]:
-    yield ALL
-    if rule.tells_gate:
-        yield GATE
-    if rule.tells_guard:
-        yield Receivers.MAIL
+def _due_of(firing: Firing) -> Iterator[Cause]:
+    name, about = firing.rule.name, str(firing.id)
+    for phase in firing.told:
+        event = trigger_event(phase)
+        yield ALL, event, about, name
+        # Where an early alert was right, it is not told again.
+        if firing.rule.tells_gate and phase is not TriggerPhase.CONFIRMED:
+            yield GATE, event, about, name
+    if firing.rule.tells_guard and firing.standing is not None:
+        # Once, in the end.
+        yield Receivers.MAIL, EventName.ALERT_TRIGGERED, str(firing.standing.id), name
 
 
-def _forgotten(told: Iterable[Told], due: set[tuple[str, str, str]]) -> list[str]:
+def _forgotten(told: Iterable[Told], due: set[Cause]) -> list[str]:
     return [" ".join(cause) for cause in sorted(due - {one.cause for one in told})]
 
 
-def _invented(told: Iterable[Told], due: set[tuple[str, str, str]]) -> list[str]:
+def _invented(told: Iterable[Told], due: set[Cause]) -> list[str]:
     return [" ".join(cause) for cause in sorted({one.cause for one in told} - due)]

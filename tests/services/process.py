@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Self
 
+from deploy.local.processes import signal_family
 from deploy.local.servers.base import Program, Server
 from deploy.local.waiting import Progress, StartError, Waiter
 
@@ -76,11 +77,12 @@ class ChildProcess:
 
     def pause(self) -> None:
         """Freeze it and its children: connections stay, nothing answers (SIGSTOP)."""
-        os.killpg(self.pid, signal.SIGSTOP)
+        # Not by the group: PostgreSQL's children are each in one of their own.
+        signal_family(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let it go on (SIGCONT)."""
-        os.killpg(self.pid, signal.SIGCONT)
+        signal_family(self.pid, signal.SIGCONT)
 
     def tail(self) -> str:
         """Return the end of its log."""

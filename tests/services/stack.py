@@ -2,19 +2,21 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypeVar
 
-import pytest
 from pydantic_settings import BaseSettings
 
 from deploy.local.access import Access, ensure_access
 from deploy.local.plan import make_plan
 from deploy.local.ports import free_ports
 from deploy.local.processes import running_below, signal_family
+from deploy.local.servers.base import Program
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import ProcessState
@@ -42,15 +44,28 @@ class RunningStack:
     has no request limits, since tests ask it in loops.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
-        """Take the folder and settings; nothing is started."""
+    def __init__(
+        self,
+        folder: Path,
+        settings: dict[str, str] | None = None,
+        *,
+        second_workers: Sequence[str] = (),
+    ) -> None:
+        """Take the folder and settings; nothing is started.
+
+        Of the stages in ``second_workers`` there are two workers, the other one named as in
+        :func:`second_name`.
+        """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         given = {_PREFIX + name: value for name, value in (_NO_LIMITS | (settings or {})).items()}
         local = LocalStackSettings.model_validate({"local_dir": folder, **ports})
         outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
         self.folder = folder
         self._out = StringIO()
-        self._stack = LocalStack(make_plan(local, {**outside, **given}), Progress(self._out))
+        plan = make_plan(local, {**outside, **given})
+        others = (_second(each, folder) for each in plan.application if each.name in second_workers)
+        plan = replace(plan, application=(*plan.application, *others))
+        self._stack = LocalStack(plan, Progress(self._out))
         self._access: Access | None = None
 
     @property
@@ -151,12 +166,24 @@ class RunningStack:
         self.stop()
 
 
-@pytest.fixture(scope="session")
-def running_stack() -> Iterator[RunningStack]:
-    """The test run's whole stack, for tests that leave it as they found it."""
+def second_name(stage: str) -> str:
+    """Return the name of a stage's second worker."""
+    return f"{stage}-2"
+
+
+def _second(worker: Program, folder: Path) -> Program:
+    # A plan's environment is that of all processes: what this one is told alone, it is told here.
+    data = f"{_PREFIX}STREAM_DATA_DIRECTORY={folder / second_name('streams')}"
+    return replace(
+        worker, name=second_name(worker.name), command=("/usr/bin/env", data, *worker.command)
+    )
+
+
+@contextmanager
+def whole_stack() -> Iterator[RunningStack]:
+    """Run a whole stack whose webhooks may be sent to receivers on this machine."""
     with (
         TemporaryDirectory(prefix="platestream-stack-", ignore_cleanup_errors=True) as folder,
-        # Receivers of the tests are on this machine.
         RunningStack(Path(folder), {"WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8"}) as stack,
     ):
         yield stack

@@ -7,8 +7,10 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from contracts.ids import trigger_id
-from contracts.records import AlertTrigger, CooldownScope, PlateMatchMode, Recognition
+from contracts.deliveries import trigger_event
+from contracts.early import EarlyFiring, TriggerPhase
+from contracts.ids import recognition_id, trigger_id
+from contracts.records import AlertTrigger, CooldownScope, EventName, PlateMatchMode, Recognition
 from tests.fault.receivers import ALL, Receivers, Told
 from tests.fault.rules import GATE, Rule
 from tests.fault.verdict import Evidence, judge
@@ -20,9 +22,10 @@ _RULES = (
     Rule("any", PlateMatchMode.ANY, tells_gate=True),
     Rule("listed", PlateMatchMode.SPECIFIC, ("AB0000?",), 10_000, CooldownScope.ALERT),
     Rule("plate", PlateMatchMode.ANY, (), 10_000, CooldownScope.PLATE, tells_guard=True),
+    Rule("early", PlateMatchMode.SPECIFIC, ("EA*", "AB00005"), tells_gate=True),
 )
 _SEEN = tuple(recognition(n, captured_ms=_NOW_MS + n * _PAUSE_MS) for n in range(6))
-_FIRED = {"any": _SEEN, "listed": (_SEEN[0], _SEEN[3]), "plate": _SEEN}
+_FIRED = {"any": _SEEN, "listed": (_SEEN[0], _SEEN[3]), "plate": _SEEN, "early": (_SEEN[5],)}
 
 
 def _trigger(name: str, seen: Recognition) -> AlertTrigger:
@@ -36,16 +39,25 @@ def _trigger(name: str, seen: Recognition) -> AlertTrigger:
     )
 
 
-def _told(endpoint: str, seen: Recognition, name: str = "") -> Told:
-    return Told(endpoint, f"{endpoint} {seen.id} {name}", str(seen.id), name)
+def _told(endpoint: str, seen: Recognition) -> Told:
+    name = EventName.RECOGNITION_CREATED
+    return Told(endpoint, f"{endpoint} {seen.id}", str(seen.id), name)
 
 
-def _evidence() -> Evidence:
+def _told_of(endpoint: str, trigger: AlertTrigger) -> Told:
+    name, about = trigger_event(trigger.phase), str(trigger.id)
+    if endpoint == Receivers.MAIL:
+        name, about = EventName.ALERT_TRIGGERED, str(trigger.recognition.id)
+    return Told(endpoint, f"{endpoint} {name} {about}", about, name, trigger.alert.name)
+
+
+def _evidence(*early: AlertTrigger) -> Evidence:
     fired = [_trigger(name, seen) for name, seens in _FIRED.items() for seen in seens]
+    fired += early
     told = [_told(ALL, seen) for seen in _SEEN]
-    told += [_told(ALL, each.recognition, each.alert.name) for each in fired]
-    told += [_told(GATE, seen, "any") for seen in _SEEN]
-    told += [_told(Receivers.MAIL, seen, "plate") for seen in _SEEN]
+    told += [_told_of(ALL, each) for each in fired]
+    told += [_told_of(GATE, each) for each in fired if _is_told_gate(each)]
+    told += [_told_of(Receivers.MAIL, each) for each in fired if each.alert.name == "plate"]
     return Evidence(
         sent=_SEEN,
         entered=_SEEN,
@@ -54,6 +66,10 @@ def _evidence() -> Evidence:
         alert_rows=dict.fromkeys((each.id for each in fired), 1),
         told=told,
     )
+
+
+def _is_told_gate(each: AlertTrigger) -> bool:
+    return each.alert.name in ("any", "early") and each.phase is not TriggerPhase.CONFIRMED
 
 
 def test_what_is_whole_has_no_fault() -> None:
@@ -117,7 +133,7 @@ def _undelivered(endpoint: str) -> Callable[[Evidence], Evidence]:
 
 
 def _delivery_of_nothing(whole: Evidence) -> Evidence:
-    return replace(whole, told=[*whole.told, _told(GATE, _SEEN[0], "listed")])
+    return replace(whole, told=[*whole.told, _told_of(GATE, _trigger("listed", _SEEN[0]))])
 
 
 def _delivery_with_other_id(whole: Evidence) -> Evidence:
@@ -147,3 +163,83 @@ def test_each_kind_of_fault_is_found(change: Callable[[Evidence], Evidence], kin
 
     assert kind in verdict.faults, verdict
     assert kind in str(verdict)
+
+
+# Early alerts: a pass that was told of as EA1, and what became of that.
+
+_EARLY, _END_MS = TriggerPhase.EARLY, 500
+_PASS = msgspec.structs.replace(
+    _SEEN[5], id=recognition_id(_SEEN[5].captured_ms, _SEEN[5].camera_id, "pass"), plate="EA1"
+)
+
+
+def _early(phase: TriggerPhase, seen: Recognition = _PASS) -> AlertTrigger:
+    """Return what is told of one firing, which began with ``_PASS``."""
+    first = _trigger("early", _PASS)
+    if phase is _EARLY:
+        return msgspec.structs.replace(first, phase=phase)
+    told = EarlyFiring(plate="EA1", captured_ms=_PASS.captured_ms, decided_ms=_PASS.captured_ms)
+    return msgspec.structs.replace(first, phase=phase, recognition=seen, early=told)
+
+
+_WITHDRAWN, _CORRECTED = TriggerPhase.WITHDRAWN, TriggerPhase.CORRECTED
+
+
+@pytest.mark.parametrize(
+    "end",
+    [_early(_WITHDRAWN), _early(_WITHDRAWN, _SEEN[1]), _early(_CORRECTED, _SEEN[5])],
+    ids=["came to nothing", "was another plate", "was another recognition"],
+)
+def test_an_early_alert_that_is_settled_once_is_no_fault(end: AlertTrigger) -> None:
+    verdict = judge(_evidence(_early(_EARLY), _early(_EARLY), end, end), _RULES)
+
+    assert not verdict, verdict
+    assert (verdict.figures["early"], verdict.figures["told again"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ([_early(_EARLY)], "early alert is not settled once"),
+        ([_early(_WITHDRAWN)], "early alert is not settled once"),
+        (
+            [_early(_EARLY), _early(_WITHDRAWN), _early(_CORRECTED, _SEEN[5])],
+            "early alert is not settled once",
+        ),
+        ([_early(_EARLY), _trigger("early", _PASS)], "early alert is not settled once"),
+        ([_early(_EARLY), _early(_CORRECTED, _PASS)], "alert that should not have fired"),
+        ([_early(_EARLY), _early(_CORRECTED, _SEEN[1])], "alert that should not have fired"),
+        (
+            [_early(_EARLY), _early(TriggerPhase.CONFIRMED, _SEEN[5])],
+            "alert that should not have fired",
+        ),
+        (
+            [_early(_EARLY), _early(_WITHDRAWN, _SEEN[5])],
+            "early alert was withdrawn though it fires",
+        ),
+        (
+            [_early(_EARLY), _early(_WITHDRAWN), _early(_WITHDRAWN, _SEEN[1])],
+            "alert that was repeated says something else",
+        ),
+        (
+            [_early(_EARLY), msgspec.structs.replace(_early(_EARLY), id=UUID(int=1))],
+            "alert under two ids",
+        ),
+    ],
+    ids=[
+        "never settled",
+        "never told",
+        "settled twice over",
+        "fired in the end as well",
+        "no recognition",
+        "not set off",
+        "confirmed for another plate",
+        "set off",
+        "repeated otherwise",
+        "another id",
+    ],
+)
+def test_each_fault_of_early_alerts_is_found(told: list[AlertTrigger], kind: str) -> None:
+    verdict = judge(_evidence(*told), _RULES)
+
+    assert kind in verdict.faults, verdict

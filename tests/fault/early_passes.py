@@ -1,0 +1,84 @@
+"""Passes that are told of before they are over, as tracking tells of them, with any end. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from contracts.alert_records import AlertSighting, SightingKind
+from contracts.early import SightedPlate
+from contracts.ids import recognition_id
+from contracts.records import Recognition
+from tests.records import recognition
+
+EXPECTED: Final = tuple(f"EA0000{number}" for number in range(4))
+"""What such a pass is read as at first."""
+
+LASTS_MS = 2_500
+
+
+class End(IntEnum):
+    """What becomes of a pass."""
+
+    AS_TOLD = 0
+    AS_ANOTHER_EXPECTED = 1
+    AS_A_STRANGER = 2
+    AS_NOTHING = 3
+    AS_ANOTHER_RECOGNITION = 4
+    """Its vehicle was followed by another track, which is the recognition."""
+
+
+@dataclass(frozen=True)
+class EarlyPass:
+    """What is told of a pass at first, and in the end: on recognitions, then on sightings."""
+
+    sighting: AlertSighting
+    recognition: Recognition | None
+    dismissal: AlertSighting | None
+
+
+def early_pass(number: int, owner_id: UUID, camera_id: UUID, captured_ms: int) -> EarlyPass:
+    """Return a pass; ends take turns by ``number``."""
+    end = End(number % len(End))
+    first, other = (EXPECTED[(number + turn) % len(EXPECTED)] for turn in range(2))
+    seen = _seen(number, owner_id, camera_id, captured_ms, first)
+    told = SightedPlate(plate=first, confidence=seen.confidence, captured_ms=captured_ms)
+    sighting = AlertSighting(kind=SightingKind.AGREED, recognition=seen)
+    over = msgspec.structs.replace(seen, sighted=(told,))
+    if end is End.AS_NOTHING:
+        return EarlyPass(sighting, None, _dismissal(over, None))
+    if end is End.AS_ANOTHER_RECOGNITION:
+        passed = _seen(-number - 1, owner_id, camera_id, captured_ms + LASTS_MS, first)
+        return EarlyPass(sighting, passed, _dismissal(over, passed))
+    plates = {End.AS_TOLD: first, End.AS_ANOTHER_EXPECTED: other}
+    plate = plates.get(end, f"FB{number:06}")
+    passed = msgspec.structs.replace(over, plate=plate, captured_ms=captured_ms + LASTS_MS // 2)
+    return EarlyPass(sighting, passed, None)
+
+
+def _dismissal(over: Recognition, came_out: Recognition | None) -> AlertSighting:
+    return AlertSighting(kind=SightingKind.SETTLED, recognition=over, came_out=came_out)
+
+
+def _seen(
+    number: int, owner_id: UUID, camera_id: UUID, captured_ms: int, plate: str
+) -> Recognition:
+    return msgspec.structs.replace(
+        recognition(number, captured_ms=captured_ms),
+        id=recognition_id(captured_ms, camera_id, f"early {number}"),
+        owner_id=owner_id,
+        camera_id=camera_id,
+        plate=plate,
+        photo_key=None,
+        crop_key=None,
+    )
+
+
+def ends_after_seconds() -> Iterator[float]:
+    """Return how long passes last, one after the other."""
+    while True:
+        # Long enough for a kill between beginning and end; hardly any; and longer than a track.
+        yield from (2.0, 0.2, 6.0)
