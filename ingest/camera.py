@@ -49,13 +49,14 @@ class Camera:
     """
 
     def __init__(self, config: CameraConfig, rules: CameraRules, services: CameraServices) -> None:
-        """Take the camera and start its capture, unless it is disabled."""
+        """Take the camera; nothing is captured before :meth:`start`."""
         self._rules = rules
         self._services = services
         self._lock = threading.Lock()
         self._config = config
         self._lane = FrameLane(config, rules.lane, services.lane)
         self._reader: Reader | None = None
+        self._prepared: Reader | None = None
         with self._lock:
             self._tracker = self._begin()
 
@@ -74,10 +75,20 @@ class Camera:
         """The camera's state as last told."""
         return self._tracker.state
 
-    def update(self, config: CameraConfig) -> Reader | None:
-        """Go on with another configuration; the capture restarts only where the address changed.
+    def start(self) -> None:
+        """Begin the capture that a new configuration asks for, if there is one to begin.
 
-        Returns the reader that was stopped, if any.
+        Apart from :meth:`update`, so that its state can be told before the first frame's.
+        """
+        with self._lock:
+            prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            prepared.start()
+
+    def update(self, config: CameraConfig) -> Reader | None:
+        """Take another configuration; the capture begins anew only where the address changed.
+
+        Returns the reader that was stopped, if any; :meth:`start` begins the new one.
         """
         with self._lock:
             changed = self._address(config) != self._address(self._config)
@@ -153,7 +164,7 @@ class Camera:
             return tracker
         name = f"camera-{self._config.camera_id}"
         self._reader = Reader(name, url, self._rules.reader, self, self._services.now)
-        self._reader.start()
+        self._prepared = self._reader
         return tracker
 
     def _open_address(self) -> StreamUrl | CaptureFault:

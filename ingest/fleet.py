@@ -115,6 +115,7 @@ class Fleet:
             self._retire(camera.update(config))
             log.info("camera_changed", camera_id=str(config.camera_id), revision=config.revision)
         self._tell(camera, self._services.now())
+        camera.start()
 
     def _remove(self, cameras: dict[UUID, Camera], camera_id: UUID) -> None:
         camera = cameras.pop(camera_id, None)

@@ -17,7 +17,7 @@ from contracts.errors import TransientError
 
 Check = Callable[[], Awaitable[None]]
 
-_LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.2
 """How often a stream looks whether it may go on. Together with how long a credential is believed
 (:data:`api.accounts.cache.CACHE_SECONDS`) a revoked key reads on for a second at most."""
 
@@ -67,7 +67,7 @@ class ReaderStream:
                     yield chunk
                 elif self._follower.is_idle:
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(_LOOK_SECONDS):
+                        async with asyncio.timeout(LOOK_SECONDS):
                             await something_new.wait()
 
     async def _refusal(self) -> ApiError | None:

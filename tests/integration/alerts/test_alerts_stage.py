@@ -1,6 +1,7 @@
 """The alerts stage on a real Kafka."""
 
 import itertools
+import statistics
 import threading
 import time
 from uuid import UUID
@@ -72,14 +73,13 @@ def test_rules_fire_once_in_a_cooldown_and_the_same_again_on_a_replay(
     assert len(world.triggers()) == 5
 
 
-def test_a_change_of_a_rule_takes_effect_within_a_second(
+def test_changes_of_a_rule_take_effect_within_a_second(
     start_alerts: StartAlerts, world: World
 ) -> None:
     rule, always = alert(1, cooldown_minutes=0), alert(2, cooldown_minutes=0)
     numbers = itertools.count()
 
-    def fires_a_second_later() -> bool:
-        time.sleep(_PROMISED_SECONDS)
+    def fires() -> bool:
         seen = seen_at(_now_ms(), "AB1", next(numbers) * 8)
         world.see(seen)
         # Once the other rule has fired and nothing is under way, this one has too or will not.
@@ -89,15 +89,27 @@ def test_a_change_of_a_rule_takes_effect_within_a_second(
         assert always.alert_id in fired
         return rule.alert_id in fired
 
+    def seconds_until(expected: bool) -> float:
+        """How long after now the last pass came that the rule was not yet as it should be for."""
+        begin = sent = time.monotonic()
+        while fires() is not expected:
+            assert sent < begin + 30
+            sent = time.monotonic()
+        return sent - begin
+
     world.put(rule, always)
     start_alerts()
-    assert fires_a_second_later()
-    world.put(msgspec.structs.replace(rule, enabled=False, revision=2))
-    assert not fires_a_second_later()
-    world.put(msgspec.structs.replace(rule, revision=3))
-    assert fires_a_second_later()
+    seconds_until(expected=True)
+    seconds = []
+    for revision in (2, 4, 6):
+        world.put(msgspec.structs.replace(rule, enabled=False, revision=revision))
+        seconds.append(seconds_until(expected=False))
+        world.put(msgspec.structs.replace(rule, revision=revision + 1))
+        seconds.append(seconds_until(expected=True))
     world.delete(rule)
-    assert not fires_a_second_later()
+    seconds.append(seconds_until(expected=False))
+    # Not the largest: a stalled machine is no slow rule.
+    assert statistics.median(seconds) < _PROMISED_SECONDS
 
 
 @pytest.mark.fault
@@ -125,7 +137,7 @@ def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
     thread.start()
     while not done.is_set():
         worker = start_alerts()
-        _await_more(world, 20)
+        _await_more(world, 20, done)
         worker.kill()
     thread.join()
     start_alerts()
@@ -261,9 +273,9 @@ def _end(early: AlertSighting, plate: str) -> Recognition:
     )
 
 
-def _await_more(world: World, count: int) -> None:
+def _await_more(world: World, count: int, done: threading.Event) -> None:
     before = len(world.triggers())
-    wait_until("it fires", lambda: len(world.triggers()) > before + count)
+    wait_until("it fires", lambda: done.is_set() or len(world.triggers()) > before + count)
 
 
 def _check_cooldown(times_ms: list[int], count: int) -> None:

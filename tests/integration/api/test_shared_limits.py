@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import LimitStore, SharedLimitStore
+from api.limit_storage import STORE_SECONDS, LimitStore, SharedLimitStore
 from api.limits import LimitRules, RateLimiter
 from api.sessions.attempts import AttemptRules, LoginAttempts
 from tests.services.redis import RedisServer, redis_process
@@ -111,6 +111,7 @@ async def test_while_the_store_is_away_each_process_counts_alone(
     tmp_path: Path, caller: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 0)
+    monkeypatch.setattr("api.limit_storage.STORE_SECONDS", 60)
     store = redis_process(tmp_path)
     assert isinstance(store.server, RedisServer)
     reached = SharedLimitStore(SecretStr(store.server.url))
@@ -121,6 +122,7 @@ async def test_while_the_store_is_away_each_process_counts_alone(
     with store:
         assert await _said(limiter, caller) == "passed"
         monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 60)
+        monkeypatch.setattr("api.limit_storage.STORE_SECONDS", STORE_SECONDS)
         store.pause()
         started = time.monotonic()
         # Frozen: the first call waits for half a second, the others go by what is known.

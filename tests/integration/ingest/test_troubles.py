@@ -3,6 +3,7 @@
 from pathlib import Path
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from contracts.records import CameraState
@@ -113,9 +114,7 @@ def test_a_worker_stops_in_time_while_a_camera_hangs(
         worker.stop()
 
     assert "worker_stopped" in worker.tail()
-    last = outbox.all_of(camera)[-1]
-    outbox.until(lambda: outbox.all_of(camera)[-1] is not last, seconds=5)
-    assert outbox.all_of(camera)[-1].jpeg == b""
+    outbox.until(lambda: outbox.all_of(camera)[-1].jpeg == b"")
 
 
 def test_frames_flow_while_s3_is_away(
@@ -128,7 +127,7 @@ def test_frames_flow_while_s3_is_away(
 
     assert "snapshots_failing" in worker.log.read_text()
     times = [frame.meta.captured_ms for frame in outbox.pictures(camera)][:25]
-    assert times[-1] - times[0] <= 24 * 200 + 500
+    assert np.median(np.diff(times)) == pytest.approx(200, abs=10)
 
 
 def test_records_that_cannot_be_read_hurt_no_other_camera(

@@ -12,7 +12,12 @@ from tests.services.process import ChildProcess
 
 StartStage = Callable[..., ChildProcess]
 
-_SETTINGS = {"recognition_workers": "1", "kafka_session_timeout_seconds": "6"}
+# Frames wait for workers that are killed and started anew, on a machine that may be busy.
+_SETTINGS = {
+    "recognition_workers": "1",
+    "kafka_session_timeout_seconds": "6",
+    "reading_deadline_seconds": "1800",
+}
 
 
 @pytest.fixture

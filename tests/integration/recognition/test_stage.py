@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_dead_lettered_and_the_rest_goes_on(
 def test_stale_frames_are_not_looked_at(
     start_stage: StartStage, cameras: Cameras, outcome: Outcome
 ) -> None:
-    start_stage()
+    start_stage(reading_deadline_seconds="60")
     start_ms = now_ms() - 120_000
     camera = cameras.drive_past(PLATES[5], frames=3, start_ms=start_ms)
     cameras.tick(camera, start_ms + 5000)

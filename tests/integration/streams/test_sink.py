@@ -98,8 +98,8 @@ def _has_all(client: Client, ids: set[UUID]) -> Callable[[], bool]:
     return lambda: ids <= set(stored_ids(client))
 
 
-def _has_more(client: Client, count: int) -> Callable[[], bool]:
-    return lambda: len(stored_ids(client)) > count
+def _has_more(client: Client, count: int, done: threading.Event) -> Callable[[], bool]:
+    return lambda: done.is_set() or len(stored_ids(client)) > count
 
 
 def test_every_field_arrives_and_a_replay_is_the_same_row(
@@ -282,7 +282,7 @@ def test_killed_again_and_again_under_load_every_row_is_there_once(
     while not done.is_set():
         sink = start_sink(clickhouse_address, sink_batch_rows="200")
         stored = len(stored_ids(database))
-        wait_until("it writes", _has_more(database, stored + 400))
+        wait_until("it writes", _has_more(database, stored + 400, done))
         sink.kill()
     thread.join()
     start_sink(clickhouse_address)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 from contracts.errors import InvalidInputError, MisconfiguredError
 from recognition.protocol import Job, Outcome
@@ -22,18 +23,21 @@ def prepare(settings: RecognizerPoolSettings) -> Perform:
 
 def perform(job: Job) -> Outcome:
     """Do what the job says; the answer's width is this process's id."""
-    word, _, number = job.image.decode().partition(" ")
+    word, _, what = job.image.decode().partition(" ")
     match word:
         case "sleep":
-            time.sleep(float(number))
+            time.sleep(float(what))
+        case "wait":
+            while not Path(what).exists():
+                time.sleep(0.01)
         case "crash":
             os._exit(3)
         case "refuse":
             raise InvalidInputError("The image is bad.", code="unreadable_image")
         case "grown":
-            return Outcome(width_px=os.getpid(), resident_bytes=int(number) * _MIB)
+            return Outcome(width_px=os.getpid(), resident_bytes=int(what) * _MIB)
         case "allocate":
-            bytearray(int(number) * _MIB)
+            bytearray(int(what) * _MIB)
     return Outcome(width_px=os.getpid(), height_px=job.min_plate_width_px)
 
 

@@ -35,6 +35,11 @@ async def pool() -> AsyncIterator[RecognizerPool]:
         yield pool
 
 
+def _until_there(path: Path) -> bytes:
+    """A job that takes until somebody makes the file."""
+    return f"wait {path}".encode()
+
+
 async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     for _ in range(round(seconds * 100)):
         if condition():
@@ -114,31 +119,34 @@ async def test_a_hung_process_is_killed_and_replaced(pool: RecognizerPool) -> No
     assert not is_running(pid)
 
 
-async def test_a_long_wait_in_the_queue_ends_without_a_kill() -> None:
+async def test_a_long_wait_in_the_queue_ends_without_a_kill(tmp_path: Path) -> None:
     async with pool_of(timeout_seconds=30) as pool:
-        working = asyncio.create_task(pool.read_image(b"sleep 1"))
+        working = asyncio.create_task(pool.read_image(_until_there(tmp_path / "go")))
         await until(lambda: pool.working == 1)
         with pytest.raises(RecognizerBusyError):
             await pool.read_image(b"do", timeout_seconds=0.1)
+        (tmp_path / "go").touch()
         await working
         assert pool.replaced == 0
 
 
-async def test_a_full_queue_refuses_at_once() -> None:
+async def test_a_full_queue_refuses_at_once(tmp_path: Path) -> None:
     async with pool_of(queue_limit=2) as pool:
-        working = asyncio.create_task(pool.read_image(b"sleep 0.5"))
+        working = asyncio.create_task(pool.read_image(_until_there(tmp_path / "go")))
         await until(lambda: pool.working == 1)
         waiting = [asyncio.create_task(pool.read_image(b"do")) for _ in range(2)]
         await until(lambda: pool.waiting == 2)
         with pytest.raises(RecognizerBusyError):
             await pool.read_image(b"do")
+        (tmp_path / "go").touch()
         await asyncio.gather(working, *waiting)
 
 
-async def test_a_caller_that_leaves_disturbs_nobody(pool: RecognizerPool) -> None:
-    leaving = asyncio.create_task(pool.read_image(b"sleep 0.2"))
+async def test_a_caller_that_leaves_disturbs_nobody(pool: RecognizerPool, tmp_path: Path) -> None:
+    leaving = asyncio.create_task(pool.read_image(_until_there(tmp_path / "go")))
     await until(lambda: pool.working == 1)
     leaving.cancel()
+    (tmp_path / "go").touch()
     assert {(await pool.read_image(b"do")).width_px} == pool.pids
     assert pool.replaced == 0
 
@@ -155,10 +163,12 @@ async def test_an_image_that_takes_too_much_memory_is_a_crash() -> None:
         await pool.read_image(b"allocate 10")
 
 
-async def test_processes_work_at_the_same_time() -> None:
+async def test_processes_work_at_the_same_time(tmp_path: Path) -> None:
     async with pool_of(workers=3) as pool:
-        asking = [asyncio.create_task(pool.read_image(b"sleep 1")) for _ in range(3)]
+        job = _until_there(tmp_path / "go")
+        asking = [asyncio.create_task(pool.read_image(job)) for _ in range(3)]
         await until(lambda: pool.working == 3)
+        (tmp_path / "go").touch()
         assert {(await each).width_px for each in asking} == pool.pids
 
 
