@@ -8,6 +8,7 @@ import numpy.typing as npt
 from recognition.foreign_models import hub_reader, reader_card
 from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard
 from recognition.model_fit import check_reader, check_same_characters
+from recognition.plate_formats import PlateFormats
 from recognition.runtime import Model, Tensor, load_model
 from recognition.second_reader import SecondReader
 from recognition.settings import Precision, RecognizerSettings
@@ -23,10 +24,18 @@ _Probabilities = npt.NDArray[np.floating]
 class Reader:
     """A loaded reader. Not for two threads at once."""
 
-    def __init__(self, card: ReaderCard, model: Model, second: SecondReader | None = None) -> None:
-        """Take a card with its model, and who is asked about unsure plates."""
+    def __init__(
+        self,
+        card: ReaderCard,
+        model: Model,
+        second: SecondReader | None = None,
+        *,
+        knows_formats: bool = False,
+    ) -> None:
+        """Take a card with its model, and who and what is asked about unsure plates."""
         self.card = card
         self._second = second
+        self._formats = formats_of(card) if knows_formats else None
         self._model = model
         self._pad = card.output.alphabet.index(card.output.pad_char)
 
@@ -48,18 +57,20 @@ class Reader:
         second = SecondReader.load(settings) if wanted else None
         if second is not None:
             check_same_characters(card, second.card)
-        return cls(card, model, second)
+        return cls(card, model, second, knows_formats=settings.recognition_plate_formats)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
         """Return one text a plate found in the image, in order.
 
         Where the card asks for a second crop, the plates that the first leaves unsure are read
         from that one too, and the readings averaged. What is unsure even then, the second reader
-        helps to settle.
+        helps to settle, and then what plates of the country look like.
         """
         slots, regions = self._read([_cut(image, one, self.card.crop) for one in found])
         self._read_again(image, found, slots, regions)
         agreed = [self._ask_second(image, one, slots, i) for i, one in enumerate(found)]
+        if self._formats is not None:
+            slots = list(map(self._formats.settle, slots, regions))
         return [
             replace(text, agreed=asked)
             for text, asked in zip(self._texts(slots, regions), agreed, strict=True)
@@ -147,6 +158,14 @@ class Reader:
         order = [i for i in np.argsort(slot)[::-1] if i != self._pad][:OPTIONS_A_CHARACTER]
         alphabet = self.card.output.alphabet
         return Character(tuple((alphabet[i], min(1.0, float(slot[i]))) for i in order))
+
+
+def formats_of(card: ReaderCard) -> PlateFormats | None:
+    """Return the formats of the countries that a reader names; None where it names none."""
+    names, alphabet = card.output.regions, card.output.alphabet
+    if names is None or card.output.region_name is None:
+        return None
+    return PlateFormats(alphabet, alphabet.index(card.output.pad_char), tuple(names))
 
 
 def averaged(one: _Probabilities, other: _Probabilities) -> _Probabilities:

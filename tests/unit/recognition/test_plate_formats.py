@@ -1,0 +1,82 @@
+"""What a country's formats settle, and what they leave alone."""
+
+import numpy as np
+import pytest
+
+from recognition.plate_formats import Floats, PlateFormats
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+PAD = ALPHABET.index("_")
+COUNTRIES = ("Romania", "Brazil", "Thailand", "Germany")
+FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
+
+
+def slots(*options: str) -> Floats:
+    """Ten rows of probabilities; "B" is 0.99 likely, "8 0.6 B" is 8 at 0.6 and else B."""
+    said = np.full((10, len(ALPHABET)), 1e-5)
+    for row, option in zip(said, [*options, *("_" * (10 - len(options)))], strict=True):
+        best, share, other = (*option.split(), "0.99", "_")[:3]
+        row[ALPHABET.index(other)] = 1 - float(share)
+        row[ALPHABET.index(best)] = float(share)
+    return np.asarray(said / said.sum(axis=-1, keepdims=True))
+
+
+def sure_of(country: str, share: float = 0.95) -> Floats:
+    rest = (1 - share) / (len(COUNTRIES) - 1)
+    return np.array([share if name == country else rest for name in COUNTRIES])
+
+
+def text(said: Floats) -> str:
+    return "".join(ALPHABET[i] for i in said.argmax(axis=-1)).replace("_", "")
+
+
+@pytest.mark.parametrize(
+    ("country", "read", "settled"),
+    [
+        ("Romania", ("B", "2", "0", "9", "8 0.6 B", "Y", "E"), "B209BYE"),
+        ("Romania", ("B", "2", "1", "6 0.6 G", "S", "B"), "B21GSB"),
+        # Two series: the place of the only doubtful character tells which.
+        ("Brazil", ("A", "B", "C", "1", "0 0.6 O", "2", "3"), "ABC1023"),
+        ("Brazil", ("A", "B", "C", "1", "D", "2", "O 0.6 0"), "ABC1D20"),
+        ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
+    ],
+)
+def test_the_kind_of_a_place_settles_look_alikes(
+    country: str, read: tuple[str, ...], settled: str
+) -> None:
+    assert text(FORMATS.settle(slots(*read), sure_of(country))) == settled
+
+
+@pytest.mark.parametrize(
+    ("read", "region"),
+    [
+        pytest.param(("B", "5", "7", "2 0.97 Z", "F 0.7 P", "A"), "Romania", id="sure"),
+        pytest.param(("8 0.6 B", "2", "1", "6 0.6 G"), "Thailand", id="no-formats"),
+        pytest.param(("8 0.6 B", "2", "1"), "Romania", id="no-such-length"),
+        # Two letters where digits belong, both sure: made to order, or from elsewhere.
+        pytest.param(("B", "A", "D", "B 0.6 8", "O", "Y"), "Romania", id="another-order"),
+    ],
+)
+def test_what_is_sure_or_of_no_format_stays(read: tuple[str, ...], region: str) -> None:
+    said = slots(*read)
+    assert text(FORMATS.settle(said, sure_of(region))) == text(said)
+
+
+def test_a_guessed_country_settles_nothing() -> None:
+    said = slots("B", "2", "0", "9", "8 0.6 B", "Y", "E")
+    assert FORMATS.settle(said, sure_of("Romania", 0.65)) is said
+
+
+def test_probabilities_stay_probabilities() -> None:
+    said = slots("B", "2", "0", "9", "8 0.6 B", "Y", "E")
+    settled = FORMATS.settle(said, sure_of("Romania"))
+    assert settled.sum(axis=-1) == pytest.approx(np.ones(10))
+    assert settled.min() >= 0
+    assert settled[4, ALPHABET.index("B")] > 0.9
+    # The empty places, and their share in the others, are not touched.
+    assert settled[:, PAD] == pytest.approx(said[:, PAD])
+
+
+def test_nothing_read_is_nothing_settled() -> None:
+    said = slots()
+    assert FORMATS.settle(said, sure_of("Romania")) is said
