@@ -121,10 +121,12 @@ def width_class(outcome: Outcome) -> str:
 
 
 def light_class(outcome: Outcome) -> str:
-    """How bright its surroundings are."""
+    """How bright its surroundings are, by their mean grey level."""
     if outcome.light < DARK_BELOW:
-        return "1 dark"
-    return "2 dim" if outcome.light < DIM_BELOW else "3 bright"
+        return f"  0 to {DARK_BELOW - 1} (dark)"
+    if outcome.light < DIM_BELOW:
+        return f"{DARK_BELOW:3d} to {DIM_BELOW - 1} (dim)"
+    return f"{DIM_BELOW:3d} or more (bright)"
 
 
 def shape_class(outcome: Outcome) -> str:

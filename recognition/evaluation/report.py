@@ -151,9 +151,12 @@ def _diagram(bins: Iterable[Bin]) -> str:
         for b in bins
     )
     return (
-        '<svg width="300" height="300" role="img" aria-label="reliability">'
+        '<svg width="300" height="305" role="img" aria-label="reliability">'
         '<rect x="20" y="20" width="260" height="260" fill="none" stroke="#999"/>'
-        f'<line x1="20" y1="280" x2="280" y2="20" stroke="#999" stroke-dasharray="4"/>{dots}</svg>'
+        f'<line x1="20" y1="280" x2="280" y2="20" stroke="#999" stroke-dasharray="4"/>{dots}'
+        '<text x="150" y="298" text-anchor="middle">confidence, 0 to 1</text>'
+        '<text x="12" y="150" text-anchor="middle" transform="rotate(-90 12 150)">'
+        "share that is right, 0 to 1</text></svg>"
     )
 
 

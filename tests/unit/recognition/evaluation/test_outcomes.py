@@ -75,7 +75,10 @@ def test_widths_fall_into_classes(width: float, name: str) -> None:
     assert width_class(found) == name
 
 
-@pytest.mark.parametrize(("grey", "name"), [(10, "1 dark"), (80, "2 dim"), (200, "3 bright")])
+@pytest.mark.parametrize(
+    ("grey", "name"),
+    [(10, "  0 to 59 (dark)"), (80, " 60 to 99 (dim)"), (200, "100 or more (bright)")],
+)
 def test_light_is_what_surrounds_the_plate(grey: int, name: str) -> None:
     (found,) = outcomes(photo(plate()), (), np.full((400, 600, 3), grey, np.uint8))
     assert light_class(found) == name
