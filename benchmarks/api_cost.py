@@ -4,7 +4,8 @@
 
 Starts a whole stack of its own, without a camera. Prints requests a second and CPU a request of the
 list call and of a bare app (:mod:`benchmarks.bare_list`) with the same query on the same rows; CPU
-an image of the image call (all processes of the API) and of the bare models on the same picture.
+an image of the image call (all processes of the API) and of the bare models on the same picture;
+how long image calls take while more callers ask than there are recognisers.
 CPU times bear with other work on the machine, requests a second do not. What the API's processes
 take while nobody asks is left out of an image call's time, and told apart.
 """
@@ -24,6 +25,7 @@ from tempfile import TemporaryDirectory
 from uuid import UUID
 
 import cv2
+import httpx
 import psutil
 
 from benchmarks.list_call import fill, owner_of
@@ -36,6 +38,7 @@ from tests.e2e.api_client import ApiClient, wait_for
 from tests.services.stack import RunningStack
 
 _CONNECTIONS = 8
+_MOST_CALLERS = (4, 16)
 _ROUNDS = 3
 _IDLE_SECONDS = 5.0
 
@@ -172,6 +175,37 @@ def compare_images(stack: RunningStack, image: Path, calls: int) -> None:
     )
 
 
+def saturate_images(stack: RunningStack, image: Path, calls: int) -> None:
+    """Print how long image calls take while more callers ask than there are recognisers."""
+    data = image.read_bytes()
+    for callers in _MOST_CALLERS:
+        started = time.perf_counter()
+        took_ms = sorted(asyncio.run(_image_calls(stack, data, calls, callers)))
+        per_second = len(took_ms) / (time.perf_counter() - started)
+        p50, p95 = took_ms[len(took_ms) // 2], took_ms[round(0.95 * (len(took_ms) - 1))]
+        print(f"{callers:2} callers: {per_second:.1f} images/s, p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+
+
+async def _image_calls(stack: RunningStack, data: bytes, calls: int, callers: int) -> list[float]:
+    """Return the milliseconds of each of ``callers`` × ``calls`` image calls."""
+    headers = {
+        "Authorization": f"Bearer {stack.access.api_key}",
+        "Content-Type": "application/octet-stream",
+    }
+    took_ms: list[float] = []
+
+    async def ask() -> None:
+        for _ in range(calls):
+            started = time.perf_counter()
+            answer = await client.post("/api/recognize", content=data, headers=headers)
+            took_ms.append((time.perf_counter() - started) * 1000)
+            assert answer.status_code == 200, answer.text
+
+    async with httpx.AsyncClient(base_url=stack.access.base_url, timeout=60) as client:
+        await asyncio.gather(*(ask() for _ in range(callers)))
+    return took_ms
+
+
 def _bare_ms(data: bytes, calls: int) -> float:
     cv2.setNumThreads(1)
     recognizer = Recognizer(load_settings(RecognizerSettings))
@@ -208,6 +242,7 @@ def main() -> None:
         asyncio.run(fill(stack, owner, arguments.rows, int(time.time() * 1000)))
         compare_lists(stack, owner, arguments.seconds)
         compare_images(stack, arguments.image, arguments.calls)
+        saturate_images(stack, arguments.image, arguments.calls)
 
 
 if __name__ == "__main__":
