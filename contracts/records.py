@@ -28,6 +28,8 @@ class FrameKind(StrEnum):
     FRAME = "frame"
     TICK = "tick"
     """No picture: only tells that the camera's clock has moved on."""
+    END = "end"
+    """No picture: the camera was deleted or switched off, what it sees is over."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +65,8 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True):
 class FrameMeta(Record, frozen=True, kw_only=True):
     """Travels in the header ``FRAME_META_HEADER`` of each record on the frames topic.
 
-    The record's value is one JPEG (``kind`` frame) or empty (``kind`` tick). ``captured_ms`` is
-    Unix time in ms, UTC, and never falls for one camera and one ingest worker.
+    The record's value is one JPEG (``kind`` frame) or empty (the others). ``captured_ms`` is Unix
+    time in ms, UTC, and never falls for one camera and one ingest worker.
     """
 
     kind: FrameKind

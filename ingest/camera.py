@@ -97,7 +97,10 @@ class Camera:
                 self._tracker.retold()
                 return None
             stopped = self._stop_reader()
-            self._lane.disconnected()
+            if config.enabled:
+                self._lane.disconnected()
+            else:
+                self._lane.end()
             self._tracker = self._begin()
             return stopped
 
@@ -106,6 +109,13 @@ class Camera:
         with self._lock:
             stopped = self._stop_reader()
         self._lane.close()
+        return stopped
+
+    def end(self) -> Reader | None:
+        """As :meth:`stop`, for a camera that no other worker goes on with: it was deleted."""
+        with self._lock:
+            stopped = self._stop_reader()
+        self._lane.end()
         return stopped
 
     def due_status(self, now: Moment) -> CameraStatus | None:
@@ -162,6 +172,7 @@ class Camera:
         if isinstance(url, CaptureFault):
             tracker.failed(url)
             return tracker
+        self._lane.resume()
         name = f"camera-{self._config.camera_id}"
         self._reader = Reader(name, url, self._rules.reader, self, self._services.now)
         self._prepared = self._reader

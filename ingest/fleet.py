@@ -120,7 +120,7 @@ class Fleet:
     def _remove(self, cameras: dict[UUID, Camera], camera_id: UUID) -> None:
         camera = cameras.pop(camera_id, None)
         if camera is not None:
-            self._retire(camera.stop())
+            self._retire(camera.end())
             self._snapshots.remove(camera.owner_id, camera_id)
             log.info("camera_removed", camera_id=str(camera_id))
         # Also for one that was deleted while no worker ran.

@@ -47,6 +47,9 @@ class FrameSink(Protocol):
     def send_tick(self, meta: FrameMeta) -> None:
         """Send a record that only moves the camera's clock."""
 
+    def send_end(self, meta: FrameMeta) -> None:
+        """Send a record that says that what a camera sees is over."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -153,6 +156,24 @@ class FrameLane:
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
             self._is_closed = True
 
+    def end(self) -> None:
+        """Tell that the camera is watched no longer, and send nothing more until :meth:`resume`.
+
+        Not even what is being looked at: a vehicle that is in view has passed by then.
+        """
+        with self._out_lock:
+            now = self._services.now()
+            self._services.frames.send_end(
+                self._without_picture(FrameKind.END, self._timeline.disconnected(now.unix_ms))
+            )
+            self._is_connected = False
+            self._is_closed = True
+
+    def resume(self) -> None:
+        """Send again."""
+        with self._out_lock:
+            self._is_closed = False
+
     def work(self) -> None:
         """Look at the picture in the slot and send it (encoder's thread)."""
         with self._slot_lock:
@@ -244,16 +265,17 @@ class FrameLane:
 
     def _send_tick(self, now: Moment, captured_ms: int) -> None:
         self._sent_seconds = now.seconds
-        self._services.frames.send_tick(
-            FrameMeta(
-                kind=FrameKind.TICK,
-                camera_id=self.config.camera_id,
-                owner_id=self.config.owner_id,
-                camera_name=self.config.name,
-                captured_ms=captured_ms,
-            )
-        )
+        self._services.frames.send_tick(self._without_picture(FrameKind.TICK, captured_ms))
         self._services.metrics.tick_sent()
+
+    def _without_picture(self, kind: FrameKind, captured_ms: int) -> FrameMeta:
+        return FrameMeta(
+            kind=kind,
+            camera_id=self.config.camera_id,
+            owner_id=self.config.owner_id,
+            camera_name=self.config.name,
+            captured_ms=captured_ms,
+        )
 
     def _offer_snapshot(self, sample: _Sample, jpeg: Jpeg) -> None:
         self._services.snapshots.offer(

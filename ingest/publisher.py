@@ -40,7 +40,8 @@ class Publisher:
     kafka-python bounds neither number nor size of the records that wait for the broker, and they
     may not expire (see :mod:`contracts.kafka`). So the bytes on their way are counted here: a frame
     or tick that does not fit is dropped, a frame also counted, and capture is never held up. For
-    status there is some more room, since a change of state must not be lost to frames.
+    status, and for the end of a camera's pictures, there is some more room: they must not be lost
+    to frames.
     """
 
     def __init__(self, settings: IngestSettings, metrics: IngestMetrics) -> None:
@@ -64,11 +65,16 @@ class Publisher:
 
     def send_frame(self, meta: FrameMeta, jpeg: bytes) -> bool:
         """Send one frame and return whether it was taken."""
-        return self._send_frame_record(meta, jpeg)
+        return self._send_frame_record(meta, jpeg, self._frames_bytes)
 
     def send_tick(self, meta: FrameMeta) -> None:
         """Send a record that only moves the camera's clock."""
-        self._send_frame_record(meta, b"")
+        self._send_frame_record(meta, b"", self._frames_bytes)
+
+    def send_end(self, meta: FrameMeta) -> None:
+        """Send a record that says that what a camera sees is over."""
+        if not self._send_frame_record(meta, b"", self._status_bytes):
+            log.warning("end_dropped", camera_id=str(meta.camera_id))
 
     def send_status(self, status: CameraStatus) -> None:
         """Tell a camera's status."""
@@ -85,10 +91,10 @@ class Publisher:
         except KafkaError as error:
             log.warning("records_unsent", error=type(error).__name__, bytes=self._waiting_bytes)
 
-    def _send_frame_record(self, meta: FrameMeta, jpeg: bytes) -> bool:
+    def _send_frame_record(self, meta: FrameMeta, jpeg: bytes, most_bytes: int) -> bool:
         headers = [(FRAME_META_HEADER, encode(meta))]
         record = _Record(self._frames_topic, meta.camera_id, jpeg, headers)
-        is_taken = self._send(record, self._frames_bytes)
+        is_taken = self._send(record, most_bytes)
         if not is_taken and jpeg:
             self._metrics.frame_dropped(DropReason.BUFFER)
         return is_taken

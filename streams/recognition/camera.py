@@ -79,7 +79,7 @@ def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> 
         return Step(state)
     if frame.captured_ms < state.last_captured_ms - _CLOCK_SET_BACK_MS:
         return _after_clock_set_back(state, frame, rules)
-    ended = [t for t in state.tracks if _is_over(t, frame.captured_ms, rules)]
+    ended = [t for t in state.tracks if _is_over(t, frame, rules)]
     going = tuple(t for t in state.tracks if t not in ended)
     sees = frame.kind is FrameKind.FRAME and not frame.stale and bool(frame.readings)
     if not ended and not sees:
@@ -133,10 +133,11 @@ def frames_needed(state: CameraTracks) -> frozenset[FrameReference]:
     return frozenset(tally.best.frame for track in state.tracks for tally in track.texts)
 
 
-def _is_over(track: Track, now_ms: int, rules: TrackingRules) -> bool:
+def _is_over(track: Track, frame: FrameReadings, rules: TrackingRules) -> bool:
     return (
-        now_ms - track.last_seen_ms >= rules.end_ms
-        or now_ms - track.first_seen_ms >= rules.longest_ms
+        frame.kind is FrameKind.END
+        or frame.captured_ms - track.last_seen_ms >= rules.end_ms
+        or frame.captured_ms - track.first_seen_ms >= rules.longest_ms
     )
 
 

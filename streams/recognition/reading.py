@@ -99,7 +99,7 @@ class Reading:
             raise fault
 
     def _count(self, meta: FrameMeta, found: ImageReadings | None, stale: bool) -> None:
-        if meta.kind is FrameKind.TICK:
+        if meta.kind is not FrameKind.FRAME:
             return
         if found is None:
             self._metrics.frame_skipped(FrameOutcome.STALE if stale else FrameOutcome.REFUSED)

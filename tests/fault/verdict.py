@@ -23,6 +23,7 @@ from tests.fault.rules import GATE, Rule
 
 _SHOWN = 5
 _FORGOTTEN = "delivery forgotten"
+_UNSETTLED = "early alert is not settled once"
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class Verdict:
 
     @property
     def is_open(self) -> bool:
-        """Whether deliveries are yet to come."""
-        return bool(self.faults.get(_FORGOTTEN))
+        """Whether deliveries, or the ends of passes, are yet to come."""
+        return any(self.faults.get(kind) for kind in (_FORGOTTEN, _UNSETTLED))
 
     def __str__(self) -> str:
         """Return the figures, then the first of each kind of fault."""
@@ -79,7 +80,7 @@ def judge(evidence: Evidence, rules: Iterable[Rule]) -> Verdict:
         "recognition is not one row": _not_once(entered.values(), evidence.rows),
         "alert under two ids": _not_alone(causes(evidence.fired)),
         "alert that was repeated says something else": inconsistent(evidence.fired),
-        "early alert is not settled once": unsettled(fired),
+        _UNSETTLED: unsettled(fired),
         "early alert was withdrawn though it fires": list(wrongly_withdrawn(fired, entered)),
         "alert is not one row": _alerts_not_once(fired, evidence.alert_rows),
         "alert that should not have fired": list(unfounded(fired, entered)),

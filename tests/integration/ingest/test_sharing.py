@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from contracts.object_keys import snapshot_key
-from contracts.records import CameraState
+from contracts.records import CameraState, FrameKind
 from tests.integration.ingest.worker import (
     OWNER_ID,
     CameraConfigs,
@@ -38,6 +38,8 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
     # Not the largest: a stalled machine is no slow worker.
     for promised in ("answered", "gone", "silent"):
         assert statistics.median(getattr(stay, promised) for stay in stays) < 1
+    # What was in view when it went has passed.
+    assert all(outbox.all_of(s.camera_id)[-1].meta.kind is FrameKind.END for s in stays)
     assert not any(snapshot_key(OWNER_ID, stay.camera_id) in left for stay in stays)
     assert snapshot_key(OWNER_ID, first) in left
 
@@ -99,6 +101,7 @@ def test_what_changes_takes_effect_and_nothing_else_restarts(
         last = len(outbox.all_of(camera))
         outbox.watch(3)
         assert len(outbox.all_of(camera)) <= last + 2
+        assert outbox.all_of(camera)[-1].meta.kind is FrameKind.END
 
         configs.write(changed(config, enabled=True))
         outbox.until(lambda: outbox.state(camera) is CameraState.ONLINE)

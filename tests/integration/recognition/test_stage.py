@@ -80,6 +80,22 @@ def test_readings_keep_the_order_of_the_frames_and_name_their_place(
     assert (outcome.readings[0].width_px, outcome.readings[0].height_px) == (1280, 720)
 
 
+def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    start_stage()
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[2], start_ms=start_ms)
+    cameras.send(camera, start_ms + 1000, b"", FrameKind.END)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    assert outcome.plates() == [PLATES[2]]
+    assert outcome.readings[-1].kind is FrameKind.END
+    # And once: the next vehicle of a camera that comes back is another.
+    cameras.tick(camera, start_ms + 9000)
+    outcome.until("the tick", lambda: outcome.readings[-1].captured_ms == start_ms + 9000)
+    assert outcome.plates() == [PLATES[2]]
+
+
 def test_a_pass_that_a_kill_cuts_comes_out_once(
     start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
 ) -> None:

@@ -77,6 +77,9 @@ class World:
         self.sent.append(meta)
         return True
 
+    def send_end(self, meta: FrameMeta) -> None:
+        self.sent.append(meta)
+
     def send_tick(self, meta: FrameMeta) -> None:
         self.sent.append(meta)
 
@@ -284,3 +287,24 @@ def test_a_closed_lane_sends_one_last_tick_and_nothing_more(world: World) -> Non
 
     assert world.kinds() == [FrameKind.TICK]
     assert world.snapshots == []
+
+
+def test_an_ended_lane_sends_nothing_more_until_it_resumes(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+    world.play(lane, 1, FakePicture())
+    lane.offer(FakePicture(), world.moment.seconds + 1, world.moment.unix_ms)
+    last_ms = world.sent[-1].captured_ms
+    world.sent.clear()
+
+    lane.end()
+    world.moment = world.moment.later(10)
+    world.work()
+    lane.tick_if_silent(world.moment)
+    assert world.kinds() == [FrameKind.END]
+    assert world.sent[0].captured_ms >= last_ms
+
+    lane.resume()
+    lane.connected()
+    world.play(lane, 1, FakePicture())
+    assert world.kinds().count(FrameKind.FRAME) == 5

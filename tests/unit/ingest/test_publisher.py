@@ -113,6 +113,18 @@ def test_a_tick_is_empty_but_no_tombstone(kafka: Kafka) -> None:
     assert kafka.producer.sent[0][1]["value"] == b""
 
 
+def test_the_end_of_a_cameras_pictures_has_room_where_frames_have_none(kafka: Kafka) -> None:
+    # Small ones fill the last of the room.
+    while kafka.publisher.send_frame(META, JPEG) or kafka.publisher.send_frame(META, b""):
+        pass
+    sent = len(kafka.producer.sent)
+
+    kafka.publisher.send_end(META)
+
+    assert len(kafka.producer.sent) == sent + 1
+    assert kafka.producer.sent[-1][1]["value"] == b""
+
+
 def test_a_deleted_camera_is_a_tombstone(kafka: Kafka) -> None:
     kafka.publisher.delete_status(UUID(int=1))
 

@@ -305,3 +305,13 @@ def test_missed_passes_are_those_that_nothing_else_explains() -> None:
         missed += [track.leading.text for track in step.missed]
 
     assert missed == ["XY987ZW"]
+
+
+def test_what_is_in_view_when_the_camera_goes_has_passed() -> None:
+    state = CameraTracks()
+    for number in range(2):
+        state = advance(state, frame(number, number * 200, [reading("AB123CD", 0.9)]), RULES).state
+    assert not advance(state, frame(2, 300, kind=FrameKind.TICK), RULES).passes
+    step = advance(state, frame(2, 300, kind=FrameKind.END), RULES)
+    assert [each.plate for each in step.passes] == ["AB123CD"]
+    assert step.state.tracks == ()
