@@ -62,6 +62,11 @@ def _settings(endpoint: str, access_key: str, secret_key: str) -> S3Settings:
 @pytest.fixture
 def s3_settings(s3_server: S3Settings) -> S3Settings:
     """Settings of a fresh, empty bucket."""
+    return fresh_bucket(s3_server)
+
+
+def fresh_bucket(s3_server: S3Settings) -> S3Settings:
+    """Make an empty bucket and return its settings."""
     settings = s3_server.model_copy(update={"s3_bucket": f"test-{uuid.uuid4().hex[:12]}"})
     s3_client(settings).make_bucket(settings.s3_bucket)
     return settings

@@ -27,8 +27,10 @@ from schemathesis.specs.openapi.checks import (
 
 from api.app import create_app
 from api.openapi import describe
+from contracts.settings import S3Settings
 from tests.integration.api.conftest import copied_database
 from tests.integration.api.threaded import ThreadedApi, serving_in_thread
+from tests.services.s3 import fresh_bucket
 from tests.unit.api.nothing import no_services
 
 pytestmark = pytest.mark.integration
@@ -57,10 +59,10 @@ def _operations() -> Iterator[Operation]:
 
 
 @pytest.fixture(scope="module")
-def api(postgres_url: str, migrated_template: str) -> Iterator[ThreadedApi]:
+def api(postgres_url: str, migrated_template: str, s3_server: S3Settings) -> Iterator[ThreadedApi]:
     with (
         copied_database(postgres_url, migrated_template) as database,
-        serving_in_thread(database, credits=1_000_000) as running,
+        serving_in_thread(database, credits=1_000_000, s3=fresh_bucket(s3_server)) as running,
     ):
         yield running
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from api.db.engine import Database
-from contracts.settings import DatabaseSettings
+from contracts.settings import DatabaseSettings, S3Settings
 from tests.integration.api.application import Caller, running_application
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.serving import served
@@ -30,7 +30,9 @@ class ThreadedApi:
 
 
 @contextmanager
-def serving_in_thread(settings: DatabaseSettings, *, credits: int) -> Iterator[ThreadedApi]:
+def serving_in_thread(
+    settings: DatabaseSettings, *, credits: int, s3: S3Settings | None = None
+) -> Iterator[ThreadedApi]:
     """Yield a running API: a worker takes all cameras, streams end as soon as they are open."""
     started: queue.Queue[ThreadedApi | BaseException] = queue.Queue()
     stop = asyncio.Event()
@@ -42,7 +44,7 @@ def serving_in_thread(settings: DatabaseSettings, *, credits: int) -> Iterator[T
         async with AsyncExitStack() as held:
             held.callback(database.close)
             application = await held.enter_async_context(
-                running_application(database, feeds_streams=True)
+                running_application(database, s3=s3, feeds_streams=True)
             )
             application.services.live.end_all()
             await held.enter_async_context(taking_cameras(application))
