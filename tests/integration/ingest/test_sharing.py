@@ -132,7 +132,7 @@ def test_only_the_last_of_a_cameras_configurations_is_captured(
 def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
-    cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(8)]
+    cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
     with IngestWorker(world, "first") as first:
         outbox.until(lambda: all(outbox.pictures(c) for c in cameras))
         with IngestWorker(world, "second") as second:
@@ -157,7 +157,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
 def test_a_killed_workers_cameras_move_to_another(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
-    cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(8)]
+    cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
     first = IngestWorker(world, "first")
     with IngestWorker(world, "second"):
         first.start()
@@ -182,7 +182,7 @@ def test_a_killed_workers_cameras_move_to_another(
 def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
-    cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(6)]
+    cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 6)
     with IngestWorker(world, "first") as first, IngestWorker(world, "second"):
         outbox.until(
             lambda: set(_workers(outbox, cameras).values()) == {"first", "second"}, seconds=30

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from aiokafka.partitioner import DefaultPartitioner
 from cryptography.fernet import Fernet
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -110,6 +111,12 @@ class CameraConfigs:
         )
         self.write(config)
         return config
+
+    def add_on_all_partitions(self, url: str, count: int) -> list[UUID]:
+        """Make cameras whose ids lie on each partition in turn, so that every worker has some."""
+        partitions = sorted(self._producer.partitions_for(self._topic))
+        lying = [_id_on(partitions[n % len(partitions)], partitions) for n in range(count)]
+        return [self.add(url, camera_id=camera_id).camera_id for camera_id in lying]
 
     def encrypted(self, url: str) -> str:
         """Return an address as it stands in a configuration."""
@@ -228,6 +235,13 @@ class Outbox:
         states = [(str(t.camera_id)[:8], t.status and t.status.state) for t in self.told[-20:]]
         logs = "\n".join(log.read_text()[-4000:] for log in self._logs.glob("*.log"))
         return f"not in time; {len(self.frames)} frames and ticks; last told: {states}\n{logs}"
+
+
+def _id_on(partition: int, partitions: list[int]) -> UUID:
+    partition_of = DefaultPartitioner()
+    while partition_of(str(found := uuid4()).encode(), partitions, []) != partition:
+        pass
+    return found
 
 
 def changed(config: CameraConfig, **changes: object) -> CameraConfig:
