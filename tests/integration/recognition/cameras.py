@@ -45,7 +45,7 @@ class Cameras:
         value: bytes,
         kind: FrameKind = FrameKind.FRAME,
     ) -> None:
-        """Send one frame or tick."""
+        """Send one frame, or a record without a picture."""
         meta = FrameMeta(
             kind=kind,
             camera_id=camera_id,
