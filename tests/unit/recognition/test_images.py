@@ -4,7 +4,7 @@ import zlib
 import cv2
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from contracts.errors import InvalidInputError
 from recognition.images import decode_image
@@ -72,16 +72,28 @@ def test_transparent_parts_become_white() -> None:
     assert (image == 255).all()
 
 
+@pytest.mark.parametrize("orientation", range(10))
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
-def test_applies_exif_orientation(kind: str) -> None:
+def test_applies_exif_orientation(kind: str, orientation: int) -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6
-    picture = Image.new("RGB", (40, 20), "white")
-    picture.paste("black", (0, 0, 20, 20))
-    image = decode_image(encoded(picture, kind, exif=exif.tobytes()))
-    assert image.shape == (40, 20, 3)
-    assert image[5, 10].max() < 50
-    assert image[35, 10].min() > 200
+    exif[0x0112] = orientation
+    corners = Image.new("RGB", (48, 32), "white")
+    corners.paste("black", (0, 0, 24, 16))
+    corners.paste("red", (24, 0, 48, 16))
+    data = encoded(corners, kind, exif=exif.tobytes())
+    seen = ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")
+    image = decode_image(data)
+    assert image.flags.c_contiguous
+    assert image.shape == np.asarray(seen).shape
+    assert np.abs(image[..., ::-1].astype(int) - np.asarray(seen)).mean() < 2
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
+def test_damaged_exif_says_nothing() -> None:
+    data = encoded(red(), "JPEG")
+    app1 = b"Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01\x12"
+    data = data[:2] + b"\xff\xe1" + (len(app1) + 2).to_bytes(2, "big") + app1 + data[2:]
+    assert decode_image(data).shape == (20, 40, 3)
 
 
 def jpeg_with_thumbnail() -> bytes:
