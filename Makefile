@@ -85,8 +85,9 @@ train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=: recognit
 	$(TRAINER); mkdir -p $(WORK); \
 	$$t.labels --photos $(PHOTOS) --teacher $(TEACHER) --out $(WORK)/labels.jsonl; \
 	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) --work $(WORK); \
-	$$t.detector export --weights $(WORK)/detector/weights/last.pt --out $(MODELS)/plate-detector.onnx; \
-	$$t.cards $(MODELS)/plate-detector.onnx; \
+	$$t.detector export --weights $(WORK)/detector/weights/last.pt --photos $(PHOTOS) \
+		--out $(MODELS)/plate-detector.onnx --float-out $(MODELS)/plate-detector-float.onnx; \
+	$$t.cards $(MODELS)/plate-detector.onnx $(MODELS)/plate-detector-float.onnx; \
 	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR)
 
 train-reader: ## Train the plate reader; PHOTOS=, START=

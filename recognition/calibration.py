@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from recognition.model_card import CalibrationCard
+from recognition.model_card import CalibrationCard, PlateChanceCard
 from recognition.types import Character
 
 _CLOSEST_TO_CERTAIN = 1 - 1e-6
@@ -19,18 +19,26 @@ def calibrated_confidence(mean_probability: float, card: CalibrationCard | None)
     return float(np.clip(np.interp(mean_probability, card.x, card.y), 0.0, 1.0))
 
 
-def calibrate(
-    characters: tuple[Character, ...], card: CalibrationCard | None
-) -> tuple[Character, ...]:
-    """Return the characters with probabilities whose mean is the calibrated confidence.
+def chance_of_plate(score: float, text: str, card: PlateChanceCard | None) -> float:
+    """Return how likely what was found with a detector's score, 0..1, and read is a plate, 0..1."""
+    if card is None:
+        return 1.0
+    return calibrated_confidence(score, card.letters_alone if text.isalpha() else card.others)
 
-    The best probability of each character is raised to one common power, which keeps their
-    order; what that takes from it or gives to it is shared among the other options in proportion.
+
+def calibrate(
+    characters: tuple[Character, ...], card: CalibrationCard | None, chance: float = 1.0
+) -> tuple[Character, ...]:
+    """Return the characters with probabilities whose mean is the confidence.
+
+    That is the calibrated one, times the ``chance`` that they are those of a plate. The best
+    probability of each character is raised to one common power, which keeps their order; what that
+    takes from it or gives to it is shared among the other options in proportion.
     """
     if not characters:
         return ()
     best = [min(c.options[0][1], _CLOSEST_TO_CERTAIN) for c in characters]
-    target = calibrated_confidence(sum(best) / len(best), card)
+    target = chance * calibrated_confidence(sum(best) / len(best), card)
     power = _power_for_mean(best, target)
     return tuple(_tempered(c, b, b**power) for c, b in zip(characters, best, strict=True))
 

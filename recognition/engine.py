@@ -2,7 +2,7 @@
 
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.records import Box, CharacterOption, PlateReading
-from recognition.calibration import calibrate
+from recognition.calibration import calibrate, chance_of_plate
 from recognition.close_up import fills, framed, may_be_close_up, unframed
 from recognition.closer_look import CloserLook
 from recognition.detector import Detector
@@ -29,6 +29,7 @@ class Recognizer:
         detector = detector or Detector.load(settings)
         looks_closer = settings.recognition_closer_look and detector.takes_any_size
         self._detector = CloserLook(detector) if looks_closer else detector
+        self._plate_chance = detector.plate_chance
         self._reader = reader or Reader.load(settings)
 
     def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
@@ -63,7 +64,8 @@ class Recognizer:
         )
 
     def _reading(self, found: Detection, text: CropText) -> PlateReading:
-        characters = calibrate(text.characters, self._reader.calibration(text))
+        chance = chance_of_plate(found.score, text.text, self._plate_chance)
+        characters = calibrate(text.characters, self._reader.calibration(text), chance)
         return PlateReading(
             text=text.text,
             confidence=_mean_probability(characters),

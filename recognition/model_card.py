@@ -62,7 +62,11 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InputCard(_Part, frozen=True, kw_only=True):
-    """The image tensor. Pixel values 0..255 are multiplied by ``scale``; sizes are in pixels."""
+    """The image tensor. Pixel values 0..255 are multiplied by ``scale``; sizes are in pixels.
+
+    Where any size is taken, an image that is larger than ``height`` and ``width`` comes as large as
+    it is, ``largest_side`` at most.
+    """
 
     name: str
     dtype: TensorType
@@ -75,6 +79,7 @@ class InputCard(_Part, frozen=True, kw_only=True):
     pad_value: int | None = None
     dynamic_batch: bool = False
     dynamic_size: bool = False
+    largest_side: int | None = None
     stride: int = 32
 
 
@@ -136,6 +141,16 @@ class CalibrationCard(_Part, frozen=True, kw_only=True):
     y: tuple[float, ...]
 
 
+class PlateChanceCard(_Part, frozen=True, kw_only=True):
+    """From the detector's score (``x``) to the chance that what was read is a plate (``y``).
+
+    Of texts of letters alone and of all others: signs and adverts have letters too, few numbers.
+    """
+
+    letters_alone: CalibrationCard
+    others: CalibrationCard
+
+
 class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):
     """The card of a model that finds plates in an image."""
 
@@ -146,6 +161,7 @@ class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="
     sha256: str
     input: InputCard
     output: DetectorOutputCard
+    plate_chance: PlateChanceCard | None = None
 
 
 class ReaderCard(_Part, frozen=True, kw_only=True, tag="reader", tag_field="kind"):

@@ -11,7 +11,7 @@ from recognition.model_fit import check_reader, check_same_characters
 from recognition.plate_formats import PlateFormats
 from recognition.runtime import Model, Tensor, load_model
 from recognition.second_reader import SecondReader
-from recognition.settings import Precision, RecognizerSettings
+from recognition.settings import RecognizerSettings
 from recognition.tensors import stretch, to_tensor
 from recognition.types import BgrImage, Character, CropText, Detection
 
@@ -49,7 +49,7 @@ class Reader:
         hub = settings.recognition_reader_hub_model
         path = settings.reader_path if hub is None else hub_reader(hub)
         card = reader_card(path)
-        model = load_model(path, settings, Precision.F32)
+        model = load_model(path, settings, settings.recognition_reader_precision)
         check_reader(card, model)
         # What a second reader knows was fitted to the reader that comes with the service.
         own = hub is None and settings.recognition_reader_model is None

@@ -71,13 +71,36 @@ class _OpenVinoModel:
             # one core (measured: 26 frames/s together, 49 without).
             "ENABLE_CPU_PINNING": False,
         }
-        compiled = openvino.Core().compile_model(str(path), device, options)
+        core = openvino.Core()
+        model = core.read_model(str(path))
+        self._is_single = device == "CPU" and _fix_batch(model)
+        compiled = core.compile_model(model, device, options)
         self._request = compiled.create_infer_request()
         self._outputs = [output.get_any_name() for output in compiled.outputs]
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        if not self._is_single or len(tensor) == 1:
+            return self._infer(tensor)
+        each = [self._infer(tensor[i : i + 1]) for i in range(len(tensor))]
+        return {name: np.concatenate([one[name] for one in each]) for name in self._outputs}
+
+    def _infer(self, tensor: Tensor) -> dict[str, Tensor]:
         values = self._request.infer([tensor], share_inputs=True).values()
         return {name: np.array(value) for name, value in zip(self._outputs, values, strict=True)}
+
+
+def _fix_batch(model: Any) -> bool:
+    """Make a model of free batch size one of single images; whether it was one.
+
+    A processor gains nothing from batches and loses to what is not known before: a crop takes the
+    reader 2.0 ms as one, 2.8 with a free batch size, 2.4 each in batches of two (measured).
+    """
+    shape = model.input().partial_shape
+    is_free: bool = shape.rank.is_static and len(shape) > 0 and shape[0].is_dynamic
+    if is_free:
+        shape[0] = 1
+        model.reshape(shape)
+    return is_free
 
 
 def load_model(path: Path, settings: RecognizerSettings, precision: Precision) -> Model:

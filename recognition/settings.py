@@ -35,7 +35,7 @@ class RecognizerSettings(Fragment):
         description="ONNX file that finds plates, with its model card (.json) beside it; exports "
         "of ultralytics and files of open-image-models need no card, and a .pt of ultralytics is "
         "brought into ONNX beside it where the extra `train` is installed; unset: the one that "
-        "comes with the service.",
+        "comes with the service, of 8 bits on a processor and of floats elsewhere.",
     )
     recognition_reader_model: Path | None = Field(
         None,
@@ -68,8 +68,12 @@ class RecognizerSettings(Fragment):
     )
     recognition_detector_precision: Precision = Field(
         Precision.BF16,
-        description="Numbers of the detector under OpenVINO: bf16, where the processor has it, is "
-        "faster and moves boxes by about a pixel; f32 is exact. The reader is always exact.",
+        description="Numbers of the detector under OpenVINO where it is not of 8 bits: bf16, "
+        "where the processor has it, is faster and moves boxes by about a pixel; f32 is exact.",
+    )
+    recognition_reader_precision: Precision = Field(
+        Precision.BF16,
+        description="The same for the reader.",
     )
     recognition_providers: str = Field(
         CPU_PROVIDER,
@@ -108,9 +112,15 @@ class RecognizerSettings(Fragment):
     )
 
     @property
+    def runs_on_cpu(self) -> bool:
+        """Whether the models run on the processor and on nothing else."""
+        return self.recognition_providers in (CPU_PROVIDER, "CPU")
+
+    @property
     def detector_path(self) -> Path:
-        """The detector's ONNX file."""
-        return self.recognition_detector_model or MODELS / "plate-detector.onnx"
+        """The detector's ONNX file; for the processor one with 8-bit convolutions."""
+        name = "plate-detector.onnx" if self.runs_on_cpu else "plate-detector-float.onnx"
+        return self.recognition_detector_model or MODELS / name
 
     @property
     def reader_path(self) -> Path:

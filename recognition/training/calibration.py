@@ -26,7 +26,7 @@ class Curve:
 
     def __call__(self, x: float) -> float:
         """Confidence for a mean character probability, both 0–1."""
-        return float(_sigmoid(self.slope * _logit(np.array(x)) + self.offset))
+        return float(_sigmoid(self.slope * logit(np.array(x)) + self.offset))
 
     def as_card(self) -> Card:
         """The curve as the card's table."""
@@ -34,24 +34,31 @@ class Curve:
         return {"method": "piecewise_linear", "x": x, "y": [round(self(v), 4) for v in x]}
 
 
-def fit_curve(raw: list[float], right: list[bool], steps: int = 200) -> Curve:
-    """The most likely curve for readings with mean probability ``raw`` that were ``right``.
+def fit_curve(raw: list[float], right: list[bool]) -> Curve:
+    """The most likely curve for readings with mean probability ``raw`` that were ``right``."""
+    features = np.stack([logit(np.array(raw)), np.ones(len(raw))], axis=1)
+    return Curve(*fit_logistic(features, right, np.array([1.0, 0.0])))
+
+
+def fit_logistic(
+    features: Floats, right: list[bool], start: Floats, steps: int = 200
+) -> tuple[float, ...]:
+    """The most likely weights of ``features`` (rows × weights) in the log odds of being right.
 
     Newton's method in steps of 1 at most; the targets are drawn in by one count each, as
     Platt does.
     """
-    features = np.stack([_logit(np.array(raw)), np.ones(len(raw))], axis=1)
     hits = int(np.sum(right))
     high, low = (hits + 1) / (hits + 2), 1 / (len(right) - hits + 2)
     target = np.where(np.array(right), high, low)
-    parameters = np.array([1.0, 0.0])
+    weights = start
     for _ in range(steps):
-        p = _sigmoid(features @ parameters)
+        p = _sigmoid(features @ weights)
         gradient = features.T @ (p - target)
-        hessian = (features * (p * (1 - p))[:, None]).T @ features + 1e-6 * np.eye(2)
+        hessian = (features * (p * (1 - p))[:, None]).T @ features + 1e-6 * np.eye(len(weights))
         step = np.linalg.solve(hessian, gradient)
-        parameters = parameters - step / max(1.0, float(np.abs(step).max()))
-    return Curve(*map(float, parameters))
+        weights = weights - step / max(1.0, float(np.abs(step).max()))
+    return tuple(map(float, weights))
 
 
 def apply(card: Card, raw: float) -> float:
@@ -60,7 +67,8 @@ def apply(card: Card, raw: float) -> float:
     return float(np.interp(raw, table["x"], table["y"])) if table else raw
 
 
-def _logit(p: Floats) -> Floats:
+def logit(p: Floats) -> Floats:
+    """The log odds of probabilities, those next to 0 and 1 drawn in."""
     p = np.clip(p, EPSILON, 1 - EPSILON)
     return np.asarray(np.log(p / (1 - p)))
 

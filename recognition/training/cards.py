@@ -8,7 +8,10 @@ import hashlib
 import json
 from pathlib import Path
 
+import msgspec
+
 from recognition.evaluation.photos import Card
+from recognition.model_card import PlateChanceCard
 from recognition.training.onnx_models import load_card
 
 
@@ -17,6 +20,11 @@ def write_card(model: Path, card: Card) -> None:
     card = card | {"sha256": hashlib.sha256(model.read_bytes()).hexdigest()}
     text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
     model.with_suffix(".json").write_text(text)
+
+
+def plate_chance(card: Card) -> PlateChanceCard | None:
+    """What a detector's card says of how likely its finds are plates."""
+    return msgspec.convert(card.get("plate_chance"), PlateChanceCard | None)
 
 
 def main() -> None:

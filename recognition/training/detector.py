@@ -24,9 +24,10 @@ from ultralytics.nn.tasks import DetectionModel
 
 from recognition.evaluation.photos import load_photos
 from recognition.training.detector_data import write_dataset, write_description
-from recognition.training.detector_net import Bfloat16Model
+from recognition.training.detector_net import PlateModel
 from recognition.training.halves import halve
 from recognition.training.labels import load_labels
+from recognition.training.quantise import quantise
 
 Batch = dict[str, Any]
 """What ultralytics' data loader gives: tensors and lists by name."""
@@ -61,6 +62,7 @@ class PlateTrainer(DetectionTrainer):
     start: Path | None = None
     threads = 2
     minutes = math.inf
+    rate = RATE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """As ultralytics' own."""
@@ -71,7 +73,7 @@ class PlateTrainer(DetectionTrainer):
         self, cfg: Any = None, weights: torch.nn.Module | None = None, verbose: bool = True
     ) -> torch.nn.Module:
         """A one-class network in channels-last order, from ``weights`` or from ``start``."""
-        model = Bfloat16Model(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
+        model = PlateModel(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
         if weights is not None:
             model.load(weights)
         elif self.start is not None:
@@ -95,7 +97,7 @@ class PlateTrainer(DetectionTrainer):
         done = (self.step + 1) / (self.epochs * len(self.train_loader))
         done = min(1.0, max(done, (time.monotonic() - self.began) / 60 / self.minutes))
         for group in self.optimizer.param_groups:
-            group["lr"] = rate_at(self.step, done)
+            group["lr"] = rate_at(self.rate, self.step, done)
         super().optimizer_step()
         self.stop: bool = self.stop or done >= 1.0
 
@@ -111,10 +113,10 @@ class PlateTrainer(DetectionTrainer):
         torch.set_num_threads(self.threads)
 
 
-def rate_at(step: int, done: float) -> float:
+def rate_at(highest: float, step: int, done: float) -> float:
     """The rate after ``step`` steps, the share ``done`` (0–1) of the training."""
     share = LAST_RATE_SHARE + (1 - LAST_RATE_SHARE) * (1 + math.cos(math.pi * done)) / 2
-    return RATE * share * min(1.0, (step + 1) / WARM_UP_STEPS)
+    return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
 
 
 def load_start(model: torch.nn.Module, path: Path) -> int:
@@ -146,16 +148,17 @@ def train(args: argparse.Namespace) -> None:
     if last.exists():
         overrides |= {"model": str(last), "resume": str(last)}
     PlateTrainer.start, PlateTrainer.threads = args.start, args.threads
-    PlateTrainer.minutes = args.minutes
+    PlateTrainer.minutes, PlateTrainer.rate = args.minutes, args.rate
     PlateTrainer(overrides=overrides).train()
 
 
 def export(args: argparse.Namespace) -> None:
-    """Write the ONNX file: any batch, any multiple of 32 as size, no suppression inside."""
+    """Write the ONNX files: any batch, any multiple of 32 as size, no suppression inside."""
     model = YOLO(str(args.weights))
     model.model.__class__ = DetectionModel  # the graph is to compute in float32
-    written = model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True)
-    halve(Path(written), args.out)
+    written = Path(model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True))
+    halve(written, args.float_out)
+    quantise(written, args.out, load_photos(args.photos, "train"), args.seed)
 
 
 def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
@@ -172,7 +175,7 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "seed": args.seed,
         "freeze": args.freeze,
         "optimizer": "AdamW",
-        "lr0": RATE,
+        "lr0": args.rate,
         "momentum": 0.9,
         "weight_decay": 0.0005,
         "warmup_epochs": 0,
@@ -204,6 +207,7 @@ def main() -> None:
     trainer.add_argument("--name", default="detector")
     trainer.add_argument("--epochs", type=int, default=10)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
+    trainer.add_argument("--rate", type=float, default=RATE, help="of the first steps")
     trainer.add_argument("--size", type=int, default=416)
     trainer.add_argument("--batch", type=int, default=8)
     trainer.add_argument("--freeze", type=int, default=3, help="first layers left as they are")
@@ -212,7 +216,10 @@ def main() -> None:
     exporter = commands.add_parser("export")
     exporter.set_defaults(run=export)
     exporter.add_argument("--weights", type=Path, required=True)
-    exporter.add_argument("--out", type=Path, required=True)
+    exporter.add_argument("--photos", type=Path, required=True, help="for the 8-bit ranges")
+    exporter.add_argument("--out", type=Path, required=True, help="8-bit convolutions, for CPUs")
+    exporter.add_argument("--float-out", type=Path, required=True, help="16-bit weights, for GPUs")
+    exporter.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     args.run(args)
 

@@ -1,15 +1,17 @@
 """Turns photos and completed labels into the folder that the detector trains from."""
 
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
-from recognition.evaluation.photos import Box, Image, Photo, read_image
+from recognition.evaluation.photos import Box, Image, Photo, as_image, read_image
 from recognition.training.labels import Labels
-from recognition.training.onnx_models import grow
-from recognition.training.staging import add_writing, exchange_plates
+from recognition.training.onnx_models import LETTERBOX_GREY, grow
+from recognition.training.staging import add_writing, exchange_plates, floating_plates
 
 PLATE_FREE_SHARE = 0.3
 """Of the photos, the share from which a part without any plate is cut as one more photo."""
@@ -26,6 +28,18 @@ KEPT_BACK_PERCENT = 6
 A part of those that the reader's training keeps back, so that both serve the whole pair.
 """
 
+STEEP_SHARE = 0.2
+"""Of the photos, the share that comes once more as if seen steeply from the side."""
+
+STEEP_WIDTHS, STEEP_SLOPES = (0.35, 0.75), (0.15, 0.55)
+"""How much narrower it is then, and by how much of each pixel to the right it rises or falls."""
+
+FLOATING_PICTURES = 400
+"""Drawn ones of plates without a car."""
+
+FEW_PHOTOS = 300
+"""A data set with fewer training photos comes twice: the large ones are of few kinds."""
+
 PLATE_FREE_MIN_PX = 160
 JPEG_QUALITY = 92
 
@@ -41,10 +55,12 @@ def write_dataset(
 ) -> None:
     """Write ``out/images/split`` and ``out/labels/split``, one file a photo.
 
-    Training photos have their doubtful plates blurred away and are followed by plate-free cuts
-    and by copies with rendered plates; the photos kept back are left out.
+    Training photos have their doubtful plates blurred away and are followed by plate-free cuts,
+    by copies with rendered plates and by copies seen steeply, those of small data sets by
+    themselves; the photos kept back are left out. Drawn plates without a car come last.
     """
     rng = np.random.default_rng(seed)
+    sizes = Counter(photo.group for photo in photos)
     for part in ("images", "labels"):
         (out / part / split).mkdir(parents=True, exist_ok=True)
     for index, photo in enumerate(photos):
@@ -59,7 +75,14 @@ def write_dataset(
             if rng.random() < EXCHANGED_SHARE:
                 staged = exchange_plates(image, label.plates, rng)
                 _write(out, split, f"{index:05d}_exchanged", staged.image, staged.plates)
+            if rng.random() < STEEP_SHARE:
+                _write(out, split, f"{index:05d}_steep", *steep(image, label.plates, rng))
+            if sizes[photo.group] < FEW_PHOTOS:
+                _write(out, split, f"{index:05d}_again", image, label.plates)
         _write(out, split, f"{index:05d}", image, label.plates)
+    for index in range(FLOATING_PICTURES if split == "train" else 0):
+        staged = floating_plates(rng)
+        _write(out, split, f"floating_{index:05d}", staged.image, staged.plates)
 
 
 def write_description(out: Path) -> Path:
@@ -81,6 +104,34 @@ def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
             part = image[y1:y2, x1:x2]
             image[y1:y2, x1:x2] = cv2.blur(part, (max(3, x2 - x1), max(3, y2 - y1)))
     return image
+
+
+def steep(
+    image: Image, boxes: tuple[Box, ...], rng: np.random.Generator
+) -> tuple[Image, tuple[Box, ...]]:
+    """``image`` squeezed and slanted as a car's front is when seen from beside it, and its boxes.
+
+    They hold the slanted plates whole: most plates of the photos are level in their boxes.
+    """
+    height, width = image.shape[:2]
+    narrow = rng.uniform(*STEEP_WIDTHS)
+    slope = rng.uniform(*STEEP_SLOPES) * rng.choice([-1, 1])
+    out_width = round(width * narrow)
+    lift = max(0.0, -slope * out_width)
+    out_height = round(height + abs(slope) * out_width)
+    shape = np.array([[narrow, 0, 0], [slope * narrow, 1, lift]])
+    grey = (LETTERBOX_GREY,) * 3
+    slanted = cv2.warpAffine(
+        image, shape, (out_width, out_height), flags=cv2.INTER_AREA, borderValue=grey
+    )
+    return as_image(slanted), tuple(_slanted(box, shape) for box in boxes)
+
+
+def _slanted(box: Box, shape: npt.NDArray[np.float64]) -> Box:
+    x1, y1, x2, y2 = box
+    corners = np.array([[x1, y1, 1], [x2, y1, 1], [x1, y2, 1], [x2, y2, 1]]) @ shape.T
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    return float(left), float(top), float(right), float(bottom)
 
 
 def plate_free_part(

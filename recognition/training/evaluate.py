@@ -13,12 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
+from recognition.calibration import chance_of_plate
 from recognition.evaluation.photos import Card, Image, Photo, load_photos, read_image
 from recognition.evaluation.scoring import Figures, Said, score
 from recognition.training.calibration import Curve, apply, fit_curve
-from recognition.training.cards import write_card
+from recognition.training.cards import plate_chance, write_card
 from recognition.training.onnx_models import (
     Detector,
+    Found,
+    Read,
     Reader,
     cut,
     grow,
@@ -57,9 +60,13 @@ class Pair:
             [[cut(image, grow(f.box, *view, width, height)) for view in views] for f in finds]
         )
         return [
-            (f.score, Said(t.text, apply(self.reader_card, t.raw_confidence), f.box))
+            (f.score, Said(t.text, self._confidence(f, t), f.box))
             for t, f in zip(texts, finds, strict=True)
         ]
+
+    def _confidence(self, found: Found, text: Read) -> float:
+        chance = chance_of_plate(found.score, text.text, plate_chance(self.detector_card))
+        return chance * apply(self.reader_card, text.raw_confidence)
 
 
 def load_pair(args: argparse.Namespace) -> Pair:

@@ -28,7 +28,12 @@ def halve(source: Path, out: Path) -> None:
         casts.append(helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT))
     for cast in reversed(casts):
         model.graph.node.insert(0, cast)
+    save_plain(model, out)
+
+
+def save_plain(model: onnx.ModelProto, out: Path) -> None:
+    """Check and write ``model`` without what its maker says of it: the card says it all."""
     model.producer_name, model.producer_version, model.doc_string = "platestream", "", ""
-    del model.metadata_props[:]  # the card says it all, and these name the machine's folders
+    del model.metadata_props[:]  # they name the machine's folders
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, out)

@@ -19,6 +19,12 @@ FONTS = Path(lettering.__file__).parent / "fonts"
 SMALLEST_PX = 24
 """Narrower plates are left as they are: nothing of a layout shows on them."""
 
+GROUND_WIDTH, GROUND_HEIGHT = 640, (360, 641)
+FLOATING_WIDTHS = (40, 280)
+"""All plates of such a picture are equally wide."""
+
+MOST_FLOATING = 25
+
 GREATEST_ASPECT = 6.5
 CORNER_SHIFT = 0.03
 WRITING_HEIGHT = (0.02, 0.14)
@@ -61,6 +67,43 @@ def add_writing(
             ink = sign[..., 3:] / 255.0
             part[:] = (part * (1 - ink) + sign[..., :3] * ink).astype(np.uint8)
     return image
+
+
+def floating_plates(rng: np.random.Generator) -> Staged:
+    """Rendered plates on a plain ground without a car, half of the times with writing beside them.
+
+    As a camera sees them that looks at nothing but bumpers; and what tells a plate from a sign is
+    then not only that it is on a car.
+    """
+    height = int(rng.integers(*GROUND_HEIGHT))
+    image, boxes = _ground(GROUND_WIDTH, height, rng), []
+    wide = int(rng.uniform(*FLOATING_WIDTHS))
+    columns, rows = max(1, GROUND_WIDTH // round(1.4 * wide)), max(1, height // round(0.9 * wide))
+    cells = rng.permutation(columns * rows)[: int(rng.integers(1, MOST_FLOATING))]
+    for row, column in (divmod(int(cell), columns) for cell in cells):
+        plate = random_plate(rng)
+        size = (wide, max(6, round(wide * plate.image.shape[0] / plate.image.shape[1])))
+        x = int((column + rng.uniform(0.0, 0.28)) * GROUND_WIDTH / columns)
+        y = int((row + rng.uniform(0.0, 0.2)) * height / rows)
+        part = image[y : y + size[1], x : x + size[0]]
+        seen = (slice(part.shape[0]), slice(part.shape[1]))
+        front = as_image(cv2.resize(plate.image[..., ::-1], size, interpolation=cv2.INTER_AREA))
+        alpha = cv2.resize(plate.alpha, size, interpolation=cv2.INTER_AREA)[..., None]
+        lit = _coloured(front, rng) * rng.uniform(0.55, 1.05)
+        part[:] = (part * (1 - alpha[seen]) + lit[seen] * alpha[seen]).clip(0, 255)
+        boxes.append((float(x), float(y), float(x + part.shape[1]), float(y + part.shape[0])))
+    if rng.random() < 0.5:
+        image = add_writing(image, tuple(boxes), rng, int(rng.integers(1, 5)))
+    return Staged(image, tuple(boxes))
+
+
+def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
+    """An uneven surface of any colour, with noise."""
+    colour = rng.uniform(0, 255) + rng.normal(0, 25, 3)
+    few = np.clip(colour + rng.normal(0, rng.uniform(0, 40), (3, 3, 1)), 0, 255).astype(np.uint8)
+    smooth = cv2.resize(few, (width, height), interpolation=cv2.INTER_CUBIC).astype(np.float32)
+    noise = rng.normal(0, rng.uniform(0, 8), smooth.shape)
+    return as_image(np.clip(smooth + noise, 0, 255))
 
 
 def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:

@@ -51,6 +51,17 @@ def test_of_overlapping_boxes_the_best_stays() -> None:
     assert [f.score for f in detector(model).find(IMAGE)] == pytest.approx([0.8])
 
 
+def test_boxes_of_one_plate_are_joined_the_surer_the_heavier() -> None:
+    model = says(
+        centre_rows((100, 150, 40, 10, 0.8), (104, 150, 40, 10, 0.4), (96, 150, 40, 10, 0.3))
+    )
+    (found,) = detector(model, detection_threshold=0.2).find(IMAGE)
+    assert found.score == pytest.approx(0.8)
+    # Twice as sure is four times as heavy; the third has less than half of the best one's score.
+    assert (found.left + found.right) / 2 == pytest.approx(2 * (100 * 4 + 104) / 5)
+    assert found.height_px == pytest.approx(20)
+
+
 def test_boxes_without_an_area_are_dropped() -> None:
     assert detector(says(centre_rows((100, 20, 40, 10, 0.9)))).find(IMAGE) == []
 
@@ -119,6 +130,30 @@ def test_grey_beside_the_image_is_left_out_where_the_model_takes_any_size(
     card = detector_card(dynamic_size=True)
     Detector(card, model, recognizer_settings()).find(np.zeros((height, width, 3), np.uint8))
     assert model.inputs[0].shape[2:] == fed
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "given", "fed"),
+    [
+        (240, 320, {}, (256, 320)),
+        (100, 200, {}, (160, 320)),
+        (360, 400, {}, (384, 416)),
+        (1080, 1920, {}, (256, 448)),
+        (1080, 1920, {"input_size": 384}, (224, 384)),
+        (1080, 1920, {"providers": "CUDAExecutionProvider"}, (320, 320)),
+    ],
+)
+def test_a_large_image_comes_larger_where_the_card_says_so(
+    height: int, width: int, given: dict[str, object], fed: tuple[int, int]
+) -> None:
+    model = says(centre_rows((0, 0, 0, 0, 0.0)))
+    detector = Detector(
+        detector_card(dynamic_size=True, largest_side=448), model, recognizer_settings(**given)
+    )
+    image = np.zeros((height, width, 3), np.uint8)
+    detector.find(image)
+    assert model.inputs[0].shape[2:] == fed
+    assert round(height * detector.scale(image)) <= fed[0]
 
 
 def test_boxes_are_right_without_the_grey() -> None:

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from recognition.detector import Detector
 from recognition.engine import Recognizer
-from recognition.model_card import CalibrationCard
+from recognition.model_card import CalibrationCard, PlateChanceCard
 from recognition.reader import Reader
 from recognition.runtime import Tensor
 from tests.unit.recognition.cards import (
@@ -25,6 +26,7 @@ def recognizer(
     probability: float = 0.9,
     calibration: CalibrationCard | None = None,
     classes: tuple[str, ...] = ("plate",),
+    plate_chance: PlateChanceCard | None = None,
     **settings: object,
 ) -> Recognizer:
     found = [(50 + 100 * i, 150, width, 20, 0.9 - 0.1 * i) for i in range(len(texts))]
@@ -36,7 +38,9 @@ def recognizer(
     fields = recognizer_settings(**settings)
     return Recognizer(
         fields,
-        Detector(detector_card(classes=classes), detects, fields),
+        Detector(
+            replace(detector_card(classes=classes), plate_chance=plate_chance), detects, fields
+        ),
         Reader(reader_card(calibration=calibration), SaidModel(say)),
     )
 
@@ -55,6 +59,16 @@ def test_a_reading_tells_what_where_and_how_sure() -> None:
 def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
     (found,) = recognizer("AB123CD", calibration=HALVED).read(IMAGE)
     assert found.confidence == pytest.approx(0.45, abs=1e-4)
+    best = [options[0].probability for options in found.positions]
+    assert sum(best) / len(best) == pytest.approx(found.confidence)
+
+
+@pytest.mark.parametrize(("text", "confidence"), [("AB123CD", 0.81), ("WELCOME", 0.405)])
+def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: float) -> None:
+    rising = CalibrationCard(method="piecewise_linear", x=(0.0, 1.0), y=(0.0, 1.0))
+    chance = PlateChanceCard(letters_alone=HALVED, others=rising)
+    (found,) = recognizer(text, plate_chance=chance).read(IMAGE)
+    assert found.confidence == pytest.approx(confidence, abs=1e-4)
     best = [options[0].probability for options in found.positions]
     assert sum(best) / len(best) == pytest.approx(found.confidence)
 

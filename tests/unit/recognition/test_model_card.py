@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from contracts.errors import MisconfiguredError
-from recognition.model_card import DetectorCard, ReaderCard, load_card
+from recognition.model_card import DetectorCard, LineReaderCard, ReaderCard, load_card
 from recognition.settings import MODELS
+from tests.unit.recognition.cards import recognizer_settings
 
 CARD: dict[str, Any] = {
     "schema": 1,
@@ -78,4 +80,26 @@ def test_refuses_a_missing_card(tmp_path: Path) -> None:
 
 def test_our_own_cards_fit_their_files() -> None:
     assert load_card(DetectorCard, MODELS / "plate-detector.onnx").output.classes
+    assert load_card(LineReaderCard, MODELS / "plate-second-reader.onnx").output.alphabet
     assert load_card(ReaderCard, MODELS / "plate-reader.onnx").output.alphabet
+
+
+def test_the_detector_for_gpus_is_used_as_the_one_for_processors() -> None:
+    eight_bits = load_card(DetectorCard, MODELS / "plate-detector.onnx")
+    floats = load_card(DetectorCard, MODELS / "plate-detector-float.onnx")
+    assert replace(floats, name="", file="", sha256="") == replace(
+        eight_bits, name="", file="", sha256=""
+    )
+
+
+@pytest.mark.parametrize(
+    ("providers", "name"),
+    [
+        ("CPUExecutionProvider", "plate-detector.onnx"),
+        ("CPU", "plate-detector.onnx"),
+        ("GPU", "plate-detector-float.onnx"),
+        ("CUDAExecutionProvider,CPUExecutionProvider", "plate-detector-float.onnx"),
+    ],
+)
+def test_the_device_decides_which_of_our_detectors_is_used(providers: str, name: str) -> None:
+    assert recognizer_settings(providers=providers).detector_path == MODELS / name

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from recognition.evaluation.photos import iou
-from recognition.training.staging import add_writing, exchange_plates
+from recognition.training.staging import add_writing, exchange_plates, floating_plates
 
 PLATE = (200.0, 200.0, 320.0, 230.0)
 SMALL = (10.0, 10.0, 30.0, 16.0)
@@ -40,3 +41,14 @@ def test_writing_keeps_clear_of_plates() -> None:
     everywhere = (0.0, 0.0, 640.0, 480.0)
     assert (add_writing(photo(), (everywhere,), np.random.default_rng(1), 3) == 120).all()
     assert (add_writing(photo(), (), np.random.default_rng(1), 3) != 120).any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_floating_plates_lie_apart_and_inside(seed: int) -> None:
+    staged = floating_plates(np.random.default_rng(seed))
+    height, width = staged.image.shape[:2]
+    assert staged.plates
+    for index, (x1, y1, x2, y2) in enumerate(staged.plates):
+        assert 0 <= x1 < x2 <= width
+        assert 0 <= y1 < y2 <= height
+        assert not any(iou((x1, y1, x2, y2), other) for other in staged.plates[:index])

@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from recognition.training.detector_data import steep
+
+PLATE = (200.0, 150.0, 360.0, 190.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plate_seen_steeply_fills_its_new_box(seed: int) -> None:
+    photo = np.full((400, 640, 3), 60, np.uint8)
+    photo[150:190, 200:360] = 255
+    slanted, (box,) = steep(photo, (PLATE,), np.random.default_rng(seed))
+    rows, columns = np.nonzero(slanted[..., 0] > 200)
+    seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+    assert seen == pytest.approx(box, abs=2)
+    assert slanted.shape[1] < 640 * 0.76
+
+
+def test_views_differ_and_a_seed_gives_the_same() -> None:
+    photo = np.full((400, 640, 3), 60, np.uint8)
+    first = [steep(photo, (PLATE,), np.random.default_rng(seed))[1] for seed in range(8)]
+    again = [steep(photo, (PLATE,), np.random.default_rng(seed))[1] for seed in range(8)]
+    assert first == again
+    assert len(set(first)) == 8
