@@ -86,7 +86,7 @@ class Detector:
     def _canvas_size(self, image: BgrImage) -> tuple[int, int]:
         """Width and height; without the grey that a wide or tall image would leave, if it can be.
 
-        A 1080p frame takes 26 ms in place of 45 (measured, one thread).
+        With it a 1080p frame took the former detector 26 ms in place of 45 (one thread).
         """
         if not self.takes_any_size:
             return self._width, self._height
