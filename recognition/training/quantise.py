@@ -2,8 +2,8 @@
 
 Only what goes into a convolution is brought to 8 bits. What comes out stays as it is until the next
 one, so that a runtime joins the activation to the convolution, and boxes (hundreds of pixels) and
-scores (0-1) never share a scale: with such shared ones, as quantisers set them by default, 238 of
-471 plates were found where the float network found 387.
+scores (0-1) never share a scale. With NNCF's defaults, which bring what lies between to 8 bits too,
+an early checkpoint found 238 of 471 plates; as floats 387, in this way 380.
 """
 
 import random
