@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from recognition.boxes import iou
 from recognition.detector import Detector, best_of_overlapping
 from recognition.types import BgrImage, Detection
 
@@ -58,7 +59,7 @@ class CloserLook:
         part = image[top:bottom, left:right]
         closer = self._detector.search(part, self._detector.threshold, canvas_px=self._canvas_px)
         moved = [_moved(found, left, top) for found in closer]
-        same = [found for found in moved if _overlap(found, candidate) >= _SAME_PLATE_IOU]
+        same = [f for f in moved if iou(f.box, candidate.box) >= _SAME_PLATE_IOU]
         return max(same, key=lambda found: found.score, default=candidate)
 
 
@@ -92,13 +93,3 @@ def _moved(found: Detection, x: int, y: int) -> Detection:
         top=found.top + y,
         bottom=found.bottom + y,
     )
-
-
-def _overlap(a: Detection, b: Detection) -> float:
-    """Intersection over union."""
-    width = min(a.right, b.right) - max(a.left, b.left)
-    height = min(a.bottom, b.bottom) - max(a.top, b.top)
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    return both / (a.width_px * a.height_px + b.width_px * b.height_px - both)

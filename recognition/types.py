@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recognition.boxes import Box
+
 BgrImage = npt.NDArray[np.uint8]
 """An image as OpenCV holds it: height x width x 3, uint8, blue first."""
 
@@ -21,6 +23,11 @@ class Detection:
     bottom: float
     score: float
     kind: str
+
+    @property
+    def box(self) -> Box:
+        """Left, top, right, bottom."""
+        return self.left, self.top, self.right, self.bottom
 
     @property
     def width_px(self) -> float:

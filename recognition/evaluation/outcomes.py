@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recognition.evaluation.photos import Box, Image, Photo, Plate, iou
+from recognition.boxes import Box, iou
+from recognition.evaluation.photos import Image, Photo, Plate
 from recognition.evaluation.scoring import DETECTED_IOU, FOLDED, SAME_PLATE_IOU, Said
 
 WIDTHS_PX = (40, 60, 80, 120)

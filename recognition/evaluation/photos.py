@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.errors import InvalidInputError
+from recognition.boxes import Box
 
 Image = npt.NDArray[np.uint8]
 """H×W×3, uint8, RGB."""
 
 Card = dict[str, Any]
 """A model card, or another JSON object, as it lies in its file."""
-
-Box = tuple[float, float, float, float]
-"""x1, y1, x2, y2 in pixels of the photo."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +100,6 @@ def read_image(path: Path) -> Image:
     if image is None:
         raise OSError(f"cannot decode {path}")
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
-
-
-def iou(a: Box, b: Box) -> float:
-    """Intersection over union of two boxes, 0–1."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
-    return width * height / (both - width * height)
 
 
 def _lines(path: Path) -> Iterator[Card]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import cv2
 
+from recognition.boxes import Box
 from recognition.evaluation.outcomes import Outcome, Slice
-from recognition.evaluation.photos import Box, Image
+from recognition.evaluation.photos import Image
 from recognition.evaluation.run import Bin, Looked
 from recognition.evaluation.summary import Summary
 

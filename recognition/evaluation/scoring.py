@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from contracts.edits import within_edits
-from recognition.evaluation.photos import Box, Card, Photo, iou
+from recognition.boxes import Box, iou
+from recognition.evaluation.photos import Card, Photo
 
 DETECTED_IOU, SAME_PLATE_IOU = 0.5, 0.3
 FOLDED = str.maketrans("OIQ", "010")

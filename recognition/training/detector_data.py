@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.evaluation.photos import Box, Image, Photo, as_image, read_image
+from recognition.boxes import Box, meet
+from recognition.evaluation.photos import Image, Photo, as_image, read_image
 from recognition.training.labels import Labels
 from recognition.training.onnx_models import LETTERBOX_GREY, grow
 from recognition.training.staging import add_writing, exchange_plates, floating_plates
@@ -146,7 +147,7 @@ def plate_free_part(
         x1 = int(rng.integers(0, photo.width - width + 1))
         y1 = int(rng.integers(0, photo.height - height + 1))
         part = (x1, y1, x1 + width, y1 + height)
-        if not any(_meet(part, box) for box in label.plates + label.masked):
+        if not any(meet(part, box) for box in label.plates + label.masked):
             return part
     return None
 
@@ -157,10 +158,6 @@ def _plate_free(image: Image, part: tuple[int, int, int, int], rng: np.random.Ge
     if rng.random() < WRITING_SHARE:
         cut = add_writing(cut, (), rng, int(rng.integers(1, 4)))
     return cut
-
-
-def _meet(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _write(out: Path, split: str, stem: str, image: Image, boxes: tuple[Box, ...]) -> None:

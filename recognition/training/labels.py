@@ -10,7 +10,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from recognition.evaluation.photos import Box, Photo, iou, load_photos, read_image
+from recognition.boxes import Box, iou
+from recognition.evaluation.photos import Photo, load_photos, read_image
 from recognition.training.onnx_models import Detector, Found, onnxruntime_runner
 
 SURE, UNSURE = 0.5, 0.08

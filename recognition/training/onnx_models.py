@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from recognition.evaluation.photos import Box, Card, Image
+from recognition.boxes import Box
+from recognition.evaluation.photos import Card, Image
 
 LETTERBOX_GREY = 114
 

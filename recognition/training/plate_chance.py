@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from contracts.records import PlateReading
+from recognition.boxes import Box, iou
 from recognition.engine import Recognizer
-from recognition.evaluation.photos import Box, iou, load_photos
+from recognition.evaluation.photos import load_photos
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
 from recognition.training.calibration import Curve, fit_logistic, logit

@@ -10,14 +10,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.evaluation.photos import (
-    Box,
-    Image,
-    as_image,
-    load_lone_crops,
-    load_photos,
-    read_image,
-)
+from recognition.boxes import Box
+from recognition.evaluation.photos import Image, as_image, load_lone_crops, load_photos, read_image
 from recognition.training.onnx_models import cut, grow
 
 CONTEXT = 0.35

@@ -1,6 +1,6 @@
 """Stages what the photos lack: plates of other countries, and writing that is no plate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -9,8 +9,10 @@ import numpy.typing as npt
 from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
-from recognition.evaluation.photos import Box, Image, as_image
+from recognition.boxes import Box, meet
+from recognition.evaluation.photos import Image, as_image
 from synthetic import lettering
+from synthetic.layouts import LAYOUTS, Band
 from synthetic.lettering import Face
 from synthetic.plates import Plate, random_plate
 
@@ -24,6 +26,12 @@ FLOATING_WIDTHS = (40, 280)
 """All plates of such a picture are equally wide."""
 
 MOST_FLOATING = 25
+
+MADE_TO_ORDER_SHARE = 0.12
+"""Of the rendered plates, those whose ground is far larger than their lettering."""
+
+LARGER_GROUND = (1.1, 2.0), (1.0, 1.7)
+"""How many times as wide and as high the ground of such a plate is."""
 
 GREATEST_ASPECT = 6.5
 CORNER_SHIFT = 0.03
@@ -62,7 +70,7 @@ def add_writing(
         top, left = (int(rng.integers(0, max(1, image.shape[i] - sign.shape[i]))) for i in (0, 1))
         part = image[top : top + sign.shape[0], left : left + sign.shape[1]]
         place = (left, top, left + part.shape[1], top + part.shape[0])
-        if not any(_meet(place, box) for box in keep_clear):
+        if not any(meet(place, box) for box in keep_clear):
             sign = sign[: part.shape[0], : part.shape[1]]
             ink = sign[..., 3:] / 255.0
             part[:] = (part * (1 - ink) + sign[..., :3] * ink).astype(np.uint8)
@@ -81,7 +89,7 @@ def floating_plates(rng: np.random.Generator) -> Staged:
     columns, rows = max(1, GROUND_WIDTH // round(1.4 * wide)), max(1, height // round(0.9 * wide))
     cells = rng.permutation(columns * rows)[: int(rng.integers(1, MOST_FLOATING))]
     for row, column in (divmod(int(cell), columns) for cell in cells):
-        plate = random_plate(rng)
+        plate = _some_plate(rng)
         size = (wide, max(6, round(wide * plate.image.shape[0] / plate.image.shape[1])))
         x = int((column + rng.uniform(0.0, 0.28)) * GROUND_WIDTH / columns)
         y = int((row + rng.uniform(0.0, 0.2)) * height / rows)
@@ -106,8 +114,31 @@ def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
     return as_image(np.clip(smooth + noise, 0, 255))
 
 
+def made_to_order(rng: np.random.Generator) -> Plate:
+    """A plate without a country's marks, its ground larger than the lettering asks for."""
+    layout = LAYOUTS[int(rng.integers(len(LAYOUTS)))]
+    ink, ground = ((int(b), int(g), int(r)) for b, g, r in _two_colours(rng))
+    sides = [rng.uniform(*times) for times in LARGER_GROUND]
+    return random_plate(
+        rng,
+        replace(
+            layout,
+            width_mm=layout.width_mm * sides[0],
+            height_mm=layout.height_mm * sides[1],
+            background=ground,
+            ink=ink,
+            band=Band.NONE,
+            border=bool(rng.random() < 0.5),
+        ),
+    )
+
+
+def _some_plate(rng: np.random.Generator) -> Plate:
+    return made_to_order(rng) if rng.random() < MADE_TO_ORDER_SHARE else random_plate(rng)
+
+
 def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:
-    corners = _corners(box, plate := random_plate(rng), rng)
+    corners = _corners(box, plate := _some_plate(rng), rng)
     x1, y1 = np.floor(corners.min(axis=0)).astype(int) - 2
     x2, y2 = np.ceil(corners.max(axis=0)).astype(int) + 3
     x1, y1, x2, y2 = max(0, x1), max(0, y1), min(image.shape[1], x2), min(image.shape[0], y2)
@@ -213,7 +244,3 @@ def _line(rng: np.random.Generator) -> str:
 
 def _height(box: Box) -> float:
     return max(1.0, box[3] - box[1])
-
-
-def _meet(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

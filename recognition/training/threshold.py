@@ -9,7 +9,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from recognition.evaluation.photos import Photo, iou, load_photos, read_image
+from recognition.boxes import iou
+from recognition.evaluation.photos import Photo, load_photos, read_image
 from recognition.evaluation.scoring import DETECTED_IOU, Said
 from recognition.training.cards import write_card
 from recognition.training.detector_data import kept_back

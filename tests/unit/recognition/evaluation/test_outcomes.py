@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recognition.boxes import Box
 from recognition.evaluation.outcomes import (
     Outcome,
     group_of,
@@ -16,7 +17,7 @@ from recognition.evaluation.outcomes import (
     slices,
     width_class,
 )
-from recognition.evaluation.photos import Box, Photo, Plate
+from recognition.evaluation.photos import Photo, Plate
 from recognition.evaluation.scoring import Said
 
 HERE: Box = (100.0, 100.0, 200.0, 125.0)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recognition.evaluation.photos import Box, Photo, Plate, iou
+from recognition.boxes import Box
+from recognition.evaluation.photos import Photo, Plate
 from recognition.evaluation.scoring import Said, calibration_error, score
 
 HERE: Box = (100.0, 100.0, 200.0, 140.0)
@@ -41,11 +42,6 @@ def test_a_find_beside_all_plates_counts_where_all_plates_are_boxed() -> None:
     figures = score([photo(plate("AB12CD"), exhaustive=True)], said)
     assert figures.unlabelled_finds_on_exhaustive == 1
     assert score([photo(plate("AB12CD"))], said).unlabelled_finds_on_exhaustive == 0
-
-
-def test_boxes_that_touch_do_not_overlap() -> None:
-    assert iou((0, 0, 10, 10), (10, 0, 20, 10)) == 0.0
-    assert iou((0, 0, 10, 10), (0, 0, 10, 5)) == pytest.approx(0.5)
 
 
 def test_calibration_error_weighs_bins_by_their_size() -> None:

@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
 
-from recognition.evaluation.photos import iou
-from recognition.training.staging import add_writing, exchange_plates, floating_plates
+from recognition.boxes import iou
+from recognition.training.staging import (
+    add_writing,
+    exchange_plates,
+    floating_plates,
+    made_to_order,
+)
+from synthetic.layouts import LAYOUTS
 
 PLATE = (200.0, 200.0, 320.0, 230.0)
 SMALL = (10.0, 10.0, 30.0, 16.0)
@@ -52,3 +58,13 @@ def test_floating_plates_lie_apart_and_inside(seed: int) -> None:
         assert 0 <= x1 < x2 <= width
         assert 0 <= y1 < y2 <= height
         assert not any(iou((x1, y1, x2, y2), other) for other in staged.plates[:index])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_plate_made_to_order_has_a_larger_ground_than_its_country_gives_it(seed: int) -> None:
+    plate = made_to_order(np.random.default_rng(seed))
+    usual = next(layout for layout in LAYOUTS if layout.code == plate.layout.code)
+    assert plate.layout.width_mm > usual.width_mm
+    assert plate.layout.height_mm > usual.height_mm
+    assert plate.layout.lettering == usual.lettering
+    assert usual.matches(plate.text)

@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+
+from recognition.boxes import Box, iou, ious, meet
+
+ONE: Box = (0, 0, 10, 10)
+HALF: Box = (0, 0, 10, 5)
+BESIDE: Box = (10, 0, 20, 10)
+ACROSS: Box = (20, 20, 30, 30)
+
+
+@pytest.mark.parametrize(
+    ("other", "shared", "meets"),
+    [(ONE, 1.0, True), (HALF, 0.5, True), (BESIDE, 0.0, False), (ACROSS, 0.0, False)],
+)
+def test_what_two_boxes_share(other: Box, shared: float, meets: bool) -> None:
+    assert iou(ONE, other) == iou(other, ONE) == pytest.approx(shared)
+    assert meet(ONE, other) is meet(other, ONE) is meets
+
+
+def test_one_with_many() -> None:
+    assert ious(ONE, np.array([HALF, ACROSS, ONE], np.float64)) == pytest.approx([0.5, 0.0, 1.0])
+    assert ious(ONE, np.zeros((0, 4))).shape == (0,)
+
+
+def test_empty_boxes_share_nothing() -> None:
+    assert iou((5, 5, 5, 5), (5, 5, 5, 5)) == 0.0
