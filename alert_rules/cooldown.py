@@ -20,7 +20,8 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.records import AlertConfig, CooldownScope, Record
+from contracts.alerts import AlertConfig, CooldownScope
+from contracts.records import Record
 
 MOST_FIRINGS: Final = 2_000
 KEPT_MS: Final = 7 * 24 * 60 * 60 * 1000

@@ -5,10 +5,11 @@ from enum import StrEnum
 from uuid import UUID
 
 from alert_rules.schedule import Window, window
+from contracts.alerts import AlertConfig, CameraScope, PlateMatchMode
 from contracts.errors import InvalidInputError
 from contracts.matching import PlateMatcher, listed_plate
 from contracts.plates import normalise_plate
-from contracts.records import AlertConfig, CameraScope, PlateMatchMode, Recognition
+from contracts.recognitions import Recognition
 
 
 class Condition(StrEnum):

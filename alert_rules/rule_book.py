@@ -6,7 +6,7 @@ from uuid import UUID
 
 from alert_rules.plate_index import PlateIndex
 from alert_rules.rule import Rule, Sighting
-from contracts.records import PlateMatchMode
+from contracts.alerts import PlateMatchMode
 
 _Rules = dict[UUID, Rule]
 

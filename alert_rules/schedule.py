@@ -5,8 +5,8 @@ from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from contracts.alerts import AlertSchedule, Weekday
 from contracts.errors import InvalidInputError
-from contracts.records import AlertSchedule, Weekday
 
 _DAYS = tuple(Weekday)
 _DAY_MINUTES = 24 * 60

@@ -14,7 +14,8 @@ from analytics_sql.statements import query_text
 from contracts.deliveries import AttemptOutcome, DeliveryAttempt, DeliveryCause, WebhookTarget
 from contracts.errors import InvalidInputError
 from contracts.ids import NIL_UUID, uuid_unix_ms
-from contracts.records import EventName, encode
+from contracts.records import encode
+from contracts.webhooks import EventName
 
 _COLUMN_TYPES = {
     "user_id": "UUID",

@@ -10,7 +10,7 @@ from analytics_sql.inserts import insert_values
 from analytics_sql.rows import LAST_STORABLE_MS
 from contracts.errors import InvalidInputError
 from contracts.ids import uuid_unix_ms
-from contracts.records import PassOutcome
+from contracts.recognitions import PassOutcome
 
 _COLUMN_TYPES = {
     "user_id": "UUID",

@@ -6,10 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from contracts.errors import InvalidInputError
+from contracts.frames import Box
 from contracts.ids import may_be_captured
 from contracts.object_keys import crop_key, photo_key
 from contracts.plates import normalise_plate
-from contracts.records import Box, Recognition, RecognitionSource
+from contracts.recognitions import Recognition, RecognitionSource
 
 LAST_STORABLE_MS = 4_102_444_800_000
 """2100-01-01 UTC: the table holds times before it (Unix ms)."""

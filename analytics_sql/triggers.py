@@ -8,11 +8,11 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.inserts import insert_values
 from analytics_sql.rows import LAST_STORABLE_MS
+from contracts.alert_records import AlertTrigger
 from contracts.early import TriggerPhase
 from contracts.errors import InvalidInputError
 from contracts.ids import uuid_unix_ms
 from contracts.plates import normalise_plate
-from contracts.records import AlertTrigger
 
 _COLUMN_TYPES = {
     "user_id": "UUID",

@@ -24,9 +24,9 @@ from api.service_rules import service_rules
 from api.services import Services
 from api.settings import ApiSettings
 from api.webhooks.board import WebhookBoard
+from contracts.cameras import CameraStatus
 from contracts.deliveries import WebhookStatus
 from contracts.errors import TransientError
-from contracts.records import CameraStatus
 from contracts.secrets import SecretBox
 from contracts.topic_feed import TopicFeed
 from contracts.topic_follower import TopicFollower

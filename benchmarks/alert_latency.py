@@ -14,8 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
+from contracts.alerts import AlertConfig, CooldownScope
 from contracts.kafka import create_topics
-from contracts.records import AlertConfig, CooldownScope, Recognition
+from contracts.recognitions import Recognition
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.alerts.world import World, seen_at
 from tests.integration.streams.stages import environment_of, running, stage

@@ -19,15 +19,9 @@ import msgspec
 
 from alert_rules.rule import rule_of, sighting
 from alert_rules.rule_book import RuleBook
-from contracts.records import (
-    AlertConfig,
-    AlertSchedule,
-    CameraScope,
-    PlateMatchMode,
-    Recognition,
-    decode,
-    encode,
-)
+from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
+from contracts.recognitions import Recognition
+from contracts.records import decode, encode
 from tests.records import alert, recognition
 
 _SIZES = (10, 10_000)

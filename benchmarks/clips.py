@@ -18,8 +18,9 @@ import cv2
 import numpy as np
 
 from contracts.edits import edit_distance
+from contracts.frames import FrameKind, FrameReference
 from contracts.plates import normalise_plate
-from contracts.records import FrameKind, FrameReadings, FrameReference, PlateReading
+from contracts.readings import FrameReadings, PlateReading
 from contracts.settings import load_settings
 from recognition.engine import Recognizer
 from recognition.images import decode_image

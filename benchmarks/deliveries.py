@@ -30,7 +30,8 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from contracts.deliveries import recognition_delivery
 from contracts.kafka import client_options, create_topics, group_name, producer_options
-from contracts.records import Recognition, encode
+from contracts.recognitions import Recognition
+from contracts.records import encode
 from contracts.settings import KafkaSettings
 from deploy.local.processes import memory_mib
 from deploy.local.servers.kafka import KafkaServer

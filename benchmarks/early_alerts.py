@@ -22,18 +22,11 @@ import numpy as np
 from kafka import KafkaConsumer, KafkaProducer
 
 from benchmarks.recognition_stage import Servers, running_servers, running_stage
+from contracts.alerts import AlertConfig, PlateMatchMode
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
 from contracts.kafka import consumer_options, producer_options, topic_name
-from contracts.records import (
-    FRAME_META_HEADER,
-    AlertConfig,
-    EventName,
-    FrameKind,
-    FrameMeta,
-    FrameReadings,
-    FrameReference,
-    PlateMatchMode,
-    encode,
-)
+from contracts.readings import FrameReadings
+from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topics import (
     ALERT_CANDIDATES,
@@ -45,6 +38,7 @@ from contracts.topics import (
     SIGHTINGS,
     Topic,
 )
+from contracts.webhooks import EventName
 from tests.integration.recognition.scenes import jpeg
 from tests.integration.streams.stages import Feeder, Reader, environment_of, running, stage
 from tests.integration.webhooks.way import Way

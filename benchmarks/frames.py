@@ -23,7 +23,7 @@ from benchmarks.clips import (
     sampled_frames,
     true_passes,
 )
-from contracts.records import PlateReading
+from contracts.readings import PlateReading
 from contracts.settings import load_settings
 from recognition.engine import Recognizer
 from recognition.settings import RecognizerSettings

@@ -28,10 +28,10 @@ from analytics_sql.recognitions import (
     insert_recognitions,
     list_recognitions,
 )
+from contracts.frames import Box
 from contracts.ids import recognition_id
 from contracts.matching import MatchMode
 from contracts.object_keys import crop_key, photo_key
-from contracts.records import Box
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, start_clickhouse
 
 _DAYS = 34

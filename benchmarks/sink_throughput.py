@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from clickhouse_connect.driver.client import Client
 
 from contracts.kafka import create_topics
-from contracts.records import Recognition
+from contracts.recognitions import Recognition
 from contracts.settings import KafkaSettings
 from contracts.topics import RECOGNITIONS
 from deploy.local.servers.kafka import KafkaServer

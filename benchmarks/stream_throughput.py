@@ -20,8 +20,9 @@ import cv2
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from benchmarks.recognition_stage import running_servers, running_stage
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from contracts.kafka import consumer_options, producer_options, topic_name
-from contracts.records import FRAME_META_HEADER, FrameKind, FrameMeta, encode
+from contracts.records import encode
 from contracts.settings import KafkaSettings, load_settings
 from contracts.topics import FRAMES, READINGS
 from recognition.engine import Recognizer

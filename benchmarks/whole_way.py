@@ -23,7 +23,9 @@ from kafka import KafkaConsumer, TopicPartition
 from analytics_sql.connection import connect_for_schema
 from benchmarks.clips import TruePass, true_passes
 from contracts.kafka import consumer_options, topic_name
-from contracts.records import FrameReadings, Recognition, decode
+from contracts.readings import FrameReadings
+from contracts.recognitions import Recognition
+from contracts.records import decode
 from contracts.settings import ClickHouseSettings, KafkaSettings
 from contracts.topics import READINGS, RECOGNITIONS
 from synthetic.road import RoadSceneOptions, generate_road_scene

@@ -1,8 +1,12 @@
-"""Records of alerts that only stages see, beside :class:`contracts.records.AlertTrigger`."""
+"""What stages tell each other of alerts: sightings, candidates, firings."""
 
 from enum import StrEnum
+from uuid import UUID
 
-from contracts.records import AlertConfig, Recognition, Record
+from contracts.alerts import AlertConfig
+from contracts.early import EarlyFiring, TriggerPhase
+from contracts.recognitions import Recognition
+from contracts.records import Record
 
 
 class SightingKind(StrEnum):
@@ -61,3 +65,30 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
     def passed(self) -> Recognition:
         """What passed, as far as it is known: a settled pass may be another recognition."""
         return self.recognition if self.came_out is None else self.came_out
+
+
+class AlertTrigger(Record, frozen=True, kw_only=True):
+    """On the alerts topic: a rule fired for a recognition (key = alert id).
+
+    ``id`` is derived from both, so a replay says the same again. ``alert`` is the rule as it was
+    when it was evaluated. ``is_late`` where the recognition came so long after its capture that the
+    vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
+
+    Where a rule fires early there are two records with the same ``id``: first one of phase early,
+    whose ``recognition`` is provisional (it has no images yet), then one that says
+    what became of it; that one's ``early`` is what had been told.
+    """
+
+    id: UUID
+    owner_id: UUID
+    alert: AlertConfig
+    recognition: Recognition
+    decided_ms: int
+    is_late: bool = False
+    phase: TriggerPhase = TriggerPhase.FINAL
+    early: EarlyFiring | None = None
+
+    @property
+    def fired_ms(self) -> int:
+        """When the plate was captured that it fired for first (Unix ms, UTC); ``id`` begins so."""
+        return self.recognition.captured_ms if self.early is None else self.early.captured_ms

@@ -8,16 +8,13 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraConfig, CameraStatus
 from contracts.early import TriggerPhase
 from contracts.ids import delivery_id, event_id
-from contracts.records import (
-    AlertTrigger,
-    CameraConfig,
-    CameraStatus,
-    EventName,
-    Recognition,
-    Record,
-)
+from contracts.recognitions import Recognition
+from contracts.records import Record
+from contracts.webhooks import EventName
 
 
 class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

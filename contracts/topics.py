@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from contracts.alert_records import AlertCandidate, AlertSighting
+from contracts.alert_records import AlertCandidate, AlertSighting, AlertTrigger
+from contracts.alerts import AlertConfig
+from contracts.cameras import CameraConfig, CameraStatus
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
-from contracts.records import (
-    AlertConfig,
-    AlertTrigger,
-    CameraConfig,
-    CameraStatus,
-    DeadLetter,
-    FrameMeta,
-    FrameReadings,
-    PassOutcome,
-    Recognition,
-    Record,
-    WebhookConfig,
-)
+from contracts.frames import FrameMeta
+from contracts.readings import FrameReadings
+from contracts.recognitions import PassOutcome, Recognition
+from contracts.records import DeadLetter, Record
+from contracts.webhooks import WebhookConfig
 
 _MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS

@@ -11,9 +11,10 @@ from kafka import ConsumerRebalanceListener, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
+from contracts.cameras import CameraConfig
 from contracts.errors import InvalidInputError
 from contracts.kafka import consumer_options, group_name, topic_name
-from contracts.records import CameraConfig, decode
+from contracts.records import decode
 from contracts.topics import CONFIG_CAMERAS
 from ingest.config_log import ConfigChange, ConfigLog
 from ingest.fleet import Fleet

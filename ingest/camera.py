@@ -6,8 +6,8 @@ from uuid import UUID
 
 import structlog
 
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.errors import InvalidInputError, MisconfiguredError
-from contracts.records import CameraConfig, CameraState, CameraStatus
 from contracts.secrets import SecretBox
 from contracts.stream_urls import StreamUrl, parse_stream_url
 from ingest.faults import CaptureFault

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from contracts.records import CameraConfig
+from contracts.cameras import CameraConfig
 
 
 @dataclass(frozen=True)

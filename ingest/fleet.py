@@ -7,7 +7,7 @@ from uuid import UUID
 
 import structlog
 
-from contracts.records import CameraConfig, CameraState, CameraStatus
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.camera import Camera, CameraRules, CameraServices
 from ingest.config_log import ConfigChange
 from ingest.moments import Moment

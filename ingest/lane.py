@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 from uuid import UUID
 
-from contracts.records import CameraConfig, FrameKind, FrameMeta
+from contracts.cameras import CameraConfig
+from contracts.frames import FrameKind, FrameMeta
 from ingest.capture_clock import Timeline
 from ingest.metrics import DropReason, IngestMetrics
 from ingest.moments import Moment, Now

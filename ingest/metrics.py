@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from contracts.cameras import CameraState
 from contracts.metrics import METRICS, Metric, MetricName
-from contracts.records import CameraState
 from ingest.faults import CaptureFault
 
 _DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)

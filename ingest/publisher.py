@@ -9,8 +9,10 @@ import structlog
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from contracts.cameras import CameraStatus
+from contracts.frames import FRAME_META_HEADER, FrameMeta
 from contracts.kafka import producer_options, topic_name
-from contracts.records import FRAME_META_HEADER, CameraStatus, FrameMeta, encode
+from contracts.records import encode
 from contracts.topics import CAMERA_STATUS, FRAMES
 from ingest.metrics import DropReason, IngestMetrics
 from ingest.settings import IngestSettings

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from contracts.records import CameraState, CameraStatus
+from contracts.cameras import CameraState, CameraStatus
 from ingest.faults import CaptureFault
 from ingest.moments import Moment
 

@@ -8,7 +8,8 @@ import cv2
 import msgspec
 import numpy as np
 
-from contracts.records import Box, PlateReading
+from contracts.frames import Box
+from contracts.readings import PlateReading
 from recognition.types import BgrImage
 
 FRAME = 2.0

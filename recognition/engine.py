@@ -1,7 +1,8 @@
 """The engine: an image in, the plates that can be read in it out."""
 
+from contracts.frames import Box
 from contracts.plates import MAX_PLATE_LENGTH
-from contracts.records import Box, CharacterOption, PlateReading
+from contracts.readings import CharacterOption, PlateReading
 from recognition.calibration import calibrate, chance_of_plate
 from recognition.close_up import fills, framed, may_be_close_up, unframed
 from recognition.closer_look import CloserLook

@@ -13,7 +13,7 @@ from typing import Self
 import structlog
 
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
-from contracts.records import PlateReading
+from contracts.readings import PlateReading
 from recognition.process import WORKER_MODULE, WorkerProcess
 from recognition.protocol import Job, Outcome
 from recognition.settings import RecognizerPoolSettings

@@ -5,7 +5,7 @@ A message is a length (8 bytes, big-endian) and a msgpack structure.
 
 import msgspec
 
-from contracts.records import PlateReading
+from contracts.readings import PlateReading
 
 LENGTH_BYTES = 8
 

@@ -4,17 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, CooldownScope, PlateMatchMode
+from contracts.frames import Box
 from contracts.ids import recognition_id
-from contracts.records import (
-    AlertConfig,
-    AlertSchedule,
-    Box,
-    CameraScope,
-    CooldownScope,
-    PlateMatchMode,
-    Recognition,
-    encode,
-)
+from contracts.recognitions import Recognition
+from contracts.records import encode
 
 OWNER = UUID("0197a000-0000-7000-8000-000000000001")
 CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))

@@ -7,13 +7,7 @@ import msgspec
 from api.alerts.models import AlertValues
 from api.db.tables import Alert, Owner
 from api.moments import to_unix_ms
-from contracts.records import (
-    AlertConfig,
-    AlertSchedule,
-    CameraScope,
-    CooldownScope,
-    PlateMatchMode,
-)
+from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, CooldownScope, PlateMatchMode
 
 
 def alert_config(alert: Alert, owner: Owner) -> AlertConfig:

@@ -8,12 +8,7 @@ import msgspec
 from api.alerts.fields import EmailNotificationBody, ScheduleBody, WebhookNotificationBody
 from api.alerts.models import AlertValues
 from api.alerts.schemas import AlertUpdate
-from contracts.records import (
-    AlertSchedule,
-    EmailNotification,
-    Notification,
-    WebhookNotification,
-)
+from contracts.alerts import AlertSchedule, EmailNotification, Notification, WebhookNotification
 
 
 def new_values(body: AlertUpdate) -> AlertValues:

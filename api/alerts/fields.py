@@ -18,8 +18,8 @@ from api.schemas import (
     without_repeats,
 )
 from api.validation import validation_rules
+from contracts.alerts import Weekday
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
-from contracts.records import Weekday
 
 _MAX_WRITTEN_PLATE = 64
 _MAX_PATTERN = 2 * MAX_PLATE_LENGTH

@@ -23,8 +23,8 @@ from api.alerts.service import check_cameras
 from api.db.engine import Database
 from api.db.tables import Owner
 from api.threads import FewThreads
+from contracts.alerts import AlertConfig, CooldownScope
 from contracts.early import TriggerPhase
-from contracts.records import AlertConfig, CooldownScope
 
 _AT_ONCE = 2
 _PLACES = 20

@@ -4,13 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from contracts.records import (
-    AlertSchedule,
-    CameraScope,
-    CooldownScope,
-    Notification,
-    PlateMatchMode,
-)
+from contracts.alerts import AlertSchedule, CameraScope, CooldownScope, Notification, PlateMatchMode
 
 
 @dataclass(frozen=True)

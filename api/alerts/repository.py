@@ -16,14 +16,8 @@ from api.alerts.models import AlertBook, AlertRow, AlertValues
 from api.config_log.outbox import enqueue
 from api.db.tables import Alert, Camera, Owner
 from api.signing_secrets import new_signing_secret
+from contracts.alerts import AlertSchedule, CameraScope, CooldownScope, Notification, PlateMatchMode
 from contracts.ids import NIL_UUID
-from contracts.records import (
-    AlertSchedule,
-    CameraScope,
-    CooldownScope,
-    Notification,
-    PlateMatchMode,
-)
 from contracts.secrets import SecretBox
 from contracts.topics import CONFIG_ALERTS
 

@@ -18,7 +18,7 @@ from api.alerts.fields import (
 )
 from api.alerts.models import AlertBook, AlertRow
 from api.schemas import JsonBoolean, RequestModel, ResponseModel, ShortNumber, Timestamp, TimeZone
-from contracts.records import (
+from contracts.alerts import (
     CameraScope,
     CooldownScope,
     EmailNotification,

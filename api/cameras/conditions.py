@@ -2,7 +2,7 @@
 
 from api.cameras.models import CameraCondition, CameraRow
 from api.moments import from_unix_ms_if_any
-from contracts.records import CameraState, CameraStatus
+from contracts.cameras import CameraState, CameraStatus
 
 _SILENT = "No ingest worker has reported on this camera for a while."
 

@@ -4,7 +4,8 @@ import msgspec
 
 from api.db.tables import Camera
 from api.moments import to_unix_ms
-from contracts.records import CameraConfig, Zone
+from contracts.cameras import CameraConfig
+from contracts.frames import Zone
 
 
 def camera_config(camera: Camera) -> CameraConfig:

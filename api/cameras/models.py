@@ -5,7 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from api.cameras.subscriptions import Subscription
-from contracts.records import CameraState, Zone
+from contracts.cameras import CameraState
+from contracts.frames import Zone
 
 
 @dataclass(frozen=True)

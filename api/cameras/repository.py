@@ -16,7 +16,7 @@ from api.cameras.models import CameraRow, CameraValues
 from api.cameras.subscriptions import Subscription
 from api.config_log.outbox import enqueue
 from api.db.tables import Camera
-from contracts.records import Zone
+from contracts.frames import Zone
 from contracts.topics import CONFIG_CAMERAS
 
 

@@ -17,8 +17,9 @@ from api.schemas import (
     json_number,
 )
 from api.validation import validation_rules
+from contracts.cameras import CameraState
 from contracts.errors import InvalidInputError
-from contracts.records import CameraState, Point, Zone, ZoneKind
+from contracts.frames import Point, Zone, ZoneKind
 from contracts.stream_urls import MAX_STREAM_URL_LENGTH, parse_stream_url
 
 _MAX_ZONES = 32

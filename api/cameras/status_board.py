@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from uuid import UUID
 
-from contracts.records import CameraStatus
+from contracts.cameras import CameraStatus
 
 
 class StatusBoard:

@@ -10,7 +10,8 @@ from kafka.consumer.fetcher import ConsumerRecord
 from analytics_sql.recognitions import recognition_row
 from api.live.recent import Arrival, RecentRecognitions
 from contracts.errors import InvalidInputError
-from contracts.records import Recognition, decode
+from contracts.recognitions import Recognition
+from contracts.records import decode
 from contracts.settings import KafkaSettings
 from contracts.topic_follower import TopicFollower
 from contracts.topics import RECOGNITIONS

@@ -10,8 +10,8 @@ import msgspec
 
 from analytics_sql.recognitions import ListedRecognition
 from api.recognitions.service import Page
+from contracts.frames import Box
 from contracts.ids import format_timestamp
-from contracts.records import Box
 
 
 class _Item(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -39,8 +39,8 @@ from analytics_sql.trigger_queries import (
 from api.parts import Part, PartAwayError
 from api.patience import Patience, http_probe
 from contracts.errors import TransientError
-from contracts.records import EventName
 from contracts.settings import ClickHouseSettings
+from contracts.webhooks import EventName
 
 _QUERY_SECONDS = 10.0
 

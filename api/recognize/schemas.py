@@ -5,7 +5,7 @@ import time
 from pydantic import Field
 
 from api.schemas import ResponseModel
-from contracts.records import CharacterOption, PlateReading
+from contracts.readings import CharacterOption, PlateReading
 from recognition.pool import ImageReadings
 
 _DECIMALS = 10

@@ -6,7 +6,8 @@ from uuid import UUID
 from contracts.ids import NIL_UUID, image_call_id, recognition_id
 from contracts.object_keys import uploaded_photo_key
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
-from contracts.records import PassOutcome, PlateReading, Recognition, RecognitionSource
+from contracts.readings import PlateReading
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
 from recognition.pool import ImageReadings
 
 CAMERA_NAME = "API"

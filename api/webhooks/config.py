@@ -4,7 +4,7 @@ from datetime import datetime
 
 from api.db.tables import Webhook
 from api.moments import to_unix_ms
-from contracts.records import EventName, WebhookConfig
+from contracts.webhooks import EventName, WebhookConfig
 
 
 def webhook_config(webhook: Webhook) -> WebhookConfig:

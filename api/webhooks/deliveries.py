@@ -19,7 +19,8 @@ from api.webhooks.models import WebhookRow
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.samples import SampleMaker
 from contracts.deliveries import Delivery, DeliveryCause, recognition_delivery
-from contracts.records import EventName, Recognition
+from contracts.recognitions import Recognition
+from contracts.webhooks import EventName
 
 MOST_REPLAYED = 5_000
 _PAGE = 500

@@ -16,7 +16,7 @@ from api.parameters import whole_number
 from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
 from api.webhooks.schemas import Secret
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryCause
-from contracts.records import EventName
+from contracts.webhooks import EventName
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from contracts.records import EventName
+from contracts.webhooks import EventName
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,9 +13,9 @@ from api.config_log.outbox import enqueue
 from api.db.tables import Webhook
 from api.webhooks.config import webhook_config
 from api.webhooks.models import DeliveryHistory, WebhookRow, WebhookValues
-from contracts.records import EventName
 from contracts.secrets import SecretBox
 from contracts.topics import CONFIG_WEBHOOKS
+from contracts.webhooks import EventName
 
 
 class TooManyWebhooksError(Exception):

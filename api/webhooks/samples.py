@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, CooldownScope, PlateMatchMode
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.deliveries import (
     CameraEvent,
     Delivery,
@@ -14,22 +17,11 @@ from contracts.deliveries import (
     trigger_delivery,
 )
 from contracts.early import EarlyFiring, TriggerPhase
+from contracts.frames import Box
 from contracts.ids import NIL_UUID, derived_uuid, trigger_id
-from contracts.records import (
-    AlertConfig,
-    AlertSchedule,
-    AlertTrigger,
-    Box,
-    CameraConfig,
-    CameraScope,
-    CameraState,
-    CameraStatus,
-    CooldownScope,
-    EventName,
-    PlateMatchMode,
-    Recognition,
-)
+from contracts.recognitions import Recognition
 from contracts.secrets import SecretBox
+from contracts.webhooks import EventName
 
 _PLATE = "TEST123"
 _STREAM = "rtsp://camera.example.com/stream"

@@ -19,8 +19,8 @@ from api.schemas import (
 from api.signing_secrets import MAX_SECRET_CHARACTERS
 from api.webhooks.models import WebhookRow
 from contracts.errors import InvalidInputError
-from contracts.records import EventName
 from contracts.webhook_headers import MAX_HEADERS, check_header_name, check_header_value
+from contracts.webhooks import EventName
 
 
 def _header_name(name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from contracts.records import PlateReading
+from contracts.readings import PlateReading
 from recognition.engine import Recognizer
 from recognition.evaluation.compare import groups
 from recognition.evaluation.outcomes import Outcome, invented, outcomes

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contracts.records import PlateReading
+from contracts.readings import PlateReading
 from recognition.boxes import Box, iou
 from recognition.engine import Recognizer
 from recognition.evaluation.photos import load_photos

@@ -4,8 +4,9 @@ import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from contracts.alert_records import AlertCandidate
-from contracts.records import AlertConfig, AlertTrigger, decode, encode
+from contracts.alert_records import AlertCandidate, AlertTrigger
+from contracts.alerts import AlertConfig
+from contracts.records import decode, encode
 from contracts.topic_feed import TopicFeed
 from contracts.topics import (
     ALERT_CANDIDATES,

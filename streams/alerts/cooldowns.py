@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 import structlog
 
 from alert_rules.cooldown import Outcome
-from contracts.alert_records import AlertCandidate
+from contracts.alert_records import AlertCandidate, AlertTrigger
 from contracts.plates import mask_plate
-from contracts.records import AlertTrigger
 from streams.alerts.deciding import Deciding
 from streams.alerts.metrics import AlertMetrics
 from streams.alerts.remembered import Arrival, FiringTable, Remembered

@@ -18,11 +18,10 @@ from alert_rules.cooldown import (
     without,
 )
 from alert_rules.passes import PassState, Verdict, judge, kept_until_ms
-from contracts.alert_records import AlertCandidate, CandidateKind
+from contracts.alert_records import AlertCandidate, AlertTrigger, CandidateKind
 from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import trigger_id
 from contracts.plates import normalise_plate
-from contracts.records import AlertTrigger
 from streams.alerts.remembered import Arrival, Remembered
 
 _SETTLED: Final = {

@@ -12,11 +12,13 @@ from uuid import UUID
 
 from alert_rules.rule import Rule, Sighting, sighting
 from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
+from contracts.alerts import AlertConfig, PlateMatchMode
 from contracts.early import EarlyAlerts
 from contracts.errors import InvalidInputError
 from contracts.ids import may_be_captured
 from contracts.plates import normalise_plate
-from contracts.records import AlertConfig, PlateMatchMode, Recognition, decode
+from contracts.recognitions import Recognition
+from contracts.records import decode
 from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleKeeper
 

@@ -12,8 +12,8 @@ from mode import Service
 
 from alert_rules.rule import Rule, Sighting, rule_of
 from alert_rules.rule_book import RuleBook
+from contracts.alerts import AlertConfig
 from contracts.errors import InvalidInputError
-from contracts.records import AlertConfig
 from contracts.topic_feed import TopicFeed
 from streams.alerts.metrics import AlertMetrics
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from contracts.records import CameraState, CameraStatus, EventName, Record
+from contracts.cameras import CameraState, CameraStatus
+from contracts.records import Record
+from contracts.webhooks import EventName
 
 
 class Presence(Record, frozen=True, kw_only=True):

@@ -8,26 +8,24 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from contracts.deliveries import CameraEvent, Delivery, DeliveryCause
-from contracts.early import TriggerPhase
-from contracts.ids import format_timestamp
-from contracts.records import (
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import (
     AlertConfig,
     AlertSchedule,
-    AlertTrigger,
-    Box,
-    CameraConfig,
     CameraScope,
-    CameraState,
     CooldownScope,
-    EventName,
     Notification,
     PlateMatchMode,
-    Recognition,
-    Zone,
 )
+from contracts.cameras import CameraConfig, CameraState
+from contracts.deliveries import CameraEvent, Delivery, DeliveryCause
+from contracts.early import TriggerPhase
+from contracts.frames import Box, Zone
+from contracts.ids import format_timestamp
+from contracts.recognitions import Recognition
 from contracts.secrets import SecretBox
 from contracts.stream_urls import mask_password
+from contracts.webhooks import EventName
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -12,8 +12,10 @@ from uuid import UUID
 import faust
 import structlog
 
+from contracts.alert_records import AlertTrigger
 from contracts.errors import TransientError
-from contracts.records import AlertTrigger, Recognition, decode
+from contracts.recognitions import Recognition
+from contracts.records import decode
 from contracts.topics import (
     ALERTS,
     CAMERA_STATUS,

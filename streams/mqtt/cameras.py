@@ -14,16 +14,10 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.errors import TransientError
-from contracts.records import (
-    CameraConfig,
-    CameraState,
-    CameraStatus,
-    EventName,
-    Record,
-    decode,
-    encode,
-)
+from contracts.records import Record, decode, encode
+from contracts.webhooks import EventName
 from streams.common import presence
 from streams.mqtt.discovery import discovery_payload
 from streams.mqtt.link import Publish

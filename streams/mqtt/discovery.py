@@ -9,7 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.records import CameraConfig, EventName
+from contracts.cameras import CameraConfig
+from contracts.webhooks import EventName
 from streams.mqtt.messages import TopicNames
 
 _PLATE = "{{ value_json.data.recognition.plate }}"

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraConfig, CameraStatus
 from contracts.errors import InvalidInputError
-from contracts.records import AlertTrigger, CameraConfig, CameraStatus, Recognition, decode
+from contracts.recognitions import Recognition
+from contracts.records import decode
 from streams.common.app import Event
 from streams.common.guard import Guard
 from streams.mqtt.beginning import Beginning

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import faust
 
 from contracts.alert_records import AlertSighting
-from contracts.records import FrameReadings, PassOutcome, Recognition
+from contracts.readings import FrameReadings
+from contracts.recognitions import PassOutcome, Recognition
 from contracts.topics import (
     FRAMES,
     OUTCOMES,

@@ -2,7 +2,7 @@
 
 import math
 
-from contracts.records import Box
+from contracts.frames import Box
 
 
 def overlap(one: Box, other: Box) -> float:

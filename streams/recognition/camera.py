@@ -6,7 +6,10 @@ from typing import ClassVar
 
 import msgspec
 
-from contracts.records import FrameKind, FrameReadings, FrameReference, Recognition, Record
+from contracts.frames import FrameKind, FrameReference
+from contracts.readings import FrameReadings
+from contracts.recognitions import Recognition
+from contracts.records import Record
 from streams.recognition.early import Dismissed, sight
 from streams.recognition.passes import Pass, settle
 from streams.recognition.rules import TrackingRules

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 
 from contracts.errors import InvalidInputError
-from contracts.records import Box
+from contracts.frames import Box
 from recognition.images import decode_image
 
 _MARGIN = 0.15

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection
 
-from contracts.records import FrameReference
+from contracts.frames import FrameReference
 
 
 class FrameCache:

@@ -8,8 +8,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from contracts.errors import TransientError
+from contracts.frames import FrameReference
 from contracts.kafka import consumer_options, topic_name
-from contracts.records import FrameReference
 from contracts.settings import KafkaSettings
 from contracts.topics import FRAMES
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from contracts.records import FrameReference
+from contracts.frames import FrameReference
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
 from streams.recognition.metrics import FetchOutcome, RecognitionMetrics

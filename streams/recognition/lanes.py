@@ -1,6 +1,6 @@
 """The way of a frame through the reading agent: read at once, out in its partition's order."""
 
-from contracts.records import FrameReference
+from contracts.frames import FrameReference
 from streams.common.app import Event
 from streams.common.guard import Guard
 from streams.recognition.ordered_window import OrderedWindow, Turn

@@ -7,15 +7,9 @@ from typing import Protocol
 import structlog
 
 from contracts.errors import InvalidInputError
-from contracts.records import (
-    FRAME_META_HEADER,
-    FrameKind,
-    FrameMeta,
-    FrameReadings,
-    FrameReference,
-    PlateReading,
-    decode,
-)
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
+from contracts.readings import FrameReadings, PlateReading
+from contracts.records import decode
 from recognition.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from contracts.alert_records import AlertSighting, SightingKind
 from contracts.ids import missed_pass_id, recognition_id
-from contracts.records import FrameReadings, PassOutcome, Recognition, RecognitionSource
+from contracts.readings import FrameReadings
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
 from streams.recognition.early import Dismissed
 from streams.recognition.passes import Pass
 from streams.recognition.silence import Silence

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from contracts.edits import edit_distance
-from contracts.records import Box, Recognition
+from contracts.frames import Box
+from contracts.recognitions import Recognition
 from streams.recognition.boxes import distance_in_widths, overlap
 from streams.recognition.rules import TrackingRules
 from streams.recognition.texts import is_part, likeness

@@ -14,16 +14,12 @@ import structlog
 
 from contracts.alert_records import AlertSighting
 from contracts.errors import UnknownRecordVersionError
+from contracts.frames import FrameReference
 from contracts.object_keys import crop_key, photo_key
 from contracts.plates import mask_plate
-from contracts.records import (
-    FrameReadings,
-    FrameReference,
-    PassOutcome,
-    Recognition,
-    decode,
-    encode,
-)
+from contracts.readings import FrameReadings
+from contracts.recognitions import PassOutcome, Recognition
+from contracts.records import decode, encode
 from streams.recognition.camera import CameraTracks, advance, frames_needed, with_published
 from streams.recognition.crops import cut_crop
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome

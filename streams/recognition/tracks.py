@@ -6,7 +6,8 @@ import msgspec
 
 from contracts.early import SightedPlate
 from contracts.edits import edit_distance
-from contracts.records import Box, FrameReadings, FrameReference, PlateReading
+from contracts.frames import Box, FrameReference
+from contracts.readings import FrameReadings, PlateReading
 from streams.recognition.boxes import (
     centre,
     distance_in_widths,

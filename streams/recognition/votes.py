@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from contracts.records import CharacterOption, PlateReading
+from contracts.readings import CharacterOption, PlateReading
 
 _LEAST_PROBABILITY = 0.01
 """A reading is wrong about a character now and then however sure it is: no single one vetoes."""

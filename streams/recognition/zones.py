@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from contracts.records import Box, PlateReading, Point, Zone, ZoneKind
+from contracts.frames import Box, Point, Zone, ZoneKind
+from contracts.readings import PlateReading
 from streams.recognition.boxes import centre
 
 

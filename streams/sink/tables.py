@@ -10,8 +10,10 @@ from analytics_sql.attempts import check_attempt, insert_attempts
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import DeliveryAttempt
-from contracts.records import AlertTrigger, PassOutcome, Recognition, decode
+from contracts.recognitions import PassOutcome, Recognition
+from contracts.records import decode
 from contracts.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
 
 R = TypeVar("R")

@@ -9,17 +9,13 @@ from typing import Any
 import faust
 import structlog
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraConfig
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.errors import InvalidInputError
 from contracts.outbound import OutboundRules
-from contracts.records import (
-    AlertTrigger,
-    CameraConfig,
-    Recognition,
-    WebhookConfig,
-    decode,
-    encode,
-)
+from contracts.recognitions import Recognition
+from contracts.records import decode, encode
 from contracts.secrets import SecretBox
 from contracts.topic_feed import TopicFeed
 from contracts.topics import (
@@ -34,6 +30,7 @@ from contracts.topics import (
     WEBHOOKS_DEAD_LETTERS,
     Topic,
 )
+from contracts.webhooks import WebhookConfig
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.batch_agent import BatchAgent
 from streams.common.guard import Guard, build_guard

@@ -11,11 +11,12 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.cameras import CameraConfig
 from contracts.deliveries import WebhookStatus
 from contracts.errors import MisconfiguredError
-from contracts.records import CameraConfig, EventName, WebhookConfig
 from contracts.secrets import SecretBox
 from contracts.topic_feed import News
+from contracts.webhooks import EventName, WebhookConfig
 
 _headers_decoder = msgspec.json.Decoder(dict[str, str])
 

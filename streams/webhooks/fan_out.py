@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Iterable
 
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import EmailNotification
 from contracts.deliveries import (
     CameraEvent,
     Delivery,
@@ -15,14 +17,9 @@ from contracts.deliveries import (
     trigger_delivery,
 )
 from contracts.early import TriggerPhase
-from contracts.records import (
-    AlertTrigger,
-    EmailNotification,
-    EventName,
-    Recognition,
-    WebhookConfig,
-)
+from contracts.recognitions import Recognition
 from contracts.secrets import SecretBox
+from contracts.webhooks import EventName, WebhookConfig
 from streams.common.shapes import notifications_of
 
 _ENDPOINT_DIGITS = 32

@@ -7,6 +7,8 @@ from uuid import UUID
 import faust
 import structlog
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraStatus
 from contracts.deliveries import (
     CameraEvent,
     Delivery,
@@ -16,16 +18,10 @@ from contracts.deliveries import (
     trigger_event,
 )
 from contracts.errors import MisconfiguredError
-from contracts.records import (
-    AlertTrigger,
-    CameraStatus,
-    EventName,
-    Recognition,
-    WebhookConfig,
-    decode,
-    encode,
-)
+from contracts.recognitions import Recognition
+from contracts.records import decode, encode
 from contracts.secrets import SecretBox
+from contracts.webhooks import EventName, WebhookConfig
 from streams.common import presence
 from streams.common.app import Event
 from streams.common.guard import Guard

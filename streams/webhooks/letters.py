@@ -7,9 +7,9 @@ from email.utils import format_datetime, parseaddr
 from html import escape
 from zoneinfo import ZoneInfo
 
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import Delivery
 from contracts.early import TriggerPhase
-from contracts.records import AlertTrigger
 
 _CROP_ID = "crop@platestream"
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from contracts.records import RecognitionSource
+from contracts.recognitions import RecognitionSource
 from tests.fault.conftest import Say
 from tests.fault.ledger import judge_shows, repeated_ids
 from tests.fault.scenery import Scenery

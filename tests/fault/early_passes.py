@@ -11,7 +11,7 @@ import msgspec
 from contracts.alert_records import AlertSighting, SightingKind
 from contracts.early import SightedPlate
 from contracts.ids import recognition_id
-from contracts.records import Recognition
+from contracts.recognitions import Recognition
 from tests.records import recognition
 
 EXPECTED: Final = tuple(f"EA0000{number}" for number in range(4))

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from contracts.alert_records import AlertTrigger
 from contracts.early import TriggerPhase
-from contracts.records import AlertTrigger, Recognition
+from contracts.recognitions import Recognition
 from tests.fault.rules import Rule
 
 _FIRST = (TriggerPhase.EARLY, TriggerPhase.FINAL)

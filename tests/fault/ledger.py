@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contracts.edits import edit_distance
-from contracts.records import Recognition
+from contracts.recognitions import Recognition
 from tests.fault.api import Listed
 
 _LONGEST_PASS_SECONDS = 15.0

@@ -10,8 +10,9 @@ from uuid import UUID, uuid4
 
 from kafka import KafkaProducer
 
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from contracts.kafka import producer_options, topic_name
-from contracts.records import FRAME_META_HEADER, FrameKind, FrameMeta, encode
+from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topics import FRAMES
 from tests.fault.footage import FRAMES_PER_SECOND, HEIGHT_PX, WIDTH_PX, Footage

@@ -13,7 +13,8 @@ from kafka import KafkaProducer
 from contracts.alert_records import AlertSighting
 from contracts.ids import recognition_id
 from contracts.kafka import producer_options, topic_name
-from contracts.records import Recognition, Record, encode
+from contracts.recognitions import Recognition
+from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import RECOGNITIONS, SIGHTINGS
 from tests.fault.early_passes import LASTS_MS, EarlyPass, early_pass, ends_after_seconds

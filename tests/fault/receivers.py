@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from contracts.records import EventName
+from contracts.webhooks import EventName
 from tests.fault.rules import GATE
 from tests.services.mail import MailServer
 from tests.services.receiver import Received, Receiver

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from contracts.records import CooldownScope, PlateMatchMode, Recognition
+from contracts.alerts import CooldownScope, PlateMatchMode
+from contracts.recognitions import Recognition
 from tests.fault.early_passes import EXPECTED
 from tests.fault.plates import REGULARS
 

@@ -11,8 +11,9 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.records import EventName, Recognition
+from contracts.recognitions import Recognition
 from contracts.settings import ClickHouseSettings, KafkaSettings
+from contracts.webhooks import EventName
 from deploy.local.servers.base import CLONE
 from tests.fault.api import Api
 from tests.fault.footage import Footage

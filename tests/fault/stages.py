@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
+from contracts.alert_records import AlertTrigger
 from contracts.kafka import (
     client_options,
     consumer_options,
@@ -15,7 +16,8 @@ from contracts.kafka import (
     require_reachable,
     topic_name,
 )
-from contracts.records import AlertTrigger, DeadLetter, Recognition, Record, decode
+from contracts.recognitions import Recognition
+from contracts.records import DeadLetter, Record, decode
 from contracts.settings import KafkaSettings
 from contracts.topics import (
     ALERT_CANDIDATES,

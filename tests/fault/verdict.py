@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from uuid import UUID
 
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import trigger_event
 from contracts.early import TriggerPhase
-from contracts.records import AlertTrigger, EventName, Recognition
+from contracts.recognitions import Recognition
+from contracts.webhooks import EventName
 from tests.fault.firings import (
     Firing,
     causes,

@@ -9,10 +9,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from contracts.alert_records import AlertSighting, SightingKind
+from contracts.alert_records import AlertSighting, AlertTrigger, SightingKind
+from contracts.alerts import AlertConfig, CooldownScope, PlateMatchMode
 from contracts.early import SightedPlate, TriggerPhase
 from contracts.ids import trigger_id
-from contracts.records import AlertConfig, AlertTrigger, CooldownScope, PlateMatchMode, Recognition
+from contracts.recognitions import Recognition
 from contracts.topics import ALERT_CANDIDATES, RECOGNITIONS, SIGHTINGS
 from tests.integration.alerts.conftest import StartAlerts
 from tests.integration.alerts.world import World, seen_at

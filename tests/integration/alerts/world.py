@@ -5,9 +5,11 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.alert_records import AlertSighting
+from contracts.alert_records import AlertSighting, AlertTrigger
+from contracts.alerts import AlertConfig
 from contracts.ids import recognition_id
-from contracts.records import AlertConfig, AlertTrigger, Recognition, decode, encode
+from contracts.recognitions import Recognition
+from contracts.records import decode, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import ALERTS, CONFIG_ALERTS, RECOGNITIONS, SIGHTINGS
 from tests.integration.streams.stages import Feeder, Reader, wait_until

@@ -54,9 +54,10 @@ from api.webhooks.board import WebhookBoard
 from api.webhooks.deliveries import DeliveryStore
 from contracts.errors import TransientError
 from contracts.outbound import IpAddress, OutboundRules, parse_networks
-from contracts.records import EventName, PlateReading
+from contracts.readings import PlateReading
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
+from contracts.webhooks import EventName
 from recognition.pool import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from api.db.engine import Database
-from contracts.records import CameraState, CameraStatus
+from contracts.cameras import CameraState, CameraStatus
 from tests.integration.api.application import NOW_MS, Application
 
 

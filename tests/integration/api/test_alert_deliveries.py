@@ -10,6 +10,7 @@ import pytest
 
 from analytics_sql.attempts import DeliveryChannel, DeliveryPlace, DeliverySummary
 from api.db.engine import Database
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import (
     AttemptOutcome,
     Delivery,
@@ -17,8 +18,9 @@ from contracts.deliveries import (
     EmailTarget,
     trigger_delivery,
 )
-from contracts.records import AlertTrigger, EventName, decode, encode
+from contracts.records import decode, encode
 from contracts.topics import DELIVERIES
+from contracts.webhooks import EventName
 from tests.integration.api.application import (
     NOW_MS,
     Application,

@@ -18,9 +18,10 @@ from analytics_sql.triggers import insert_triggers, trigger_row
 from api.db.engine import Database
 from api.recognitions.repository import ClickHouseStore
 from api.scopes import Scope
+from contracts.alert_records import AlertTrigger
 from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import format_timestamp, recognition_id, trigger_id
-from contracts.records import AlertTrigger, Recognition
+from contracts.recognitions import Recognition
 from tests.integration.api.application import Application, Caller, running_application
 from tests.integration.api.waiting import until
 from tests.records import alert, recognition

@@ -13,8 +13,9 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.cameras import repository as cameras_repository
+from contracts.alerts import AlertConfig, Notification, WebhookNotification
 from contracts.ids import NIL_UUID
-from contracts.records import AlertConfig, Notification, WebhookNotification, decode
+from contracts.records import decode
 from contracts.topics import CONFIG_ALERTS
 from tests.integration.api.application import PER_OWNER, Application, Caller
 from tests.integration.api.cameras import values as camera_values

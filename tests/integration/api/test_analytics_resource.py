@@ -26,9 +26,10 @@ from api.db.engine import Database
 from api.db.tables import ApiKey, Camera, Owner
 from api.recognitions.repository import ClickHouseStore
 from api.scopes import ALL_SCOPES, Scope
+from contracts.frames import Box
 from contracts.ids import format_timestamp, image_call_id, recognition_id
 from contracts.object_keys import crop_key, photo_key
-from contracts.records import Box, RecognitionSource
+from contracts.recognitions import RecognitionSource
 from tests.integration.api.application import NOW_MS, Application, Caller, running_application
 from tests.services.clickhouse import ClickHouseAddress
 

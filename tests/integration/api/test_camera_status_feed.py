@@ -13,9 +13,10 @@ import pytest
 from kafka import KafkaProducer
 
 from api.cameras.status_board import StatusBoard
+from contracts.cameras import CameraState, CameraStatus
 from contracts.errors import TransientError
 from contracts.kafka import create_topics, producer_options, topic_name
-from contracts.records import CameraState, CameraStatus, encode
+from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topic_feed import TopicFeed
 from contracts.topics import CAMERA_STATUS

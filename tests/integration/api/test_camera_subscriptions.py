@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from api.db.engine import Database
-from contracts.records import CameraConfig, CameraState, CameraStatus, decode
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
+from contracts.records import decode
 from contracts.topics import CONFIG_CAMERAS
 from tests.integration.api.application import NOW_MS, Application, running_application
 from tests.integration.api.outbox import outbox_of

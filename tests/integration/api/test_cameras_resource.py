@@ -14,7 +14,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.db.engine import Database
-from contracts.records import CameraConfig, CameraState, decode
+from contracts.cameras import CameraConfig, CameraState
+from contracts.records import decode
 from tests.integration.api.application import Application
 from tests.integration.api.camera_worker import (
     camera_status,

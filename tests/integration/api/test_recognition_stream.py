@@ -26,7 +26,8 @@ from api.live.stream import LOOK_SECONDS
 from api.scopes import Scope
 from contracts.errors import TransientError
 from contracts.kafka import producer_options, topic_name
-from contracts.records import Recognition, encode
+from contracts.recognitions import Recognition
+from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topics import RECOGNITIONS
 from tests.integration.api.application import PASSWORD, Application, running_application

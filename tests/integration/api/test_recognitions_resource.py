@@ -16,9 +16,10 @@ from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from api.db.engine import Database
 from api.recognitions.repository import ClickHouseStore
+from contracts.frames import Box
 from contracts.ids import format_timestamp, recognition_id
 from contracts.object_keys import crop_key, photo_key
-from contracts.records import Box, Recognition
+from contracts.recognitions import Recognition
 from tests.integration.api.application import Application, Caller, running_application
 from tests.services.clickhouse import ClickHouseAddress
 

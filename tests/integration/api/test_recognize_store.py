@@ -8,16 +8,11 @@ import pytest
 
 from api.db.engine import Database
 from contracts.errors import TransientError
+from contracts.frames import Box
 from contracts.ids import NIL_UUID, uuid_unix_ms
-from contracts.records import (
-    Box,
-    CharacterOption,
-    PassOutcome,
-    PlateReading,
-    Recognition,
-    RecognitionSource,
-    decode,
-)
+from contracts.readings import CharacterOption, PlateReading
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from contracts.records import decode
 from contracts.settings import S3Settings
 from contracts.topics import OUTCOMES, RECOGNITIONS
 from tests.integration.api import images

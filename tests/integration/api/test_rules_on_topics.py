@@ -10,10 +10,12 @@ from sqlalchemy import text
 
 from api.config_log.outbox import enqueue
 from api.config_log.republish import republish_all
+from contracts.alerts import AlertConfig
 from contracts.kafka import consumer_options, topic_name
-from contracts.records import AlertConfig, WebhookConfig, decode, encode
+from contracts.records import decode, encode
 from contracts.settings import DatabaseSettings, KafkaSettings
 from contracts.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
+from contracts.webhooks import WebhookConfig
 from tests.integration.api.application import Application
 from tests.integration.api.relays import running_relay
 from tests.records import recognition

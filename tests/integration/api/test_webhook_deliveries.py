@@ -19,8 +19,9 @@ from contracts.deliveries import (
     WebhookStatus,
     recognition_delivery,
 )
-from contracts.records import EventName, WebhookConfig, decode, encode
+from contracts.records import decode, encode
 from contracts.topics import CONFIG_WEBHOOKS, DELIVERIES
+from contracts.webhooks import EventName, WebhookConfig
 from tests.integration.api.application import (
     NOW_MS,
     Application,

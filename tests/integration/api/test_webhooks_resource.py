@@ -12,8 +12,9 @@ from sqlalchemy import text
 
 from api.db.engine import Database
 from api.webhooks.schemas import SubscribedEvent
-from contracts.records import WebhookConfig, decode
+from contracts.records import decode
 from contracts.topics import CONFIG_WEBHOOKS
+from contracts.webhooks import WebhookConfig
 from tests.integration.api.application import PER_OWNER, Application, running_application
 from tests.integration.api.outbox import outbox_of
 

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from kafka import KafkaConsumer, TopicPartition
 
+from contracts.cameras import CameraConfig
 from contracts.kafka import consumer_options, topic_name
-from contracts.records import CameraConfig, decode
+from contracts.records import decode
 from contracts.settings import KafkaSettings
 from contracts.topics import CONFIG_CAMERAS
 

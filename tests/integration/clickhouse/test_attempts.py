@@ -19,6 +19,7 @@ from analytics_sql.attempts import (
 )
 from analytics_sql.connection import connect, connect_for_schema
 from analytics_sql.migrate import migrate, roll_back
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import (
     AttemptOutcome,
     Delivery,
@@ -31,7 +32,8 @@ from contracts.deliveries import (
     trigger_delivery,
 )
 from contracts.ids import derived_uuid
-from contracts.records import AlertTrigger, EventName, decode, encode
+from contracts.records import decode, encode
+from contracts.webhooks import EventName
 from tests.records import OWNER, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 

@@ -23,9 +23,10 @@ from analytics_sql.recognitions import (
     list_recognitions,
 )
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.frames import Box
 from contracts.ids import LONGEST_PASS_MS, recognition_id
 from contracts.object_keys import crop_key, photo_key
-from contracts.records import Box, RecognitionSource
+from contracts.recognitions import RecognitionSource
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 
 pytestmark = pytest.mark.integration

@@ -7,8 +7,9 @@ import cv2
 import numpy as np
 import pytest
 
+from contracts.cameras import CameraState
+from contracts.frames import FrameKind
 from contracts.object_keys import snapshot_key
-from contracts.records import CameraState, FrameKind
 from tests.integration.ingest.clips import HEIGHT_PX, WIDTH_PX
 from tests.integration.ingest.worker import (
     OWNER_ID,

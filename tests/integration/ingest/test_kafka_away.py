@@ -11,8 +11,8 @@ from time import monotonic, sleep
 
 import pytest
 
+from contracts.cameras import CameraState
 from contracts.kafka import create_topics
-from contracts.records import CameraState
 from contracts.settings import S3Settings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.ingest.worker import (

@@ -9,8 +9,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from contracts.cameras import CameraState
+from contracts.frames import FrameKind
 from contracts.object_keys import snapshot_key
-from contracts.records import CameraState, FrameKind
 from tests.integration.ingest.worker import (
     OWNER_ID,
     CameraConfigs,

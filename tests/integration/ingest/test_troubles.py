@@ -6,7 +6,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from contracts.records import CameraState
+from contracts.cameras import CameraState
 from ingest.faults import CaptureFault
 from tests.integration.ingest.http_cameras import HttpCamera, SilentCamera, closed_port
 from tests.integration.ingest.worker import (

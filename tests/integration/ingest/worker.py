@@ -10,17 +10,10 @@ from aiokafka.partitioner import DefaultPartitioner
 from cryptography.fernet import Fernet
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from contracts.kafka import consumer_options, producer_options, topic_name
-from contracts.records import (
-    FRAME_META_HEADER,
-    CameraConfig,
-    CameraState,
-    CameraStatus,
-    FrameKind,
-    FrameMeta,
-    decode,
-    encode,
-)
+from contracts.records import decode, encode
 from contracts.secrets import SecretBox
 from contracts.settings import KafkaSettings, S3Settings
 from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, FRAMES

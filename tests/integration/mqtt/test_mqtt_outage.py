@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from contracts.records import CameraState, Recognition
+from contracts.cameras import CameraState
+from contracts.recognitions import Recognition
 from contracts.topics import CONFIG_CAMERAS, RECOGNITIONS
 from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
 from tests.integration.streams.stages import lag, wait_until

@@ -5,9 +5,12 @@ from uuid import UUID
 
 import pytest
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraState
 from contracts.ids import event_id, trigger_id
-from contracts.records import AlertTrigger, CameraState, EventName, Recognition
+from contracts.recognitions import Recognition
 from contracts.topics import ALERTS
+from contracts.webhooks import EventName
 from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
 from tests.integration.streams.stages import wait_until
 from tests.records import CAMERAS, OWNER, alert, recognition

@@ -7,14 +7,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from contracts.records import (
-    CameraConfig,
-    CameraState,
-    CameraStatus,
-    Recognition,
-    Record,
-    encode,
-)
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
+from contracts.recognitions import Recognition
+from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, RECOGNITIONS, Topic
 from tests.integration.streams.stages import Feeder, environment_of, stage, wait_until

@@ -7,17 +7,11 @@ from uuid import UUID, uuid4
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from contracts.kafka import consumer_options, producer_options, topic_name
-from contracts.records import (
-    FRAME_META_HEADER,
-    DeadLetter,
-    FrameKind,
-    FrameMeta,
-    FrameReadings,
-    Recognition,
-    decode,
-    encode,
-)
+from contracts.readings import FrameReadings
+from contracts.recognitions import Recognition
+from contracts.records import DeadLetter, decode, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS, Topic
 from tests.integration.recognition.scenes import Parked, car_scene, jpeg

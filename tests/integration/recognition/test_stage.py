@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from minio import Minio
 
-from contracts.records import FrameKind
+from contracts.frames import FrameKind
 from contracts.settings import S3Settings
 from recognition.images import decode_image
 from tests.integration.recognition.cameras import Cameras, Outcome, now_ms

@@ -9,15 +9,11 @@ from uuid import UUID
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import AlertConfig
 from contracts.ids import trigger_id
-from contracts.records import (
-    AlertConfig,
-    AlertTrigger,
-    DeadLetter,
-    Recognition,
-    decode,
-    encode,
-)
+from contracts.recognitions import Recognition
+from contracts.records import DeadLetter, decode, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import ALERTS, RECOGNITIONS, SINK_DEAD_LETTERS
 from tests.integration.streams.recognitions import migrated, stored_ids

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import uvloop
 
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import Delivery, EmailTarget, trigger_delivery
 from contracts.errors import TransientError
-from contracts.records import AlertTrigger
 from streams.webhooks.mail import MailSender
 from streams.webhooks.schedule import SendKind
 from streams.webhooks.settings import MailSettings

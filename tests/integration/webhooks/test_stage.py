@@ -6,10 +6,12 @@ from collections import Counter
 import pytest
 from standardwebhooks import Webhook
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.deliveries import AttemptOutcome
 from contracts.ids import format_timestamp, trigger_id
-from contracts.records import AlertTrigger, CameraConfig, CameraState, CameraStatus, EventName
 from contracts.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS
+from contracts.webhooks import EventName
 from tests.integration.streams.stages import wait_until
 from tests.integration.webhooks.way import SECRET, Way, now_ms
 from tests.records import CAMERAS, OWNER, alert, recognition, recognitions

@@ -8,7 +8,8 @@ import msgspec
 from cryptography.fernet import Fernet
 
 from contracts.deliveries import DeliveryAttempt, WebhookStatus
-from contracts.records import EventName, Recognition, Record, WebhookConfig, decode, encode
+from contracts.recognitions import Recognition
+from contracts.records import Record, decode, encode
 from contracts.secrets import SecretBox
 from contracts.settings import KafkaSettings
 from contracts.topics import (
@@ -19,6 +20,7 @@ from contracts.topics import (
     WEBHOOK_STATUS,
     Topic,
 )
+from contracts.webhooks import EventName, WebhookConfig
 from tests.integration.streams.stages import Feeder, Reader, environment_of, stage
 from tests.records import OWNER, messages
 from tests.services.process import ChildProcess

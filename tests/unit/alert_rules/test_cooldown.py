@@ -16,7 +16,8 @@ from alert_rules.cooldown import (
     decide,
     scope_of,
 )
-from contracts.records import CooldownScope, decode, encode
+from contracts.alerts import CooldownScope
+from contracts.records import decode, encode
 from tests.records import alert
 
 _MINUTE_MS = 60_000

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from alert_rules.rule import Condition, Rule, Sighting, rule_of, sighting
 from alert_rules.rule_book import RuleBook
-from contracts.records import (
-    AlertConfig,
-    AlertSchedule,
-    CameraScope,
-    PlateMatchMode,
-)
+from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
 from tests.records import CAMERAS, OWNER, alert, recognition
 
 _OTHER_OWNER = UUID(int=5)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alert_rules.schedule import window
+from contracts.alerts import AlertSchedule, Weekday
 from contracts.errors import InvalidInputError
-from contracts.records import AlertSchedule, Weekday
 
 _NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ZONES = sorted(available_timezones() - {"localtime"})

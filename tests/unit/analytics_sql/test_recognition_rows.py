@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from analytics_sql.connection import QueryFailedError, clickhouse_errors
 from analytics_sql.recognitions import like_pattern, recognition_row
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
+from contracts.frames import Box
 from contracts.ids import LONGEST_PASS_MS, recognition_id
-from contracts.records import Box, Recognition, RecognitionSource
+from contracts.recognitions import Recognition, RecognitionSource
 
 CAMERA = UUID(int=7)
 CAPTURED_MS = 1_795_000_000_123

@@ -14,9 +14,9 @@ from api.alerts.history import TriggerHistory
 from api.alerts.insight_schemas import AlertTest
 from api.errors import ApiError
 from api.threads import FewThreads
+from contracts.alerts import CooldownScope, PlateMatchMode
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.matching import PlateMatcher
-from contracts.records import CooldownScope, PlateMatchMode
 from tests.integration.api.application import StandInStore
 from tests.records import OWNER, alert
 

@@ -16,7 +16,7 @@ from api.cameras.status_board import StatusBoard
 from api.cameras.streams import StreamVault
 from api.errors import ApiError
 from api.validation import ValidationRules, validating_by
-from contracts.records import CameraState, CameraStatus
+from contracts.cameras import CameraState, CameraStatus
 from contracts.secrets import SecretBox
 from contracts.stream_urls import StreamUrlRules
 

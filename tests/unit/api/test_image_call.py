@@ -11,7 +11,8 @@ from api.errors import ApiError, ErrorCode
 from api.recognize import body
 from api.recognize.body import MAX_IMAGE_BYTES, read_image_body
 from api.recognize.schemas import plate_results
-from contracts.records import Box, CharacterOption, PlateReading
+from contracts.frames import Box
+from contracts.readings import CharacterOption, PlateReading
 from recognition.pool import ImageReadings
 
 JPEG = b"\xff\xd8\xff\xe0"

@@ -9,7 +9,7 @@ from analytics_sql.recognitions import ListedRecognition
 from api.recognitions.page_json import page_json
 from api.recognitions.schemas import RecognitionList, recognition_body
 from api.recognitions.service import Page
-from contracts.records import Box
+from contracts.frames import Box
 
 FULL = ListedRecognition(
     id=UUID(int=1),

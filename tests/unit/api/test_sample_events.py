@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from api.webhooks.samples import SampleMaker
 from api.webhooks.schemas import WebhookCreate
 from contracts.deliveries import DeliveryCause
-from contracts.records import EventName
+from contracts.webhooks import EventName
 from streams.common.shapes import body_of
 from tests.records import OWNER
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK

@@ -5,7 +5,22 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
+from contracts.alert_records import (
+    AlertCandidate,
+    AlertSighting,
+    AlertTrigger,
+    CandidateKind,
+    SightingKind,
+)
+from contracts.alerts import (
+    AlertConfig,
+    AlertSchedule,
+    CameraScope,
+    CooldownScope,
+    PlateMatchMode,
+    Weekday,
+)
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.deliveries import (
     AttemptOutcome,
     CameraEvent,
@@ -18,38 +33,12 @@ from contracts.deliveries import (
 )
 from contracts.early import EarlyFiring, SightedPlate, TriggerPhase
 from contracts.errors import InvalidInputError, UnknownRecordVersionError
-from contracts.records import (
-    AlertConfig,
-    AlertSchedule,
-    AlertTrigger,
-    Box,
-    CameraConfig,
-    CameraScope,
-    CameraState,
-    CameraStatus,
-    CharacterOption,
-    CooldownScope,
-    DeadLetter,
-    EventName,
-    FrameKind,
-    FrameMeta,
-    FrameReadings,
-    FrameReference,
-    PassOutcome,
-    PlateMatchMode,
-    PlateReading,
-    Point,
-    Recognition,
-    RecognitionSource,
-    Record,
-    WebhookConfig,
-    Weekday,
-    Zone,
-    ZoneKind,
-    decode,
-    encode,
-)
+from contracts.frames import Box, FrameKind, FrameMeta, FrameReference, Point, Zone, ZoneKind
+from contracts.readings import CharacterOption, FrameReadings, PlateReading
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from contracts.records import DeadLetter, Record, decode, encode
 from contracts.topics import TOPICS
+from contracts.webhooks import EventName, WebhookConfig
 
 A = UUID("11111111-2222-4333-8444-555555555555")
 BOX = Box(x=1.5, y=2, width=3, height=4)

@@ -7,7 +7,8 @@ from uuid import UUID
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import ConsumerRecord
 
-from contracts.records import AlertConfig, encode
+from contracts.alerts import AlertConfig
+from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topic_feed import Found, KeyMemory, News, Place, TopicFeed
 from contracts.topics import CONFIG_ALERTS

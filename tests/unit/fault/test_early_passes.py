@@ -5,16 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from contracts.alert_records import AlertSighting
+from contracts.alert_records import AlertSighting, AlertTrigger
+from contracts.alerts import AlertConfig, PlateMatchMode
 from contracts.deliveries import trigger_event
 from contracts.early import TriggerPhase
-from contracts.records import (
-    AlertConfig,
-    AlertTrigger,
-    EventName,
-    PlateMatchMode,
-    Recognition,
-)
+from contracts.recognitions import Recognition
+from contracts.webhooks import EventName
 from streams.alerts.matching import Published, Sighted
 from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleKeeper

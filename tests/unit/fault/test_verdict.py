@@ -7,10 +7,13 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import CooldownScope, PlateMatchMode
 from contracts.deliveries import trigger_event
 from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import recognition_id, trigger_id
-from contracts.records import AlertTrigger, CooldownScope, EventName, PlateMatchMode, Recognition
+from contracts.recognitions import Recognition
+from contracts.webhooks import EventName
 from tests.fault.receivers import ALL, Receivers, Told
 from tests.fault.rules import GATE, Rule
 from tests.fault.verdict import Evidence, judge

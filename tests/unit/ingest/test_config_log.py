@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from contracts.records import CameraConfig
+from contracts.cameras import CameraConfig
 from ingest.config_log import ConfigChange, ConfigLog
 
 

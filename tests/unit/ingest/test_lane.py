@@ -6,7 +6,8 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from contracts.records import CameraConfig, FrameKind, FrameMeta, Zone, ZoneKind
+from contracts.cameras import CameraConfig
+from contracts.frames import FrameKind, FrameMeta, Zone, ZoneKind
 from ingest.lane import FrameLane, LaneRules, LaneServices, Snapshot
 from ingest.metrics import IngestMetrics
 from ingest.moments import Moment

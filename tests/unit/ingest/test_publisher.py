@@ -8,14 +8,9 @@ from uuid import UUID
 import pytest
 from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 
-from contracts.records import (
-    FRAME_META_HEADER,
-    CameraState,
-    CameraStatus,
-    FrameKind,
-    FrameMeta,
-    decode,
-)
+from contracts.cameras import CameraState, CameraStatus
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from contracts.records import decode
 from ingest import publisher
 from ingest.metrics import IngestMetrics
 from ingest.publisher import Publisher

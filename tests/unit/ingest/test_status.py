@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from contracts.records import CameraState, CameraStatus
+from contracts.cameras import CameraState, CameraStatus
 from ingest.faults import CaptureFault
 from ingest.moments import Moment
 from ingest.status import CameraIdentity, StatusRules, StatusTracker

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from contracts.records import Box, PlateReading
+from contracts.frames import Box
+from contracts.readings import PlateReading
 from recognition.close_up import fills, framed, may_be_close_up, unframed
 from recognition.detector import Detector
 from recognition.engine import Recognizer

@@ -1,6 +1,7 @@
 import pytest
 
-from contracts.records import Box, PlateReading
+from contracts.frames import Box
+from contracts.readings import PlateReading
 from recognition.training.labels import Labels
 from recognition.training.plate_chance import Read, fitted, judged
 

@@ -6,18 +6,19 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
+from contracts.alert_records import (
+    AlertCandidate,
+    AlertSighting,
+    AlertTrigger,
+    CandidateKind,
+    SightingKind,
+)
+from contracts.alerts import AlertConfig, CooldownScope, PlateMatchMode
 from contracts.early import EarlyAlerts, EarlyFiring, SightedPlate, TriggerPhase
 from contracts.errors import InvalidInputError, TransientError
 from contracts.ids import recognition_id, trigger_id
-from contracts.records import (
-    AlertConfig,
-    AlertTrigger,
-    CooldownScope,
-    PlateMatchMode,
-    Recognition,
-    encode,
-)
+from contracts.recognitions import Recognition
+from contracts.records import encode
 from streams.alerts.matching import EARLY_WITHIN_MS, Published, Sighted, read_sighting
 from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleKeeper

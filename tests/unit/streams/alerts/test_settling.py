@@ -9,11 +9,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.alert_records import AlertSighting, SightingKind
+from contracts.alert_records import AlertSighting, AlertTrigger, SightingKind
+from contracts.alerts import AlertConfig, PlateMatchMode
 from contracts.early import SightedPlate, TriggerPhase
 from contracts.errors import TransientError
 from contracts.ids import recognition_id
-from contracts.records import AlertConfig, AlertTrigger, PlateMatchMode, Recognition
+from contracts.recognitions import Recognition
 from streams.alerts.matching import Published, Sighted
 from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleKeeper

@@ -7,9 +7,11 @@ import pytest
 
 from alert_rules.cooldown import Firing, Firings
 from contracts.alert_records import AlertCandidate
+from contracts.alerts import PlateMatchMode
 from contracts.errors import InvalidInputError, TransientError
 from contracts.ids import LONGEST_PASS_MS
-from contracts.records import PlateMatchMode, Recognition, encode
+from contracts.recognitions import Recognition
+from contracts.records import encode
 from streams.alerts.forgetting import Forgetting, expired
 from streams.alerts.matching import Published, read_recognition
 from streams.alerts.remembered import Arrival

@@ -9,16 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alert_rules.rule import rule_of, sighting
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import AlertConfig, PlateMatchMode
 from contracts.early import TriggerPhase
-from contracts.records import (
-    AlertConfig,
-    AlertTrigger,
-    FrameKind,
-    FrameReadings,
-    PlateMatchMode,
-    Recognition,
-    encode,
-)
+from contracts.frames import FrameKind
+from contracts.readings import FrameReadings
+from contracts.recognitions import Recognition
+from contracts.records import encode
 from streams.alerts.matching import Matching, Published, Sighted
 from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleKeeper

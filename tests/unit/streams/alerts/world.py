@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry
 
-from contracts.alert_records import AlertCandidate
+from contracts.alert_records import AlertCandidate, AlertTrigger
 from contracts.early import EarlyAlerts
 from contracts.errors import TransientError
-from contracts.records import AlertTrigger
 from streams.alerts.cooldowns import Cooldowns
 from streams.alerts.matching import Matching
 from streams.alerts.metrics import AlertMetrics

@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from contracts.cameras import CameraState, CameraStatus
 from contracts.errors import TransientError
-from contracts.records import CameraState, CameraStatus
 from streams.mqtt.beginning import Beginning
 from streams.mqtt.cameras import CameraBook
 from streams.mqtt.messages import Message, TopicNames

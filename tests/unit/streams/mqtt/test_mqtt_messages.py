@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from pydantic import ValidationError
 
+from contracts.alert_records import AlertTrigger
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.deliveries import (
     CameraEvent,
     WebhookTarget,
@@ -17,7 +19,7 @@ from contracts.deliveries import (
 )
 from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import NIL_UUID
-from contracts.records import AlertTrigger, CameraConfig, CameraState, CameraStatus, EventName
+from contracts.webhooks import EventName
 from streams.common.shapes import body_of
 from streams.mqtt.broker import most_in_flight
 from streams.mqtt.discovery import discovery_payload

@@ -4,14 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from contracts.records import (
-    Box,
-    CharacterOption,
-    FrameKind,
-    FrameReadings,
-    FrameReference,
-    PlateReading,
-)
+from contracts.frames import Box, FrameKind, FrameReference
+from contracts.readings import CharacterOption, FrameReadings, PlateReading
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.passes import Pass
 from streams.recognition.rules import TrackingRules

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.records import FrameKind, FrameReadings, decode, encode
+from contracts.frames import FrameKind
+from contracts.readings import FrameReadings
+from contracts.records import decode, encode
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.recognitions import pass_id
 from tests.unit.streams.recognition.builders import (

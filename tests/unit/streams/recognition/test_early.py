@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from contracts.alert_records import SightingKind
 from contracts.ids import recognition_id
-from contracts.records import FrameReadings
+from contracts.readings import FrameReadings
 from streams.recognition.camera import CameraTracks, advance
 from streams.recognition.early import Dismissed
 from streams.recognition.passes import Pass

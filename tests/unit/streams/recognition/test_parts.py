@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.edits import edit_distance
-from contracts.records import Box, FrameReference, Point, Zone, ZoneKind
+from contracts.frames import Box, FrameReference, Point, Zone, ZoneKind
 from recognition.images import decode_image
 from streams.recognition.boxes import distance_in_widths, moved, overlap, touches_edge
 from streams.recognition.crops import cut_crop

@@ -4,18 +4,17 @@ from uuid import UUID
 import pytest
 
 from contracts.errors import InvalidInputError, TransientError
-from contracts.records import (
+from contracts.frames import (
     FRAME_META_HEADER,
     FrameKind,
     FrameMeta,
-    FrameReadings,
     FrameReference,
-    PlateReading,
     Point,
     Zone,
     ZoneKind,
-    encode,
 )
+from contracts.readings import FrameReadings, PlateReading
+from contracts.records import encode
 from recognition.pool import (
     ImageReadings,
     RecognizerBusyError,

@@ -4,14 +4,9 @@ import asyncio
 from uuid import UUID
 
 from contracts.errors import TransientError
-from contracts.records import (
-    FRAME_META_HEADER,
-    FrameKind,
-    FrameMeta,
-    FrameReadings,
-    PlateReading,
-    encode,
-)
+from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from contracts.readings import FrameReadings, PlateReading
+from contracts.records import encode
 from recognition.pool import ImageReadings
 from streams.common.app import Event
 from streams.common.guard import Guard

@@ -6,16 +6,11 @@ from prometheus_client import CollectorRegistry
 
 from contracts.alert_records import AlertSighting, SightingKind
 from contracts.errors import InvalidInputError, TransientError
+from contracts.frames import FrameKind, FrameReference
 from contracts.ids import uuid_unix_ms
 from contracts.object_keys import crop_key, photo_key
-from contracts.records import (
-    FrameKind,
-    FrameReference,
-    PassOutcome,
-    Recognition,
-    RecognitionSource,
-    encode,
-)
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from contracts.records import encode
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.rules import TrackingRules
 from streams.recognition.tracking import Tracking

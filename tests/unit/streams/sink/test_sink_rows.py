@@ -3,9 +3,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from contracts.alert_records import AlertTrigger
 from contracts.early import EarlyFiring, TriggerPhase
 from contracts.ids import LONGEST_PASS_MS, NIL_UUID, image_call_id, trigger_id
-from contracts.records import AlertTrigger, PassOutcome, RecognitionSource, encode
+from contracts.recognitions import PassOutcome, RecognitionSource
+from contracts.records import encode
 from streams.common.batches import read_batch
 from streams.sink.tables import OUTCOME_TABLE, RECOGNITION_TABLE, TRIGGER_TABLE
 from tests.records import alert, recognition

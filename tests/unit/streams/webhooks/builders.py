@@ -5,8 +5,8 @@ from uuid import UUID
 from cryptography.fernet import Fernet
 
 from contracts.deliveries import Delivery, WebhookTarget
-from contracts.records import WebhookConfig
 from contracts.secrets import SecretBox
+from contracts.webhooks import WebhookConfig
 from streams.webhooks.fan_out import recognition_deliveries
 from tests.records import OWNER, recognition
 

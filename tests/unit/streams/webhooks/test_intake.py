@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from cryptography.fernet import Fernet
 
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, WebhookTarget
 from contracts.early import TriggerPhase
 from contracts.errors import MisconfiguredError
-from contracts.records import AlertTrigger, EventName
 from contracts.secrets import SecretBox
+from contracts.webhooks import EventName
 from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
 from streams.webhooks.directory import Directory

@@ -5,8 +5,8 @@ import asyncio
 import aiosmtplib
 import pytest
 
+from contracts.alert_records import AlertTrigger
 from contracts.deliveries import Delivery, EmailTarget, trigger_delivery
-from contracts.records import AlertTrigger
 from streams.webhooks.mail import MailSender
 from streams.webhooks.schedule import SendKind
 from streams.webhooks.settings import MailSettings

@@ -7,8 +7,9 @@ import hmac
 import msgspec
 import pytest
 
+from contracts.cameras import CameraState, CameraStatus
 from contracts.deliveries import AttemptOutcome, DeliveryAttempt, WebhookStatus
-from contracts.records import CameraState, CameraStatus, EventName
+from contracts.webhooks import EventName
 from streams.common import presence
 from streams.webhooks import status
 from streams.webhooks.http_sender import retry_after_seconds

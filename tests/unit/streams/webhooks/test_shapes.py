@@ -12,6 +12,9 @@ from analytics_sql.recognitions import ListedRecognition
 from api.alerts.schemas import AlertBody
 from api.cameras.schemas import CameraBody
 from api.recognitions.schemas import recognition_body
+from contracts.alert_records import AlertTrigger
+from contracts.alerts import EmailNotification, WebhookNotification
+from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.deliveries import (
     CameraEvent,
     DeliveryCause,
@@ -22,19 +25,10 @@ from contracts.deliveries import (
     camera_delivery,
 )
 from contracts.early import EarlyFiring, TriggerPhase
+from contracts.frames import Zone, ZoneKind
 from contracts.ids import NIL_UUID, trigger_id, uuid_unix_ms
-from contracts.records import (
-    AlertTrigger,
-    CameraConfig,
-    CameraState,
-    CameraStatus,
-    EmailNotification,
-    EventName,
-    Recognition,
-    WebhookNotification,
-    Zone,
-    ZoneKind,
-)
+from contracts.recognitions import Recognition
+from contracts.webhooks import EventName
 from streams.common.shapes import body_of
 from streams.webhooks.fan_out import trigger_deliveries
 from tests.records import CAMERAS, OWNER, alert, recognition
