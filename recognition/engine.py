@@ -65,7 +65,9 @@ class Recognizer:
         )
 
     def _reading(self, found: Detection, text: CropText) -> PlateReading:
-        chance = chance_of_plate(found.score, text.text, self._plate_chance)
+        chance = chance_of_plate(
+            found.score, text.text, self._plate_chance, of_no_country=text.of_no_country
+        )
         characters = calibrate(text.characters, self._reader.calibration(text), chance)
         return PlateReading(
             text=text.text,

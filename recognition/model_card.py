@@ -144,11 +144,13 @@ class CalibrationCard(_Part, frozen=True, kw_only=True):
 class PlateChanceCard(_Part, frozen=True, kw_only=True):
     """From the detector's score (``x``) to the chance that what was read is a plate (``y``).
 
-    Of texts of letters alone and of all others: signs and adverts have letters too, few numbers.
+    Of texts of letters alone, of those that look like no country's (by default as all others), and
+    of all others: signs and adverts have letters too, few numbers, and follow no country's rules.
     """
 
     letters_alone: CalibrationCard
     others: CalibrationCard
+    no_country: CalibrationCard | None = None
 
 
 class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):

@@ -90,6 +90,16 @@ one or two letters, then four digits. Countries whose plates have no common orde
 up (2026-11).
 """
 
+_UNNAMED = {"India": "L2D1-2L0-3D4"}
+"""Of countries whose plates a reader calls unknown that was not taught them by name."""
+
+
+def of_unnamed_country(text: str) -> bool:
+    """Tell whether a text (A-Z0-9) has the order of a country that readers have no name for."""
+    kinds = [character.isalpha() for character in text]
+    patterns = (pattern for formats in _UNNAMED.values() for pattern in _patterns(formats))
+    return any(np.array_equal(kinds, pattern) for pattern in patterns)
+
 
 class PlateFormats:
     """The formats of the countries that a reader tells apart."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from recognition.foreign_models import hub_reader, reader_card
 from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard
 from recognition.model_fit import check_reader, check_same_characters
-from recognition.plate_formats import PlateFormats
+from recognition.plate_formats import PlateFormats, of_unnamed_country
 from recognition.runtime import Model, Tensor, load_model
 from recognition.second_reader import SecondReader
 from recognition.settings import RecognizerSettings
@@ -133,10 +133,12 @@ class Reader:
         return {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
 
     def _texts(self, slots: list[_Probabilities], regions: list[_Probabilities]) -> list[CropText]:
-        return [
-            CropText(self._characters(one), self._region(region))
-            for one, region in zip(slots, regions, strict=True)
-        ]
+        return [self._text(one, region) for one, region in zip(slots, regions, strict=True)]
+
+    def _text(self, slots: _Probabilities, region: _Probabilities) -> CropText:
+        text = CropText(self._characters(slots), self._region(region))
+        no_country = len(region) > 0 and text.region is None and not of_unnamed_country(text.text)
+        return replace(text, of_no_country=no_country)
 
     def _region(self, probabilities: _Probabilities) -> str | None:
         names = self.card.output.regions

@@ -205,7 +205,7 @@ def main() -> None:
     trainer.add_argument("--start", type=Path, required=True, help="npz or checkpoint")
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
     trainer.add_argument("--name", default="detector")
-    trainer.add_argument("--epochs", type=int, default=20)
+    trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
     trainer.add_argument("--rate", type=float, default=RATE, help="of the first steps")
     trainer.add_argument("--size", type=int, default=416)

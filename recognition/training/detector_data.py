@@ -12,7 +12,8 @@ from recognition.boxes import Box, meet
 from recognition.evaluation.photos import Image, Photo, as_image, read_image
 from recognition.training.labels import Labels
 from recognition.training.onnx_models import LETTERBOX_GREY, grow
-from recognition.training.staging import add_writing, exchange_plates, floating_plates
+from recognition.training.staging import exchange_plates, floating_plates
+from recognition.training.writing import add_writing, screen
 
 PLATE_FREE_SHARE = 0.3
 """Of the photos, the share from which a part without any plate is cut as one more photo."""
@@ -38,6 +39,9 @@ STEEP_WIDTHS, STEEP_SLOPES = (0.35, 0.75), (0.15, 0.55)
 FLOATING_PICTURES = 400
 """Drawn ones of plates without a car."""
 
+SCREENS = 300
+"""Drawn pictures of buttons, rows and columns, without a plate."""
+
 FEW_PHOTOS = 300
 """A data set with fewer training photos comes twice: the large ones are of few kinds."""
 
@@ -58,7 +62,8 @@ def write_dataset(
 
     Training photos have their doubtful plates blurred away and are followed by plate-free cuts,
     by copies with rendered plates and by copies seen steeply, those of small data sets by
-    themselves; the photos kept back are left out. Drawn plates without a car come last.
+    themselves; the photos kept back are left out. Drawn plates without a car and drawn screens
+    come last.
     """
     rng = np.random.default_rng(seed)
     sizes = Counter(photo.group for photo in photos)
@@ -81,9 +86,12 @@ def write_dataset(
             if sizes[photo.group] < FEW_PHOTOS:
                 _write(out, split, f"{index:05d}_again", image, label.plates)
         _write(out, split, f"{index:05d}", image, label.plates)
-    for index in range(FLOATING_PICTURES if split == "train" else 0):
-        staged = floating_plates(rng)
-        _write(out, split, f"floating_{index:05d}", staged.image, staged.plates)
+    if split == "train":
+        for index in range(FLOATING_PICTURES):
+            staged = floating_plates(rng)
+            _write(out, split, f"floating_{index:05d}", staged.image, staged.plates)
+        for index in range(SCREENS):
+            _write(out, split, f"screen_{index:05d}", screen(rng), ())
 
 
 def write_description(out: Path) -> Path:

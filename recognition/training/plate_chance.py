@@ -3,9 +3,9 @@
     python -m recognition.training.plate_chance --photos DIR --labels labels.jsonl
 
 Signs, adverts and names of makers are found now and then, and read as surely as a plate. They score
-lower than plates, and many have no digit. Takes the engine as it is served and the training photos
-(both kinds are known to the detector from them): what meets a label is a plate, what meets neither
-that nor a doubtful place is none.
+lower than plates, many have no digit, and many are of no country to the reader. Takes the engine as
+it is served and the training photos (both kinds are known to the detector from them): what meets a
+label is a plate, what meets neither that nor a doubtful place is none.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from recognition.boxes import Box, iou
 from recognition.engine import Recognizer
 from recognition.evaluation.photos import load_photos
 from recognition.images import decode_image
+from recognition.plate_formats import of_unnamed_country
 from recognition.settings import RecognizerSettings
 from recognition.training.calibration import Curve, fit_logistic, logit
 from recognition.training.cards import write_card
@@ -33,6 +34,7 @@ class Read(NamedTuple):
 
     score: float
     letters_alone: bool
+    no_country: bool
     is_plate: bool
 
 
@@ -40,6 +42,7 @@ class Chance(NamedTuple):
     """The curves from the score to the chance, by what the text is made of."""
 
     letters_alone: Curve
+    no_country: Curve
     others: Curve
 
 
@@ -50,18 +53,23 @@ def judged(reading: PlateReading, labels: Labels) -> Read | None:
     is_plate = _meets(found, labels.plates)
     if not is_plate and _meets(found, labels.masked):
         return None
-    return Read(reading.detection_confidence, reading.text.isalpha(), is_plate)
+    score, letters_alone = reading.detection_confidence, reading.text.isalpha()
+    strange = reading.region is None and not of_unnamed_country(reading.text)
+    return Read(score, letters_alone, strange and not letters_alone, is_plate)
 
 
 def fitted(rows: list[Read]) -> Chance:
-    """The most likely curves; both rise alike with the score."""
+    """The most likely curves; all rise alike with the score."""
     scores = logit(np.array([row.score for row in rows]))
-    letters = np.array([row.letters_alone for row in rows], np.float64)
-    features = np.stack([scores, np.ones(len(rows)), letters], axis=1)
-    slope, offset, of_letters = fit_logistic(
-        features, [row.is_plate for row in rows], np.array([1.0, 3.0, 0.0])
+    kinds = np.array([[1, row.letters_alone, row.no_country] for row in rows], np.float64)
+    slope, offset, letters, strange = fit_logistic(
+        np.column_stack([scores, kinds]),
+        [row.is_plate for row in rows],
+        np.array([1.0, 3.0, 0.0, 0.0]),
     )
-    return Chance(Curve(slope, offset + of_letters), Curve(slope, offset))
+    return Chance(
+        Curve(slope, offset + letters), Curve(slope, offset + strange), Curve(slope, offset)
+    )
 
 
 def main() -> None:

@@ -1,22 +1,16 @@
-"""Stages what the photos lack: plates of other countries, and writing that is no plate."""
+"""Stages what the photos lack: plates of other countries, and plates without a car."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import cv2
 import numpy as np
 import numpy.typing as npt
-from PIL import Image as PillowImage
-from PIL import ImageDraw, ImageFont
 
-from recognition.boxes import Box, meet
+from recognition.boxes import Box
 from recognition.evaluation.photos import Image, as_image
-from synthetic import lettering
+from recognition.training.writing import add_writing, two_colours
 from synthetic.layouts import LAYOUTS, Band
-from synthetic.lettering import Face
 from synthetic.plates import Plate, random_plate
-
-FONTS = Path(lettering.__file__).parent / "fonts"
 
 SMALLEST_PX = 24
 """Narrower plates are left as they are: nothing of a layout shows on them."""
@@ -35,12 +29,6 @@ LARGER_GROUND = (1.1, 2.0), (1.0, 1.7)
 
 GREATEST_ASPECT = 6.5
 CORNER_SHIFT = 0.03
-WRITING_HEIGHT = (0.02, 0.14)
-_FACES = (Face.DIN, Face.ROAD, Face.ROAD_WIDE, Face.ROAD_NARROW)
-_WORDS = (
-    "OPEN CLOSED PARKING EXIT TAXI STOP SALE HOTEL COFFEE POLICE BUS SCHOOL ONLY SPEED LIMIT LANE "
-    "www.autohaus.com info@garage.org Rent a car Drive safely CAM 01 GATE 2 MARKET TURBO Diesel"
-)
 
 
 @dataclass(frozen=True)
@@ -58,23 +46,6 @@ def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Genera
         wide = box[2] - box[0] >= SMALLEST_PX and box[2] - box[0] < GREATEST_ASPECT * _height(box)
         boxes.append(_exchange(image, box, rng) if wide else box)
     return Staged(image, tuple(boxes))
-
-
-def add_writing(
-    image: Image, keep_clear: tuple[Box, ...], rng: np.random.Generator, count: int
-) -> Image:
-    """The photo with up to ``count`` signs, phone numbers and time stamps beside its plates."""
-    image = image.copy()
-    for _ in range(count):
-        sign = _sign(image.shape[0] * rng.uniform(*WRITING_HEIGHT), rng)
-        top, left = (int(rng.integers(0, max(1, image.shape[i] - sign.shape[i]))) for i in (0, 1))
-        part = image[top : top + sign.shape[0], left : left + sign.shape[1]]
-        place = (left, top, left + part.shape[1], top + part.shape[0])
-        if not any(meet(place, box) for box in keep_clear):
-            sign = sign[: part.shape[0], : part.shape[1]]
-            ink = sign[..., 3:] / 255.0
-            part[:] = (part * (1 - ink) + sign[..., :3] * ink).astype(np.uint8)
-    return image
 
 
 def floating_plates(rng: np.random.Generator) -> Staged:
@@ -117,7 +88,7 @@ def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
 def made_to_order(rng: np.random.Generator) -> Plate:
     """A plate without a country's marks, its ground larger than the lettering asks for."""
     layout = LAYOUTS[int(rng.integers(len(LAYOUTS)))]
-    ink, ground = ((int(b), int(g), int(r)) for b, g, r in _two_colours(rng))
+    ink, ground = ((int(b), int(g), int(r)) for b, g, r in two_colours(rng))
     sides = [rng.uniform(*times) for times in LARGER_GROUND]
     return random_plate(
         rng,
@@ -209,37 +180,6 @@ def _lit(front: np.ndarray, part: Image, rng: np.random.Generator) -> np.ndarray
     colour = part.reshape(-1, 3)[part.sum(axis=2).ravel() >= np.percentile(part.sum(axis=2), 60)]
     light = np.clip(colour.mean(axis=0) / 190.0, 0.12, 1.1) * rng.uniform(0.8, 1.2)
     return np.asarray(np.clip(front * light, 0, 255), dtype=np.float32)
-
-
-def _sign(height: float, rng: np.random.Generator) -> np.ndarray:
-    """Writing as H×W×4 RGBA; with a ground of any colour or, like a time stamp, without."""
-    letters = max(7, round(height))
-    face = _FACES[int(rng.integers(len(_FACES)))].value
-    font = ImageFont.truetype(str(FONTS / face), letters)
-    rows = [_line(rng) for _ in range(int(rng.integers(1, 4)))]
-    width = max(int(font.getlength(row)) for row in rows) + letters
-    tall = round(letters * (1.25 * len(rows) + rng.uniform(0.3, 1.2)))
-    ink, ground = _two_colours(rng)
-    ground_alpha = 255 if rng.random() < 0.6 else 0
-    picture = PillowImage.new("RGBA", (width, tall), (*map(int, ground), ground_alpha))
-    for i, row in enumerate(rows):
-        place = (letters * 0.5, letters * (0.2 + 1.25 * i))
-        ImageDraw.Draw(picture).text(place, row, font=font, fill=(*map(int, ink), 255))
-    return np.asarray(picture)
-
-
-def _two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    if rng.random() < 0.4:
-        return rng.integers(0, 256, 3), rng.integers(0, 256, 3)
-    dark, light = rng.integers(0, 70, 3), rng.integers(170, 256, 3)
-    return (dark, light) if rng.random() < 0.5 else (light, dark)
-
-
-def _line(rng: np.random.Generator) -> str:
-    if rng.random() < 0.35:  # a phone number
-        groups = [str(rng.integers(0, 10 ** int(rng.integers(2, 5)))) for _ in range(4)]
-        return "-: /"[int(rng.integers(4))].join(groups)
-    return " ".join(str(w) for w in rng.choice(_WORDS.split(), int(rng.integers(1, 4))))
 
 
 def _height(box: Box) -> float:

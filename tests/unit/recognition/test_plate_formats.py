@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recognition.plate_formats import Floats, PlateFormats
+from recognition.plate_formats import Floats, PlateFormats, of_unnamed_country
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 PAD = ALPHABET.index("_")
@@ -80,3 +80,17 @@ def test_probabilities_stay_probabilities() -> None:
 def test_nothing_read_is_nothing_settled() -> None:
     said = slots()
     assert FORMATS.settle(said, sure_of("Romania")) is said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DL2CAY3126", True),
+        ("KA51MF4204", True),
+        ("TN87A8884", True),
+        ("AB123CD", False),
+        ("", False),
+    ],
+)
+def test_orders_of_countries_that_readers_do_not_name(text: str, expected: bool) -> None:
+    assert of_unnamed_country(text) is expected

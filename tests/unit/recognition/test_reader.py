@@ -64,9 +64,21 @@ def test_names_the_region(region: int, expected: str | None) -> None:
     assert text.region == expected
 
 
+@pytest.mark.parametrize(
+    ("said", "region", "expected"),
+    [("AB123CD", 0, False), ("AB123CD", 1, True), ("KA5MF4204", 1, False)],
+    ids=["of a country", "of none", "of one without a name"],
+)
+def test_tells_what_looks_like_no_country(said: str, region: int, expected: bool) -> None:
+    card = reader_card(regions=("Italy", "Unknown", "Spain"))
+    (text,) = Reader(card, reading(said, region=region)).read([CROP])
+    assert text.of_no_country is expected
+
+
 def test_a_model_without_regions_names_none() -> None:
     (text,) = Reader(reader_card(), reading("AB123CD")).read([CROP])
     assert text.region is None
+    assert not text.of_no_country
 
 
 def test_feeds_rgb_bytes() -> None:

@@ -3,7 +3,6 @@ import pytest
 
 from recognition.boxes import iou
 from recognition.training.staging import (
-    add_writing,
     exchange_plates,
     floating_plates,
     made_to_order,
@@ -39,14 +38,7 @@ def test_plates_too_small_to_show_a_layout_stay() -> None:
 def test_the_given_photo_is_not_changed() -> None:
     given = photo()
     exchange_plates(given, (PLATE,), np.random.default_rng(0))
-    add_writing(given, (), np.random.default_rng(0), 3)
     assert (given == 120).all()
-
-
-def test_writing_keeps_clear_of_plates() -> None:
-    everywhere = (0.0, 0.0, 640.0, 480.0)
-    assert (add_writing(photo(), (everywhere,), np.random.default_rng(1), 3) == 120).all()
-    assert (add_writing(photo(), (), np.random.default_rng(1), 3) != 120).any()
 
 
 @pytest.mark.parametrize("seed", range(8))
