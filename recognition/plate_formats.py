@@ -91,14 +91,16 @@ up (2026-11).
 """
 
 _UNNAMED = {"India": "L2D1-2L0-3D4"}
-"""Of countries whose plates a reader calls unknown that was not taught them by name."""
+"""Of countries whose plates fast-plate-ocr's readers call unknown."""
 
 
-def of_unnamed_country(text: str) -> bool:
-    """Tell whether a text (A-Z0-9) has the order of a country that readers have no name for."""
+def unnamed_country(text: str) -> str | None:
+    """Return the country that a text (A-Z0-9) has the order of, of those that no reader names."""
     kinds = [character.isalpha() for character in text]
-    patterns = (pattern for formats in _UNNAMED.values() for pattern in _patterns(formats))
-    return any(np.array_equal(kinds, pattern) for pattern in patterns)
+    for country, formats in _UNNAMED.items():
+        if any(np.array_equal(kinds, pattern) for pattern in _patterns(formats)):
+            return country
+    return None
 
 
 class PlateFormats:

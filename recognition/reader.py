@@ -8,7 +8,7 @@ import numpy.typing as npt
 from recognition.foreign_models import hub_reader, reader_card
 from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard
 from recognition.model_fit import check_reader, check_same_characters
-from recognition.plate_formats import PlateFormats, of_unnamed_country
+from recognition.plate_formats import PlateFormats, unnamed_country
 from recognition.runtime import Model, Tensor, load_model
 from recognition.second_reader import SecondReader
 from recognition.settings import RecognizerSettings
@@ -137,8 +137,10 @@ class Reader:
 
     def _text(self, slots: _Probabilities, region: _Probabilities) -> CropText:
         text = CropText(self._characters(slots), self._region(region))
-        no_country = len(region) > 0 and text.region is None and not of_unnamed_country(text.text)
-        return replace(text, of_no_country=no_country)
+        if text.region is not None or not len(region):
+            return text
+        country = unnamed_country(text.text)
+        return replace(text, region=country, of_no_country=country is None)
 
     def _region(self, probabilities: _Probabilities) -> str | None:
         names = self.card.output.regions

@@ -19,7 +19,6 @@ from recognition.boxes import Box, iou
 from recognition.engine import Recognizer
 from recognition.evaluation.photos import load_photos
 from recognition.images import decode_image
-from recognition.plate_formats import of_unnamed_country
 from recognition.settings import RecognizerSettings
 from recognition.training.calibration import Curve, fit_logistic, logit
 from recognition.training.cards import write_card
@@ -54,8 +53,8 @@ def judged(reading: PlateReading, labels: Labels) -> Read | None:
     if not is_plate and _meets(found, labels.masked):
         return None
     score, letters_alone = reading.detection_confidence, reading.text.isalpha()
-    strange = reading.region is None and not of_unnamed_country(reading.text)
-    return Read(score, letters_alone, strange and not letters_alone, is_plate)
+    no_country = reading.region is None and not letters_alone
+    return Read(score, letters_alone, no_country, is_plate)
 
 
 def fitted(rows: list[Read]) -> Chance:

@@ -66,13 +66,19 @@ def test_names_the_region(region: int, expected: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("said", "region", "expected"),
-    [("AB123CD", 0, False), ("AB123CD", 1, True), ("KA5MF4204", 1, False)],
-    ids=["of a country", "of none", "of one without a name"],
+    [
+        ("AB123CD", 0, ("Italy", False)),
+        ("AB123CD", 1, (None, True)),
+        ("KA5MF4204", 1, ("India", False)),
+    ],
+    ids=["a country", "none", "one that the model has no name for"],
 )
-def test_tells_what_looks_like_no_country(said: str, region: int, expected: bool) -> None:
+def test_tells_what_looks_like_no_country(
+    said: str, region: int, expected: tuple[str | None, bool]
+) -> None:
     card = reader_card(regions=("Italy", "Unknown", "Spain"))
     (text,) = Reader(card, reading(said, region=region)).read([CROP])
-    assert text.of_no_country is expected
+    assert (text.region, text.of_no_country) == expected
 
 
 def test_a_model_without_regions_names_none() -> None:
