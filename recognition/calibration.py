@@ -19,19 +19,11 @@ def calibrated_confidence(mean_probability: float, card: CalibrationCard | None)
     return float(np.clip(np.interp(mean_probability, card.x, card.y), 0.0, 1.0))
 
 
-def chance_of_plate(
-    score: float, text: str, card: PlateChanceCard | None, *, of_no_country: bool = False
-) -> float:
-    """Return how likely what was found with a detector's score, 0..1, and read is a plate, 0..1.
-
-    ``of_no_country`` as in :class:`recognition.types.CropText`.
-    """
+def chance_of_plate(score: float, text: str, card: PlateChanceCard | None) -> float:
+    """Return how likely what was found with a detector's score, 0..1, and read is a plate, 0..1."""
     if card is None:
         return 1.0
-    if text.isalpha():
-        return calibrated_confidence(score, card.letters_alone)
-    strange = card.no_country if of_no_country else None
-    return calibrated_confidence(score, strange or card.others)
+    return calibrated_confidence(score, card.letters_alone if text.isalpha() else card.others)
 
 
 def calibrate(

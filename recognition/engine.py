@@ -1,6 +1,6 @@
 """The engine: an image in, the plates that can be read in it out."""
 
-from contracts.frames import Box
+from contracts.frames import Box as FrameBox
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.readings import CharacterOption, PlateReading
 from recognition.calibration import calibrate, chance_of_plate
@@ -65,15 +65,13 @@ class Recognizer:
         )
 
     def _reading(self, found: Detection, text: CropText) -> PlateReading:
-        chance = chance_of_plate(
-            found.score, text.text, self._plate_chance, of_no_country=text.of_no_country
-        )
+        chance = chance_of_plate(found.score, text.text, self._plate_chance)
         characters = calibrate(text.characters, self._reader.calibration(text), chance)
         return PlateReading(
             text=text.text,
             confidence=_mean_probability(characters),
             detection_confidence=found.score,
-            box=Box(x=found.left, y=found.top, width=found.width_px, height=found.height_px),
+            box=FrameBox(x=found.left, y=found.top, width=found.width_px, height=found.height_px),
             positions=tuple(_options(character) for character in characters),
             region=text.region,
             plate_type=plate_type(found.kind),

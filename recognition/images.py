@@ -6,7 +6,7 @@ import struct
 import cv2
 import numpy as np
 import simplejpeg
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from contracts.errors import InvalidInputError
 from recognition.jpeg import is_whole_jpeg
@@ -110,15 +110,14 @@ def _turned(image: BgrImage, header: Image.Image) -> BgrImage:
 def _decode_with_pillow(image: Image.Image) -> BgrImage:
     try:
         image.load()
-        upright = ImageOps.exif_transpose(image)
-        rgb = np.asarray(_to_rgb(upright), np.uint8)
+        rgb = np.asarray(_to_rgb(image), np.uint8)
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         truncated = "truncated" in str(error)
         raise InvalidInputError(
             "The image ends too early." if truncated else "The image cannot be read.",
             code="truncated_image" if truncated else "unreadable_image",
         ) from error
-    return np.ascontiguousarray(rgb[..., ::-1])
+    return _turned(np.ascontiguousarray(rgb[..., ::-1]), image)
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

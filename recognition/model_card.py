@@ -5,8 +5,9 @@ The fields are described for people in ``recognition/models/README.md``.
 
 import hashlib
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -74,13 +75,13 @@ class InputCard(_Part, frozen=True, kw_only=True):
     colour: ColourOrder
     scale: float
     resize: Resize
-    height: int
-    width: int
+    height: Annotated[int, msgspec.Meta(ge=1)]
+    width: Annotated[int, msgspec.Meta(ge=1)]
     pad_value: int | None = None
     dynamic_batch: bool = False
     dynamic_size: bool = False
     largest_side: int | None = None
-    stride: int = 32
+    stride: Annotated[int, msgspec.Meta(ge=1)] = 32
 
 
 class DetectorOutputCard(_Part, frozen=True, kw_only=True):
@@ -88,7 +89,7 @@ class DetectorOutputCard(_Part, frozen=True, kw_only=True):
 
     decoder: DetectorDecoder
     name: str
-    classes: tuple[str, ...]
+    classes: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     score_threshold: float
     iou_threshold: float
 
@@ -136,21 +137,28 @@ class CropCard(MarginsCard, frozen=True, kw_only=True):
 class CalibrationCard(_Part, frozen=True, kw_only=True):
     """From the mean character probability (``x``, rising) to the confidence (``y``), 0..1."""
 
-    method: str
-    x: tuple[float, ...]
+    method: Literal["piecewise_linear"]
+    x: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
     y: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Check the table: a wrong one would be noticed at the first plate only.
+
+        Raises:
+            ValueError: it is none; in a card that is read, an error of msgspec.
+        """
+        if len(self.x) != len(self.y) or any(a >= b for a, b in pairwise(self.x)):
+            raise ValueError("x must rise and have as many values as y")
 
 
 class PlateChanceCard(_Part, frozen=True, kw_only=True):
     """From the detector's score (``x``) to the chance that what was read is a plate (``y``).
 
-    Of texts of letters alone, of those that look like no country's (by default as all others), and
-    of all others: signs and adverts have letters too, few numbers, and follow no country's rules.
+    Of texts of letters alone and of all others: signs and adverts have letters too, few numbers.
     """
 
     letters_alone: CalibrationCard
     others: CalibrationCard
-    no_country: CalibrationCard | None = None
 
 
 class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):

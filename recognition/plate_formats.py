@@ -90,7 +90,7 @@ one or two letters, then four digits. Countries whose plates have no common orde
 up (2026-11).
 """
 
-_UNNAMED = {"India": "L2D1-2L0-3D4"}
+_UNNAMED = {"India": "L2D1-2L1-3D4"}
 """Of countries whose plates fast-plate-ocr's readers call unknown."""
 
 

@@ -6,9 +6,13 @@ import socket
 import subprocess
 import sys
 
+import structlog
+
 from contracts.errors import MisconfiguredError
 from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, Outcome, framed, outcome_decoder
 from recognition.settings import RecognizerPoolSettings
+
+log = structlog.get_logger()
 
 WORKER_MODULE = "recognition.worker"
 START_TIMEOUT_SECONDS = 120.0
@@ -77,10 +81,14 @@ class WorkerProcess:
         return outcome_decoder.decode(body)
 
     async def kill(self) -> None:
-        """End the process at once and collect it."""
+        """End the process at once and collect it, if it can be."""
         self._process.kill()
         self._writer.close()
-        await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
+        try:
+            await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            # It hangs in the kernel (a driver, a file server). Another one takes its place.
+            log.error("recogniser_not_collected", pid=self.pid)
 
 
 def _spawn(

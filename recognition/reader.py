@@ -84,9 +84,10 @@ class Reader:
         """The slots and the regions of each crop; regions of no entries where it names none."""
         if not crops:
             return [], []
-        said, tensor = self._run(crops), self.card.output.region_name
+        said, output = self._run(crops), self.card.output
+        tensor = output.region_name if output.regions is not None else None
         regions = np.zeros((len(crops), 0)) if tensor is None else said[tensor]
-        return list(said[self.card.output.name]), list(regions)
+        return list(said[output.name]), list(regions)
 
     def _read_again(
         self,
@@ -139,8 +140,7 @@ class Reader:
         text = CropText(self._characters(slots), self._region(region))
         if text.region is not None or not len(region):
             return text
-        country = unnamed_country(text.text)
-        return replace(text, region=country, of_no_country=country is None)
+        return replace(text, region=unnamed_country(text.text))
 
     def _region(self, probabilities: _Probabilities) -> str | None:
         names = self.card.output.regions

@@ -52,13 +52,11 @@ class CropText:
     """What is read on one plate; ``region`` is None where the model does not tell.
 
     ``agreed``: a second reader had its say, so the probabilities are of another kind.
-    ``of_no_country``: the model tells countries, and says that this looks like none of them.
     """
 
     characters: tuple[Character, ...]
     region: str | None
     agreed: bool = False
-    of_no_country: bool = False
 
     @property
     def text(self) -> str:

@@ -114,9 +114,11 @@ def _outcome(perform: Perform, job: Job) -> Outcome:
 
 def _take_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
     """Take the next job off the socket while this process is at one (a thread of its own)."""
-    while (job := _next_job(connection)) is not None:
-        jobs.put(job)
-    jobs.put(None)
+    try:
+        while (job := _next_job(connection)) is not None:
+            jobs.put(job)
+    finally:
+        jobs.put(None)  # whatever ended this ends the process, so that it is replaced at once
 
 
 def _next_job(connection: socket.socket) -> Job | None:

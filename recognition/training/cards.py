@@ -22,6 +22,18 @@ def write_card(model: Path, card: Card) -> None:
     model.with_suffix(".json").write_text(text)
 
 
+def change_cards(model: Path, changes: Card) -> None:
+    """Write what changed into the card of an ONNX file, and into that of its twin for GPUs.
+
+    ``changes`` are whole fields, but for those of ``output``, which join what is there.
+    """
+    twin = model.with_name(f"{model.stem}-float{model.suffix}")
+    for one in filter(Path.exists, (model, twin)):
+        card = load_card(one)
+        output = card["output"] | changes.get("output", {})
+        write_card(one, card | changes | {"output": output})
+
+
 def plate_chance(card: Card) -> PlateChanceCard | None:
     """What a detector's card says of how likely its finds are plates."""
     return msgspec.convert(card.get("plate_chance"), PlateChanceCard | None)

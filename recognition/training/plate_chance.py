@@ -3,9 +3,9 @@
     python -m recognition.training.plate_chance --photos DIR --labels labels.jsonl
 
 Signs, adverts and names of makers are found now and then, and read as surely as a plate. They score
-lower than plates, many have no digit, and many are of no country to the reader. Takes the engine as
-it is served and the training photos (both kinds are known to the detector from them): what meets a
-label is a plate, what meets neither that nor a doubtful place is none.
+lower than plates, and many have no digit. Takes the engine as it is served, but from a score of 0.1
+on, so that unsure finds count too, and the training photos (both kinds are known to the detector
+from them): what meets a label is a plate, what meets neither that nor a doubtful place is none.
 """
 
 import argparse
@@ -16,16 +16,17 @@ import numpy as np
 
 from contracts.readings import PlateReading
 from recognition.boxes import Box, iou
+from recognition.detector import Detector
 from recognition.engine import Recognizer
 from recognition.evaluation.photos import load_photos
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
 from recognition.training.calibration import Curve, fit_logistic, logit
-from recognition.training.cards import write_card
+from recognition.training.cards import change_cards
 from recognition.training.labels import Labels, load_labels
-from recognition.training.onnx_models import load_card
 
 MEETS_IOU = 0.1
+LEAST_SCORE = 0.1
 
 
 class Read(NamedTuple):
@@ -33,7 +34,6 @@ class Read(NamedTuple):
 
     score: float
     letters_alone: bool
-    no_country: bool
     is_plate: bool
 
 
@@ -41,7 +41,6 @@ class Chance(NamedTuple):
     """The curves from the score to the chance, by what the text is made of."""
 
     letters_alone: Curve
-    no_country: Curve
     others: Curve
 
 
@@ -52,23 +51,18 @@ def judged(reading: PlateReading, labels: Labels) -> Read | None:
     is_plate = _meets(found, labels.plates)
     if not is_plate and _meets(found, labels.masked):
         return None
-    score, letters_alone = reading.detection_confidence, reading.text.isalpha()
-    no_country = reading.region is None and not letters_alone
-    return Read(score, letters_alone, no_country, is_plate)
+    return Read(reading.detection_confidence, reading.text.isalpha(), is_plate)
 
 
 def fitted(rows: list[Read]) -> Chance:
-    """The most likely curves; all rise alike with the score."""
+    """The most likely curves; both rise alike with the score."""
     scores = logit(np.array([row.score for row in rows]))
-    kinds = np.array([[1, row.letters_alone, row.no_country] for row in rows], np.float64)
-    slope, offset, letters, strange = fit_logistic(
-        np.column_stack([scores, kinds]),
-        [row.is_plate for row in rows],
-        np.array([1.0, 3.0, 0.0, 0.0]),
+    letters = np.array([row.letters_alone for row in rows], np.float64)
+    features = np.stack([scores, np.ones(len(rows)), letters], axis=1)
+    slope, offset, of_letters = fit_logistic(
+        features, [row.is_plate for row in rows], np.array([1.0, 3.0, 0.0])
     )
-    return Chance(
-        Curve(slope, offset + letters), Curve(slope, offset + strange), Curve(slope, offset)
-    )
+    return Chance(Curve(slope, offset + of_letters), Curve(slope, offset))
 
 
 def main() -> None:
@@ -77,11 +71,11 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--labels", type=Path, required=True)
     args = parser.parse_args()
-    settings = RecognizerSettings.model_validate({})
-    card = load_card(settings.detector_path)
-    card.pop("plate_chance", None)
-    write_card(settings.detector_path, card)  # what is measured must not depend on the last one
-    recognizer, labels, rows = Recognizer(settings), load_labels(args.labels), list[Read]()
+    settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
+    detector = Detector.load(settings)
+    detector.plate_chance = None  # what is measured must not depend on the last one
+    recognizer, labels = Recognizer(settings, detector), load_labels(args.labels)
+    rows: list[Read] = []
     for photo in load_photos(args.photos, "train"):
         readings = recognizer.read(decode_image(photo.path.read_bytes()))
         rows += filter(None, (judged(reading, labels[photo.name]) for reading in readings))
@@ -89,7 +83,7 @@ def main() -> None:
     others = sum(not row.is_plate for row in rows)
     print(f"{len(rows)} readings, {others} of what is no plate: {chance}")
     curves = {name: curve.as_card() for name, curve in chance._asdict().items()}
-    write_card(settings.detector_path, card | {"plate_chance": curves})
+    change_cards(settings.detector_path, {"plate_chance": curves})
 
 
 def _meets(found: Box, boxes: tuple[Box, ...]) -> bool:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from recognition.boxes import Box
 from recognition.evaluation.photos import Image, as_image
 from recognition.training.writing import add_writing, two_colours
-from synthetic.layouts import LAYOUTS, Band
+from synthetic.layouts import LAYOUTS, Band, Colour, Gap
 from synthetic.plates import Plate, random_plate
 
 SMALLEST_PX = 24
@@ -17,7 +17,7 @@ SMALLEST_PX = 24
 
 GROUND_WIDTH, GROUND_HEIGHT = 640, (360, 641)
 FLOATING_WIDTHS = (40, 280)
-"""All plates of such a picture are equally wide."""
+"""All plates of such a picture are equally wide, but for tall ones."""
 
 MOST_FLOATING = 25
 
@@ -26,6 +26,9 @@ MADE_TO_ORDER_SHARE = 0.12
 
 LARGER_GROUND = (1.1, 2.0), (1.0, 1.7)
 """How many times as wide and as high the ground of such a plate is."""
+
+LEAST_CONTRAST = 60
+"""Of such a plate's ground and letters, in grey levels."""
 
 GREATEST_ASPECT = 6.5
 CORNER_SHIFT = 0.03
@@ -61,7 +64,8 @@ def floating_plates(rng: np.random.Generator) -> Staged:
     cells = rng.permutation(columns * rows)[: int(rng.integers(1, MOST_FLOATING))]
     for row, column in (divmod(int(cell), columns) for cell in cells):
         plate = _some_plate(rng)
-        size = (wide, max(6, round(wide * plate.image.shape[0] / plate.image.shape[1])))
+        high = min(0.7 * wide, wide * plate.image.shape[0] / plate.image.shape[1])
+        size = (round(high * plate.image.shape[1] / plate.image.shape[0]), max(6, round(high)))
         x = int((column + rng.uniform(0.0, 0.28)) * GROUND_WIDTH / columns)
         y = int((row + rng.uniform(0.0, 0.2)) * height / rows)
         part = image[y : y + size[1], x : x + size[0]]
@@ -88,12 +92,14 @@ def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
 def made_to_order(rng: np.random.Generator) -> Plate:
     """A plate without a country's marks, its ground larger than the lettering asks for."""
     layout = LAYOUTS[int(rng.integers(len(LAYOUTS)))]
-    ink, ground = ((int(b), int(g), int(r)) for b, g, r in two_colours(rng))
+    ink, ground = _colours_apart(rng)
     sides = [rng.uniform(*times) for times in LARGER_GROUND]
     return random_plate(
         rng,
         replace(
             layout,
+            code="made_to_order",
+            gaps=tuple(tuple(map(_unmarked, row)) for row in layout.gaps),
             width_mm=layout.width_mm * sides[0],
             height_mm=layout.height_mm * sides[1],
             background=ground,
@@ -102,6 +108,23 @@ def made_to_order(rng: np.random.Generator) -> Plate:
             border=bool(rng.random() < 0.5),
         ),
     )
+
+
+def _unmarked(gap: Gap) -> Gap:
+    return Gap.SPACE if gap is Gap.SEALS else gap
+
+
+def _colours_apart(rng: np.random.Generator) -> tuple[Colour, Colour]:
+    """Two colours that can be told apart in grey too."""
+    while True:
+        one, other = two_colours(rng)
+        if abs(float(one.max()) - float(other.max())) >= LEAST_CONTRAST:
+            return _colour(one), _colour(other)
+
+
+def _colour(values: npt.NDArray[np.integer]) -> Colour:
+    blue, green, red = (int(value) for value in values)
+    return blue, green, red
 
 
 def _some_plate(rng: np.random.Generator) -> Plate:

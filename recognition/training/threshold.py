@@ -12,7 +12,7 @@ from pathlib import Path
 from recognition.boxes import iou
 from recognition.evaluation.photos import Photo, load_photos, read_image
 from recognition.evaluation.scoring import DETECTED_IOU, Said
-from recognition.training.cards import write_card
+from recognition.training.cards import change_cards
 from recognition.training.detector_data import kept_back
 from recognition.training.evaluate import Pair, add_pair_arguments, load_pair
 from recognition.training.labels import Labels, load_labels
@@ -85,8 +85,7 @@ def main() -> None:
     costs = try_thresholds(photos, load_labels(args.labels), pair)
     for threshold, found in costs.items():
         print(f"{threshold:.2f}: missed {found.missed}, invented {found.invented}")
-    pair.detector_card["output"]["score_threshold"] = cheapest(costs)
-    write_card(args.detector, pair.detector_card)
+    change_cards(args.detector, {"output": {"score_threshold": cheapest(costs)}})
     print(f"{len(photos)} photos kept back; chosen: {cheapest(costs)}")
 
 

@@ -44,6 +44,19 @@ def test_small_and_flat_pictures_may_be_close_ups(height: int, width: int, may_b
     assert may_be_close_up(picture(height, width)) is may_be
 
 
+@pytest.mark.parametrize(("height", "width"), [(4000, 10_000), (1, 10_000), (1080, 3840)])
+def test_the_frame_of_a_large_picture_is_not_large(height: int, width: int) -> None:
+    assert may_be_close_up(picture(height, width))
+    assert framed(picture(height, width)).size <= 20_000_000
+
+
+def test_boxes_come_back_into_a_large_picture() -> None:
+    image = picture(500, 2000)
+    assert framed(image).shape == (160 + 2 * 426, 640 + 2 * 1280, 3)
+    box = unframed(reading(1280 + 160, 426 + 40, 320, 80), image).box
+    assert (box.x, box.y, box.width, box.height) == (500, 125, 1000, 250)
+
+
 def test_boxes_come_back_into_the_picture() -> None:
     image = picture(50, 200)
     assert framed(image).shape == (50 + 2 * 133, 200 + 2 * 400, 3)

@@ -66,7 +66,7 @@ def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
 @pytest.mark.parametrize(("text", "confidence"), [("AB123CD", 0.81), ("WELCOME", 0.405)])
 def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: float) -> None:
     rising = CalibrationCard(method="piecewise_linear", x=(0.0, 1.0), y=(0.0, 1.0))
-    chance = PlateChanceCard(letters_alone=HALVED, others=rising, no_country=HALVED)
+    chance = PlateChanceCard(letters_alone=HALVED, others=rising)
     (found,) = recognizer(text, plate_chance=chance).read(IMAGE)
     assert found.confidence == pytest.approx(confidence, abs=1e-4)
     best = [options[0].probability for options in found.positions]

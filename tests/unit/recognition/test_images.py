@@ -88,11 +88,23 @@ def test_applies_exif_orientation(kind: str, orientation: int) -> None:
     assert np.abs(image[..., ::-1].astype(int) - np.asarray(seen)).mean() < 2
 
 
+def with_exif(data: bytes, exif: bytes) -> bytes:
+    """A JPEG or PNG with these bytes as its EXIF data."""
+    if data.startswith(b"\x89PNG"):
+        chunk = b"eXIf" + exif
+        whole = len(exif).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
+        return data[:33] + whole + data[33:]
+    app1 = b"Exif\0\0" + exif
+    return data[:2] + b"\xff\xe1" + (len(app1) + 2).to_bytes(2, "big") + app1 + data[2:]
+
+
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF")
-def test_damaged_exif_says_nothing() -> None:
-    data = encoded(red(), "JPEG")
-    app1 = b"Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01\x12"
-    data = data[:2] + b"\xff\xe1" + (len(app1) + 2).to_bytes(2, "big") + app1 + data[2:]
+@pytest.mark.parametrize(
+    "exif", [b"MM\0*\0\0\0\x08\xff\xff\x01\x12", b"II*\0", b"II+\0", b"", b"M"]
+)
+@pytest.mark.parametrize(("kind", "mode"), [("JPEG", "RGB"), ("JPEG", "CMYK"), ("PNG", "RGB")])
+def test_damaged_exif_says_nothing(kind: str, mode: str, exif: bytes) -> None:
+    data = with_exif(encoded(red().convert(mode), kind), exif)
     assert decode_image(data).shape == (20, 40, 3)
 
 

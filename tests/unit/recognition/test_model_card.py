@@ -39,6 +39,11 @@ CARD: dict[str, Any] = {
 }
 
 
+def chance(**changes: Any) -> dict[str, Any]:
+    table = {"method": "piecewise_linear", "x": [0.0, 1.0], "y": [0.0, 1.0], **changes}
+    return {"letters_alone": table, "others": table}
+
+
 def model_with(folder: Path, **changes: Any) -> Path:
     model = folder / "mine.onnx"
     model.write_bytes(b"network")
@@ -51,6 +56,25 @@ def test_reads_a_card_of_ones_own(tmp_path: Path) -> None:
     card = load_card(DetectorCard, model_with(tmp_path))
     assert card.name == "mine"
     assert card.input.pad_value == 114
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"input": {**CARD["input"], "stride": 0}}, "stride"),
+        ({"input": {**CARD["input"], "width": 0}}, "width"),
+        ({"output": {**CARD["output"], "classes": []}}, "classes"),
+        ({"plate_chance": chance(x=[], y=[])}, "plate_chance"),
+        ({"plate_chance": chance(x=[0.0, 1.0], y=[0.5])}, "as many values"),
+        ({"plate_chance": chance(x=[1.0, 0.0], y=[0.0, 1.0])}, "must rise"),
+        ({"plate_chance": chance(method="spline")}, "spline"),
+    ],
+)
+def test_refuses_what_would_be_noticed_at_the_first_plate_only(
+    changes: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(MisconfiguredError, match=words):
+        load_card(DetectorCard, model_with(tmp_path, **changes))
 
 
 @pytest.mark.parametrize(

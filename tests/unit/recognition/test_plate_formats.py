@@ -88,6 +88,8 @@ def test_nothing_read_is_nothing_settled() -> None:
         ("DL2CAY3126", "India"),
         ("KA51MF4204", "India"),
         ("TN87A8884", "India"),
+        ("CA123456", None),
+        ("AB12345", None),
         ("AB123CD", None),
         ("", None),
     ],

@@ -64,27 +64,15 @@ def test_names_the_region(region: int, expected: str | None) -> None:
     assert text.region == expected
 
 
-@pytest.mark.parametrize(
-    ("said", "region", "expected"),
-    [
-        ("AB123CD", 0, ("Italy", False)),
-        ("AB123CD", 1, (None, True)),
-        ("KA5MF4204", 1, ("India", False)),
-    ],
-    ids=["a country", "none", "one that the model has no name for"],
-)
-def test_tells_what_looks_like_no_country(
-    said: str, region: int, expected: tuple[str | None, bool]
-) -> None:
+def test_a_country_that_the_model_has_no_name_for_is_told_by_its_order() -> None:
     card = reader_card(regions=("Italy", "Unknown", "Spain"))
-    (text,) = Reader(card, reading(said, region=region)).read([CROP])
-    assert (text.region, text.of_no_country) == expected
+    said = reading("KA5MF4204", "AB123CD", region=1)
+    assert [text.region for text in Reader(card, said).read([CROP, CROP])] == ["India", None]
 
 
 def test_a_model_without_regions_names_none() -> None:
     (text,) = Reader(reader_card(), reading("AB123CD")).read([CROP])
     assert text.region is None
-    assert not text.of_no_country
 
 
 def test_feeds_rgb_bytes() -> None:
