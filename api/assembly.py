@@ -17,6 +17,7 @@ from api.cameras.streams import StreamVault
 from api.credits.service import Credits
 from api.db.engine import Database
 from api.health import Health
+from api.image_retention import ImageRetention
 from api.image_store import ImageStore
 from api.limit_storage import LimitStore
 from api.limits import RateLimiter
@@ -106,6 +107,7 @@ def assemble(rules: ServiceRules, outside: Outside) -> Services:
         deliveries=_deliveries(outside, box),
         analytics=Analytics(outside.database, outside.stores.traffic, outside.now_ms),
         images=outside.images,
+        image_retention=ImageRetention(outside.images, rules.image_retention, outside.now_ms),
         health=outside.health,
         rules=rules.validation,
         demo_enabled=rules.demo_enabled,

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import TypeVar
 
 import urllib3
+from minio.deleteobjects import DeleteObject
 from minio.error import MinioException, S3Error
 
 from api.parts import Part, PartAwayError
@@ -22,6 +24,7 @@ _READ_SECONDS = 10.0
 # For a whole call: a wait for a thread, two tries.
 _CALL_SECONDS = 30.0
 _THREADS = 8
+_REMOVED_AT_ONCE = 1000
 _T = TypeVar("_T")
 
 
@@ -75,6 +78,22 @@ class ImageStore:
         """
         await self._in_thread(lambda: self._put(key, data, content_type))
 
+    async def folders(self, prefix: str) -> list[str]:
+        """Return the folders directly below a folder (it and they end with ``/``).
+
+        Raises:
+            PartAwayError: S3 does not answer.
+        """
+        return await self._in_thread(lambda: self._folders(prefix))
+
+    async def remove_some(self, prefix: str) -> int:
+        """Remove up to a thousand objects whose keys begin so; how many, 0 when none is left.
+
+        Raises:
+            PartAwayError: S3 does not answer, or does not remove them.
+        """
+        return await self._in_thread(lambda: self._remove_some(prefix))
+
     async def ping(self) -> None:
         """Return when the bucket has answered.
 
@@ -102,6 +121,18 @@ class ImageStore:
         self._internal.put_object(
             self._bucket, key, io.BytesIO(data), len(data), content_type=content_type
         )
+
+    def _folders(self, prefix: str) -> list[str]:
+        found = self._internal.list_objects(self._bucket, prefix)
+        return [one.object_name for one in found if one.is_dir and one.object_name]
+
+    def _remove_some(self, prefix: str) -> int:
+        found = self._internal.list_objects(self._bucket, prefix, recursive=True)
+        names = [one.object_name for one in islice(found, _REMOVED_AT_ONCE) if one.object_name]
+        wanted = [DeleteObject(name) for name in names]
+        for error in self._internal.remove_objects(self._bucket, wanted):
+            raise OSError(f"{error.name} is not removed: {error.message}")
+        return len(names)
 
     def _get(self, key: str) -> StoredImage | None:
         try:

@@ -14,6 +14,7 @@ from api.api_keys.service import ApiKeys
 from api.cameras.service import Cameras
 from api.credits.service import Credits
 from api.health import Health
+from api.image_retention import ImageRetention
 from api.image_store import ImageStore
 from api.limits import RateLimiter
 from api.live.service import LiveRecognitions
@@ -49,6 +50,7 @@ class Services:
     deliveries: Deliveries
     analytics: Analytics
     images: ImageStore
+    image_retention: ImageRetention
     health: Health
     rules: ValidationRules
     demo_enabled: bool
@@ -62,6 +64,7 @@ class Services:
             self.image_recognition.sweep,
             self.sessions.sweep,
             self.webhooks.sweep,
+            self.image_retention.sweep,
         )
 
     async def close(self) -> None:

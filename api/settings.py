@@ -61,7 +61,8 @@ class ApiSettings(
     image_retention_days: int = Field(
         0,
         ge=0,
-        description="Days after which images are deleted from S3 and no longer linked; 0: never.",
+        description="Days after which images are no longer linked; they are deleted from S3 at the "
+        "end of the day (UTC) on which the last of their day is so old. 0: never.",
     )
     session_hours: int = Field(
         168, ge=1, le=8760, description="How long a session lasts after logging in."

@@ -1,12 +1,15 @@
 """Keys of the objects in S3. Deterministic: a replay overwrites an object with itself."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from uuid import UUID
 
 from contracts.ids import uuid_unix_ms
 
 _DAY_MS = 86_400_000
+
+RECOGNITION_FOLDER = "recognitions/"
+"""Below it: owner, year, month, day, recognition."""
 
 
 @lru_cache(maxsize=1024)
@@ -17,7 +20,15 @@ def _day_path(day: int) -> str:
 
 def _folder(owner_id: UUID, recognition: UUID) -> str:
     day = _day_path(uuid_unix_ms(recognition) // _DAY_MS)
-    return f"recognitions/{owner_id}/{day}/{recognition}"
+    return f"{RECOGNITION_FOLDER}{owner_id}/{day}/{recognition}"
+
+
+def day_of_folder(folder: str) -> date | None:
+    """Return the day (UTC) of a folder of images, ``recognitions/owner/YYYY/MM/DD/``; else None."""
+    try:
+        return datetime.strptime("/".join(folder.split("/")[2:]), "%Y/%m/%d/").date()  # noqa: DTZ007
+    except ValueError:
+        return None
 
 
 def photo_key(owner_id: UUID, recognition: UUID) -> str:
