@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader evaluate
+.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader evaluate
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -30,6 +30,9 @@ down: ## Stop the local stack
 
 status: ## Show the stack's processes, their memory and addresses
 	@$(INSTALLED); $(PYTHON) -m deploy.local status || test $$? = 3
+
+exec: ## Run a command with the stack's settings: make exec COMMAND="platestream stack check"
+	$(STACK) exec $(COMMAND)
 
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
@@ -102,8 +105,8 @@ evaluate: ## Fit the confidence and measure both models on photos; PHOTOS=
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py
 
-bootstrap: ## Only install what is missing
-	$(BOOTSTRAP) test
+bootstrap: ## Only install what is missing; LEVEL=test: what the tests need too
+	$(BOOTSTRAP) $(or $(LEVEL),run)
 
 clean: ## Stop the stack and delete its data, logs and secrets
 	@test ! -x $(PYTHON) || $(PYTHON) -m deploy.local down

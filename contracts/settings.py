@@ -23,13 +23,6 @@ class Fragment(BaseSettings):
     )
 
 
-class Environment(StrEnum):
-    """Where the service runs; development allows example secrets and prints coloured logs."""
-
-    DEVELOPMENT = "development"
-    PRODUCTION = "production"
-
-
 class LogFormat(StrEnum):
     """How a log line looks."""
 
@@ -58,9 +51,6 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 class ProcessSettings(Fragment):
     """What every process has."""
 
-    environment: Environment = Field(
-        Environment.PRODUCTION, description="Development allows example secrets."
-    )
     log_level: str = Field(
         "info",
         pattern="^(debug|info|warning|error)$",

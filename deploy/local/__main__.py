@@ -1,13 +1,16 @@
 """``python -m deploy.local``: run, up, down, status and logs of the local stack."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from dotenv import dotenv_values
 
 from contracts.settings import load_settings
 from deploy.local.access import Access, ensure_access
@@ -15,10 +18,14 @@ from deploy.local.camera import DemoClip, demo_camera, ensure_camera, users_came
 from deploy.local.plan import make_plan
 from deploy.local.processes import memory_mib
 from deploy.local.running import read_start
+from deploy.local.servers.base import CLONE
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
+
+SETTINGS_FILE = CLONE / "platestream.env"
+"""Settings that stay, NAME=value a line; the environment's own win."""
 
 _NOT_RUNNING_EXIT = 3
 # How soon `make run` notices a `make down` from elsewhere.
@@ -100,6 +107,19 @@ def logs(name: Annotated[str | None, typer.Argument(help="One process.")] = None
         return
 
 
+@app.command(
+    "exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def execute(command: Annotated[list[str], typer.Argument(help="Program and arguments.")]) -> None:
+    """Run a command with the settings of the stack's processes, such as platestream stack check."""
+    environment = {**os.environ, **_stack().plan.process_environment()}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    program = shutil.which(command[0], path=path)
+    if program is None:
+        raise StartError(f"there is no program {command[0]}")
+    os.execve(program, command, environment | {"PATH": path})
+
+
 def _stack() -> LocalStack:
     settings = load_settings(LocalStackSettings)
     return LocalStack(make_plan(settings, os.environ), Progress(sys.stdout))
@@ -133,6 +153,18 @@ def _greeting(stack: LocalStack, access: Access) -> str:
     )
 
 
+def read_settings_file(path: Path) -> None:
+    """Take what the file says for each setting that the environment does not have.
+
+    Raises:
+        StartError: a line has no value.
+    """
+    for name, value in dotenv_values(path).items():
+        if value is None:
+            raise StartError(f"{path}: {name} has no value")
+        os.environ.setdefault(name, value)
+
+
 def _as_if_interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -142,6 +174,7 @@ if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _as_if_interrupted)
     try:
+        read_settings_file(SETTINGS_FILE)
         app()
     except StartError as error:
         sys.exit(f"\n{error}")

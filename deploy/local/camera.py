@@ -24,11 +24,15 @@ _CAMERA_SECONDS = 60
 
 @dataclass(frozen=True)
 class WantedCamera:
-    """A camera to have at the API; the identifier finds it again."""
+    """A camera to have at the API; the identifier finds it again.
+
+    ``only_alone``: where there are other cameras already, it is not registered.
+    """
 
     identifier: str
     name: str
     rtsp_url: str
+    only_alone: bool = False
 
 
 class DemoClip:
@@ -95,8 +99,8 @@ class DemoClip:
 
 
 def demo_camera(layout: Layout) -> WantedCamera:
-    """Return the camera that plays the generated clip."""
-    return WantedCamera("local-demo", "Demo road", layout.demo_clip.as_uri())
+    """Return the camera that plays the generated clip, for who has no other yet."""
+    return WantedCamera("local-demo", "Demo road", layout.demo_clip.as_uri(), only_alone=True)
 
 
 def users_camera(address: str) -> WantedCamera:
@@ -116,13 +120,13 @@ def users_camera(address: str) -> WantedCamera:
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:
-    """Register the camera unless it is there, and note it in the access file.
+    """Register the camera unless it is there or not needed, and note it in the access file.
 
     Raises:
         StartError: the API refuses it.
     """
     client = ApiClient(access.base_url, access.api_key)
-    found: list[str] = []
+    found: list[str | None] = []
 
     def register() -> None:
         found.append(_camera_id(client, wanted))
@@ -131,14 +135,17 @@ def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: 
         waiter.wait("camera", register, seconds=_CAMERA_SECONDS)
     except ApiError as error:
         raise StartError(f"the camera {wanted.name} is refused: {error}") from error
-    noted = msgspec.structs.replace(access, demo_camera_id=found[-1])
+    noted = msgspec.structs.replace(access, demo_camera_id=found[-1] or "")
     if noted != access:
         write_access(layout, noted)
     return noted
 
 
-def _camera_id(client: ApiClient, wanted: WantedCamera) -> str:
-    known = [c for c in client.cameras() if c.identifier == wanted.identifier]
+def _camera_id(client: ApiClient, wanted: WantedCamera) -> str | None:
+    cameras = client.cameras()
+    known = [c for c in cameras if c.identifier == wanted.identifier]
+    if not known and cameras and wanted.only_alone:
+        return None
     if not known:
         created = client.create_camera(
             identifier=wanted.identifier, name=wanted.name, rtsp_url=wanted.rtsp_url

@@ -132,7 +132,6 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
 
 def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, str]:
     return {
-        "PLATESTREAM_ENVIRONMENT": "development",
         "PLATESTREAM_LOCAL_DIR": str(settings.local_dir.resolve()),
         "PLATESTREAM_STREAM_DATA_DIRECTORY": str(settings.local_dir.resolve() / "streams"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,

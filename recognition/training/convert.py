@@ -23,7 +23,7 @@ def convert(checkpoint: Path, out: Path) -> None:
         from ultralytics.nn.tasks import DetectionModel
     except ImportError as error:
         raise SystemExit(
-            f"a .pt file needs ultralytics (pip install 'platestream[train]'): {error}"
+            f"a .pt file needs ultralytics (pip install -e '.[train]' in the clone): {error}"
         ) from error
     with TemporaryDirectory(dir=out.parent) as folder:
         copy = Path(shutil.copy(checkpoint, folder))

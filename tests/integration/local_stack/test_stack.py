@@ -1,5 +1,7 @@
 """The whole local stack: up, once more up, and back after a kill of every process."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from io import StringIO
@@ -9,6 +11,7 @@ import pytest
 import urllib3
 
 from deploy.local.plan import APPLICATION, make_plan
+from deploy.local.servers.base import CLONE
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.waiting import Progress, StartError
@@ -47,6 +50,22 @@ def test_the_api_answers_the_owners_key(running_stack: RunningStack) -> None:
 
 def test_every_process_is_there(running_stack: RunningStack) -> None:
     assert all(running_stack.pid(process) for process in _PROCESSES)
+
+
+def test_a_command_runs_with_the_stacks_settings(running_stack: RunningStack) -> None:
+    command = ("exec", "platestream", "stack", "check", "--json")
+    environment = running_stack.environment
+    done = subprocess.run(
+        [sys.executable, "-m", "deploy.local", *command],
+        env=environment,
+        cwd=CLONE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for part in ("postgres", "clickhouse", "kafka", "s3"):
+        assert part in done.stdout.lower()
 
 
 def test_account_and_key_are_for_the_user_alone(running_stack: RunningStack) -> None:
