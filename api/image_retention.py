@@ -7,6 +7,8 @@ from api.image_store import ImageStore
 from contracts.object_keys import RECOGNITION_FOLDER, day_of_folder
 
 _EVERY = timedelta(hours=1)
+_MOST_A_SWEEP = 5000
+"""Images; other things wait for their turn to be swept. The next sweep goes on."""
 
 
 class ImageRetention:
@@ -22,9 +24,10 @@ class ImageRetention:
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Delete what is past the retention, looking for it once an hour; how many images it was.
+        """Delete what is past the retention, some thousands at the most; how many images it was.
 
-        A day's images go when the last of them is past it; links to the others end before.
+        A day's images go when the last of them is past it; links to the others end before. Once
+        nothing is left to delete, it looks for more after an hour.
 
         Raises:
             PartAwayError: S3 does not answer.
@@ -36,6 +39,8 @@ class ImageRetention:
         async for folder in self._days_before(first_kept):
             while some := await self._images.remove_some(folder):
                 removed += some
+                if removed >= _MOST_A_SWEEP:
+                    return removed
         self._next = now + _EVERY
         return removed
 
