@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from api.accounts import repository as accounts_repository
 from api.accounts.models import NewKey, OwnerAccount
-from api.accounts.service import create_key, create_owner, owner_by_email
+from api.accounts.service import change_password, create_key, create_owner, owner_by_email
 from api.cameras.models import CameraRow
 from api.cameras.repository import list_all_cameras
 from api.cli_evaluate import evaluate
@@ -44,18 +44,20 @@ app.command("evaluate")(evaluate)
 
 _T = TypeVar("_T")
 EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
+PasswordOption = Annotated[
+    str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
+]
+PasswordStdinOption = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, named as in the API.")]
 
 
 @owner_app.command("create")
 def owner_create(
     email: EmailOption,
-    password: Annotated[
-        str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
-    ] = None,
-    password_stdin: Annotated[
-        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
-    ] = False,
+    password: PasswordOption = None,
+    password_stdin: PasswordStdinOption = False,
     credits: Annotated[int, typer.Option(min=0, help="Credits to begin with.")] = 0,
     timezone: Annotated[str, typer.Option(help="IANA time zone of reports.")] = "UTC",
     as_json: JsonOption = False,
@@ -68,6 +70,19 @@ def owner_create(
         )
     )
     _print(_owner_fields(owner), as_json, f"owner {owner.email} with {owner.credits} credits")
+
+
+@owner_app.command("password")
+def owner_password(
+    email: EmailOption,
+    password: PasswordOption = None,
+    password_stdin: PasswordStdinOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a password and end all sessions; it is asked for unless it is given. Keys stay."""
+    secret = _password(password, from_stdin=password_stdin)
+    owner = _in_database(lambda session: change_password(session, email=email, password=secret))
+    _print(_owner_fields(owner), as_json, f"{owner.email} has a new password")
 
 
 @owner_app.command("list")

@@ -174,6 +174,15 @@ def delete_session(session: Session, session_id: UUID) -> None:
     session.execute(delete(LoginSession).where(LoginSession.id == session_id))
 
 
+def set_password(session: Session, owner_id: UUID, password_hash: str) -> int:
+    """Set an owner's password, end all sessions of the owner, and return how many there were."""
+    lock_owner(session, owner_id).password_hash = password_hash
+    gone = session.scalars(
+        delete(LoginSession).where(LoginSession.owner_id == owner_id).returning(LoginSession.id)
+    )
+    return len(gone.all())
+
+
 def delete_expired_sessions(session: Session, now: datetime) -> int:
     """Delete sessions that have expired, and return how many there were."""
     gone = session.scalars(

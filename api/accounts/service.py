@@ -53,6 +53,18 @@ def owner_by_email(session: Session, email: str) -> OwnerAccount:
     return owner
 
 
+def change_password(session: Session, *, email: str, password: str) -> OwnerAccount:
+    """Give an owner another password and end the sessions that the last one began. Keys stay.
+
+    Raises:
+        InvalidInputError: there is no such owner (code ``unknown_owner``), a password too short.
+    """
+    owner = owner_by_email(session, email)
+    _check_password(password)
+    repository.set_password(session, owner.id, passwords.hash_password(password))
+    return owner
+
+
 def create_key(
     session: Session,
     owner_id: UUID,

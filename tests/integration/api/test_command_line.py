@@ -1,7 +1,9 @@
 """The command ``platestream`` against a real database."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy.orm import Session
@@ -9,10 +11,12 @@ from typer.testing import CliRunner
 
 from analytics_sql.migrate import migrate
 from api.accounts import keys
+from api.accounts import repository as accounts
+from api.accounts.passwords import password_matches
 from api.accounts.service import owner_by_email
 from api.cameras.repository import confirm_camera, insert_camera
 from api.cli import app
-from api.db.engine import Database
+from api.db.engine import Database, open_engine
 from api.scopes import Scope
 from contracts.settings import DatabaseSettings, KafkaSettings, S3Settings
 from tests.integration.api.cameras import values as camera_values
@@ -56,6 +60,40 @@ def test_the_same_owner_twice_is_an_error() -> None:
     assert again.exit_code == 1
     assert "exists already" in again.stderr
     assert len(_run("owner", "list")["owners"]) == 1
+
+
+def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseSettings) -> None:
+    owner_id = UUID(_create_owner()["id"])
+    engine = open_engine(api_database)
+    with Session(engine) as session, session.begin():
+        later = datetime.now(UTC) + timedelta(days=1)
+        accounts.add_session(session, owner_id, b"token", later, keep=5)
+
+    changed = _run("owner", "password", *OWNER, "--password-stdin", given="another one\n")
+
+    assert changed["email"] == "owner@platestream.example"
+    with Session(engine) as session:
+        record = accounts.find_log_in(session, "owner@platestream.example")
+        assert record is not None
+        assert password_matches("another one", record.password_hash)
+        assert not password_matches("long enough", record.password_hash)
+        assert accounts.find_session(session, b"token") is None
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "said"),
+    [
+        ("owner@platestream.example", "short", "8 to 1024"),
+        ("a@b.example", "long enough", "no owner"),
+    ],
+    ids=["short", "no owner"],
+)
+def test_a_new_password_that_cannot_be(email: str, password: str, said: str) -> None:
+    _create_owner()
+    arguments = ["owner", "password", "--email", email, "--password", password]
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exit_code, said in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
