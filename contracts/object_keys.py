@@ -26,7 +26,7 @@ def _folder(owner_id: UUID, recognition: UUID) -> str:
 def day_of_folder(folder: str) -> date | None:
     """Return the day (UTC) of a folder of images, ``recognitions/owner/YYYY/MM/DD/``; else None."""
     try:
-        return datetime.strptime("/".join(folder.split("/")[2:]), "%Y/%m/%d/").date()  # noqa: DTZ007
+        return date.fromisoformat("-".join(folder.split("/")[2:5]))
     except ValueError:
         return None
 

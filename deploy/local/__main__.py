@@ -1,4 +1,4 @@
-"""``python -m deploy.local``: run, up, down, status and logs of the local stack."""
+"""``python -m deploy.local``: run, up, down, status, logs and commands of the local stack."""
 
 import os
 import shutil

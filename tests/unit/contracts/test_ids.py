@@ -1,5 +1,6 @@
 """Ids come from their cause: a replay gives the same, time can be read back."""
 
+from datetime import date
 from uuid import UUID, uuid4
 
 import pytest
@@ -78,3 +79,16 @@ def test_object_keys_hold_owner_and_day_of_the_recognition() -> None:
     )
     assert object_keys.crop_key(CAMERA, recognition).endswith("/crop.jpg")
     assert object_keys.snapshot_key(CAMERA, CAMERA) == f"snapshots/{CAMERA}/{CAMERA}.jpg"
+
+
+@pytest.mark.parametrize(
+    ("folder", "day"),
+    [
+        (f"recognitions/{CAMERA}/2023/11/14/", date(2023, 11, 14)),
+        (f"recognitions/{CAMERA}/2023/13/14/", None),
+        (f"recognitions/{CAMERA}/2023/11/", None),
+        ("recognitions/", None),
+    ],
+)
+def test_the_day_of_a_folder_of_images(folder: str, day: date | None) -> None:
+    assert object_keys.day_of_folder(folder) == day

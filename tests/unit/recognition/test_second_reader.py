@@ -13,7 +13,7 @@ from recognition.model_fit import check_same_characters
 from recognition.reader import Reader
 from recognition.runtime import Model, Tensor
 from recognition.second_reader import SecondReader
-from recognition.settings import MODELS
+from recognition.settings import CPU_PROVIDER, MODELS, Precision, RecognizerSettings
 from recognition.types import BgrImage, Detection
 from tests.unit.recognition.cards import (
     ALPHABET,
@@ -134,3 +134,18 @@ def test_a_file_of_ones_own_is_tried_at_start(tmp_path: Path) -> None:
     with pytest.raises(MisconfiguredError, match="sha256"):
         SecondReader.load(settings)
     assert card["crop"] == msgspec.to_builtins(MarginsCard(margin_x=0.02, margin_y=0.04))
+
+
+def test_it_runs_on_the_processor_whatever_the_others_run_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    providers: list[str] = []
+
+    def load(_: Path, settings: RecognizerSettings, __: Precision) -> Model:
+        providers.append(settings.recognition_providers)
+        return SaidModel(lambda _: {"logs": said("AB12CD")})
+
+    monkeypatch.setattr("recognition.second_reader.load_model", load)
+    settings = recognizer_settings(providers="TensorrtExecutionProvider")
+    SecondReader(line_card(), settings).look(SCENE)
+    assert providers == [CPU_PROVIDER]

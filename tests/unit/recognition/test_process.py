@@ -1,0 +1,38 @@
+"""A recogniser process that does not end when it is killed."""
+
+import asyncio
+import socket
+import subprocess
+from typing import cast
+
+from structlog.testing import capture_logs
+
+from recognition.process import WorkerProcess
+
+
+class _Stuck:
+    """A process that hangs in the kernel."""
+
+    pid = 4711
+
+    def __init__(self) -> None:
+        self.killed = False
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def wait(self, timeout: float) -> int:
+        raise subprocess.TimeoutExpired("recogniser", timeout)
+
+
+async def test_one_that_cannot_be_collected_is_told_of_and_left() -> None:
+    ours, theirs = socket.socketpair()
+    stuck = _Stuck()
+    with theirs:
+        reader, writer = await asyncio.open_connection(sock=ours)
+        worker = WorkerProcess(cast("subprocess.Popen[bytes]", stuck), reader, writer)
+        with capture_logs() as told:
+            await worker.kill()
+        assert theirs.recv(1) == b""
+    assert stuck.killed
+    assert [(line["event"], line["pid"]) for line in told] == [("recogniser_not_collected", 4711)]
