@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from recognition.boxes import Box
 from recognition.evaluation.photos import Image, as_image
-from recognition.training.writing import add_writing, two_colours
+from recognition.training.writing import add_writing, triple, two_colours
 from synthetic.layouts import LAYOUTS, Band, Colour, Gap
 from synthetic.plates import Plate, random_plate
 
@@ -119,12 +119,7 @@ def _colours_apart(rng: np.random.Generator) -> tuple[Colour, Colour]:
     while True:
         one, other = two_colours(rng)
         if abs(float(one.max()) - float(other.max())) >= LEAST_CONTRAST:
-            return _colour(one), _colour(other)
-
-
-def _colour(values: npt.NDArray[np.integer]) -> Colour:
-    blue, green, red = (int(value) for value in values)
-    return blue, green, red
+            return triple(one), triple(other)
 
 
 def _some_plate(rng: np.random.Generator) -> Plate:

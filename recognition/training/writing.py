@@ -51,7 +51,7 @@ def screen(rng: np.random.Generator) -> Image:
     ink, ground = two_colours(rng)
     if rng.random() < GREY_SHARE:
         ground = ground.mean().astype(int).repeat(3)
-    picture = PillowImage.new("RGB", (SCREEN_WIDTH, height), _triple(ground))
+    picture = PillowImage.new("RGB", (SCREEN_WIDTH, height), triple(ground))
     draw = ImageDraw.Draw(picture)
     line = int(rng.integers(*LINE_HEIGHT_PX))
     font = _font(line * rng.uniform(0.4, 0.75), rng)
@@ -63,17 +63,18 @@ def screen(rng: np.random.Generator) -> Image:
             if rng.random() > FILLED_SHARE or right < left + line:
                 continue
             fill = fills[int(rng.integers(len(fills)))]
-            edge = _triple(ink) if bordered else None
+            edge = triple(ink) if bordered else None
             shape = (left, top, right, top + line)
-            draw.rounded_rectangle(shape, rng.uniform(0, 0.3) * line, _triple(fill), edge)
+            draw.rounded_rectangle(shape, rng.uniform(0, 0.3) * line, triple(fill), edge)
             contrast = ink if abs(int(fill.mean()) - int(ink.mean())) > 60 else 255 - fill
             text = _fitting(_line(rng), font, right - left)
             middle = ((left + right) / 2, top + line / 2)
-            draw.text(middle, text, font=font, fill=_triple(contrast), anchor="mm")
+            draw.text(middle, text, font=font, fill=triple(contrast), anchor="mm")
     return as_image(np.asarray(picture))
 
 
 def two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Three values 0–255 each: in three of five a dark and a light one, either first, else any."""
     if rng.random() < 0.4:
         return rng.integers(0, 256, 3), rng.integers(0, 256, 3)
     dark, light = rng.integers(0, 70, 3), rng.integers(170, 256, 3)
@@ -120,6 +121,7 @@ def _fitting(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
     return text
 
 
-def _triple(colour: np.ndarray) -> tuple[int, int, int]:
-    red, green, blue = (int(v) for v in colour)
-    return red, green, blue
+def triple(colour: np.ndarray) -> tuple[int, int, int]:
+    """The three values of a colour, in their order, as Pillow and the layouts take them."""
+    first, second, third = (int(v) for v in colour)
+    return first, second, third
