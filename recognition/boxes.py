@@ -26,6 +26,14 @@ def iou(one: Box, other: Box) -> float:
     return float(ious(one, np.array([other], np.float64))[0])
 
 
+def part_shared(one: Box, other: Box) -> float:
+    """Return the area that two boxes share, as a part of the smaller one's, 0..1."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    smaller = min((b[2] - b[0]) * (b[3] - b[1]) for b in (one, other))
+    return max(0.0, width) * max(0.0, height) / smaller if smaller > 0 else 0.0
+
+
 def meet(one: Box, other: Box) -> bool:
     """Tell whether two boxes share any area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -1,5 +1,7 @@
 """Finds plates in an image with an ONNX model and its card."""
 
+import math
+
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +42,7 @@ class Detector:
         self._largest = None if settings.recognition_input_size else card.input.largest_side
         # Runtimes of GPUs prepare themselves anew for each size, for seconds to minutes.
         self.takes_any_size = card.input.dynamic_size and settings.runs_on_cpu
-        self._max_plates = settings.recognition_max_plates
+        self.max_plates = settings.recognition_max_plates
 
     @classmethod
     def load(cls, settings: RecognizerSettings) -> "Detector":
@@ -61,21 +63,29 @@ class Detector:
         return self.search(image, self.threshold)
 
     def search(
-        self, image: BgrImage, threshold: float, canvas_px: tuple[int, int] | None = None
+        self,
+        image: BgrImage,
+        threshold: float,
+        *,
+        canvas_px: tuple[int, int] | None = None,
+        largest_px: int | None = None,
     ) -> list[Detection]:
         """Return what scores at least ``threshold``, best first, in pixels of the image.
 
         The image is brought to ``canvas_px`` (width, height; multiples of the model's stride, for
-        a model that takes any size), by default to the size of the card or the settings.
+        a model that takes any size), by default to the size of the card or the settings; to
+        ``largest_px`` a side at most (a multiple of the stride), with grey around it where the
+        model takes one size only.
         """
         grey = self._card.input.pad_value or 0
-        canvas, where = letterbox(image, *(canvas_px or self._canvas_size(image)), grey)
+        size = canvas_px or self._canvas_size(image, largest_px)
+        canvas, where = letterbox(image, *size, grey, largest_px or math.inf)
         outputs = self._model.run(to_tensor([canvas], self._card.input))
         boxes, scores, kinds = self._decode(outputs[self._card.output.name], threshold)
         boxes = _undo_letterbox(boxes, where, image)
         usable = np.flatnonzero((scores >= threshold) & (boxes[:, 2:] - boxes[:, :2] > 1).all(1))
         boxes, scores, kinds = boxes[usable], scores[usable], kinds[usable]
-        best = _best(boxes, scores, self.iou_threshold)[: self._max_plates]
+        best = _best(boxes, scores, self.iou_threshold)[: self.max_plates]
         return [
             Detection(*_joined(boxes, scores, i), float(scores[i]), self._kind(kinds[i]))
             for i in best
@@ -86,7 +96,7 @@ class Detector:
         height, width = image.shape[:2]
         return place(width, height, *self._box(image)).scale
 
-    def _canvas_size(self, image: BgrImage) -> tuple[int, int]:
+    def _canvas_size(self, image: BgrImage, largest_px: int | None) -> tuple[int, int]:
         """Width and height; without the grey that a wide or tall image would leave, if it can be.
 
         With it a 1080p frame took the detector of 2026-11-21 26 ms in place of 45 (one thread).
@@ -94,7 +104,8 @@ class Detector:
         if not self.takes_any_size:
             return self._width, self._height
         height, width = image.shape[:2]
-        return trimmed(width, height, *self._box(image), self.stride)
+        box = self._box(image) if largest_px is None else (largest_px, largest_px)
+        return trimmed(width, height, *box, self.stride)
 
     def _box(self, image: BgrImage) -> tuple[int, int]:
         """Width and height that the image must fit in: its own, within what the card says."""

@@ -4,9 +4,9 @@ from contracts.frames import Box as FrameBox
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.readings import CharacterOption, PlateReading
 from recognition.calibration import calibrate, chance_of_plate
-from recognition.close_up import fills, framed, may_be_close_up, unframed
 from recognition.closer_look import CloserLook
 from recognition.detector import Detector
+from recognition.farther_look import FartherLook
 from recognition.reader import Reader
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection
@@ -29,7 +29,8 @@ class Recognizer:
         self._settings = settings
         detector = detector or Detector.load(settings)
         looks_closer = settings.recognition_closer_look and detector.takes_any_size
-        self._detector = CloserLook(detector) if looks_closer else detector
+        near = CloserLook(detector) if looks_closer else detector
+        self._finder = FartherLook(detector, near)
         self._plate_chance = detector.plate_chance
         self._reader = reader or Reader.load(settings)
 
@@ -44,15 +45,7 @@ class Recognizer:
 
     def look(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return what was found and read, also what is too short or too unsure to be reported."""
-        readings = self._look(image, min_plate_width_px)
-        if not may_be_close_up(image):
-            return readings
-        closer = [unframed(r, image) for r in self._look(framed(image), min_plate_width_px)]
-        closer = [reading for reading in closer if fills(reading, image)]
-        return max(readings, closer, key=_best_confidence)
-
-    def _look(self, image: BgrImage, min_plate_width_px: int) -> list[PlateReading]:
-        wide = [f for f in self._detector.find(image) if f.width_px >= min_plate_width_px]
+        wide = [f for f in self._finder.find(image) if f.width_px >= min_plate_width_px]
         texts = self._reader.read_plates(image, wide)
         return [self._reading(f, t) for f, t in zip(wide, texts, strict=True)]
 
@@ -81,10 +74,6 @@ class Recognizer:
 def plate_type(detector_class: str) -> str:
     """Return the kind of plate that a detector's class name tells; ``car`` when it tells none."""
     return detector_class if detector_class in ("motorcycle", "two-row") else "car"
-
-
-def _best_confidence(readings: list[PlateReading]) -> float:
-    return max((reading.confidence for reading in readings), default=0.0)
 
 
 def _mean_probability(characters: tuple[Character, ...]) -> float:

@@ -127,11 +127,28 @@ class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
     below: float = 1.0
 
 
+class TurnedCropsCard(_Part, frozen=True, kw_only=True):
+    """Crops of a plate that may hang, turned upright by ``step`` degrees one way and the other.
+
+    Where that makes the reading surer, it goes on that way up to ``most`` degrees. Read where the
+    mean character probability lies between ``above`` and ``below``; that of the surest of them
+    must be higher by ``gain``, and ``least`` or more: it would make a plate of what is none.
+    """
+
+    step: Annotated[float, msgspec.Meta(ge=1, le=40)]
+    most: Annotated[float, msgspec.Meta(ge=1, le=40)]
+    above: float
+    below: float
+    gain: float
+    least: float
+
+
 class CropCard(MarginsCard, frozen=True, kw_only=True):
     """How crops are cut; with ``second``, an unsure plate is read twice and both are averaged."""
 
     interpolation: Interpolation = Interpolation.LINEAR
     second: SecondCropCard | None = None
+    turned: TurnedCropsCard | None = None
 
 
 class CalibrationCard(_Part, frozen=True, kw_only=True):

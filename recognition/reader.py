@@ -1,12 +1,14 @@
 """Reads the characters of plate crops with an ONNX model and its card."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from recognition.crops import cut_plate, cut_turned
 from recognition.foreign_models import hub_reader, reader_card
-from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard
+from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard, TurnedCropsCard
 from recognition.model_fit import check_reader, check_same_characters
 from recognition.plate_formats import PlateFormats, unnamed_country
 from recognition.runtime import Model, Tensor, load_model
@@ -19,6 +21,16 @@ OPTIONS_A_CHARACTER = 3
 LEAST_PROBABILITY = 1e-6
 
 _Probabilities = npt.NDArray[np.floating]
+
+
+@dataclass
+class _Said:
+    """What is said of a plate: slots x characters, regions, the angle of the crop, who said it."""
+
+    slots: _Probabilities
+    region: _Probabilities
+    degrees: float = 0.0
+    agreed: bool = False
 
 
 class Reader:
@@ -63,61 +75,87 @@ class Reader:
         """Return one text a plate found in the image, in order.
 
         Where the card asks for a second crop, the plates that the first leaves unsure are read
-        from that one too, and the readings averaged. What is unsure even then, the second reader
-        helps to settle, and then what plates of the country look like.
+        from that one too, and the readings averaged. Those that are unsure even then may hang:
+        they are read from crops turned upright. Then the second reader helps to settle them, and
+        what plates of the country look like.
         """
-        slots, regions = self._read([_cut(image, one, self.card.crop) for one in found])
-        self._read_again(image, found, slots, regions)
-        agreed = [self._ask_second(image, one, slots, i) for i, one in enumerate(found)]
-        if self._formats is not None:
-            slots = list(map(self._formats.settle, slots, regions))
-        return [
-            replace(text, agreed=asked)
-            for text, asked in zip(self._texts(slots, regions), agreed, strict=True)
-        ]
+        said = self._read([_cut(image, one, self.card.crop) for one in found])
+        self._read_again(image, found, said)
+        self._read_turned(image, found, said)
+        for one, text in zip(found, said, strict=True):
+            self._ask_second(image, one, text)
+            if self._formats is not None:
+                text.slots = self._formats.settle(text.slots, text.region)
+        return list(map(self._text, said))
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
         """Return one text a crop, in order."""
-        return self._texts(*self._read(crops))
+        return list(map(self._text, self._read(crops)))
 
-    def _read(self, crops: list[BgrImage]) -> tuple[list[_Probabilities], list[_Probabilities]]:
-        """The slots and the regions of each crop; regions of no entries where it names none."""
+    def _read(self, crops: list[BgrImage]) -> list[_Said]:
+        """What is said of each crop; regions of no entries where the model names none."""
         if not crops:
-            return [], []
+            return []
         said, output = self._run(crops), self.card.output
         tensor = output.region_name if output.regions is not None else None
         regions = np.zeros((len(crops), 0)) if tensor is None else said[tensor]
-        return list(said[output.name]), list(regions)
+        return [_Said(*one) for one in zip(said[output.name], regions, strict=True)]
 
-    def _read_again(
-        self,
-        image: BgrImage,
-        found: list[Detection],
-        slots: list[_Probabilities],
-        regions: list[_Probabilities],
-    ) -> None:
+    def _read_again(self, image: BgrImage, found: list[Detection], said: list[_Said]) -> None:
         """Put the mean with the second crop in the place of what the first leaves unsure."""
         second = self.card.crop.second
         if second is None:
             return
-        unsure = [i for i, s in enumerate(slots) if self._sureness(s) < second.below]
+        unsure = [i for i, one in enumerate(said) if self._sureness(one.slots) < second.below]
         again = self._read([_cut(image, found[i], second) for i in unsure])
-        for i, other_slots, other_region in zip(unsure, *again, strict=True):
-            slots[i] = averaged(slots[i], other_slots)
-            regions[i] = (regions[i] + other_region) / 2
+        for i, other in zip(unsure, again, strict=True):
+            said[i].slots = averaged(said[i].slots, other.slots)
+            said[i].region = (said[i].region + other.region) / 2
 
-    def _ask_second(
-        self, image: BgrImage, one: Detection, slots: list[_Probabilities], index: int
-    ) -> bool:
+    def _read_turned(self, image: BgrImage, found: list[Detection], said: list[_Said]) -> None:
+        """Put what an upright crop says in the place of what is unsure of a level one."""
+        turned = self.card.crop.turned
+        if turned is None:
+            return
+        for i, level in enumerate(said):
+            sureness = self._sureness(level.slots)
+            if turned.above <= sureness < turned.below:
+                upright = self._upright(image, found[i], level, turned)
+                if self._sureness(upright.slots) >= max(turned.least, sureness + turned.gain):
+                    said[i] = upright
+
+    def _upright(
+        self, image: BgrImage, found: Detection, level: _Said, turned: TurnedCropsCard
+    ) -> _Said:
+        """The surer of two crops, one turned each way, or of those further the same way."""
+
+        def sureness(one: _Said) -> float:
+            return self._sureness(one.slots)
+
+        before = level
+        best = max(self._read_at(image, found, -turned.step, turned.step), key=sureness)
+        while sureness(best) > sureness(before) and abs(best.degrees) + turned.step <= turned.most:
+            further = best.degrees + math.copysign(turned.step, best.degrees)
+            before, best = best, max(best, *self._read_at(image, found, further), key=sureness)
+        return best
+
+    def _read_at(self, image: BgrImage, found: Detection, *degrees: float) -> list[_Said]:
+        crops = [_cut(image, found, self.card.crop, angle) for angle in degrees]
+        return [
+            replace(one, degrees=angle)
+            for one, angle in zip(self._read(crops), degrees, strict=True)
+        ]
+
+    def _ask_second(self, image: BgrImage, found: Detection, said: _Said) -> None:
         """Put what both readers say in the place of what this one leaves unsure."""
         second = self._second
         if second is None:
-            return False
-        if not second.card.least <= self._sureness(slots[index]) < second.card.below:
-            return False
-        crop = _cut(image, one, second.card.crop)
-        slots[index] = second.settle(slots[index], crop, self._pad)
-        return True
+            return
+        if not second.card.least <= self._sureness(said.slots) < second.card.below:
+            return
+        crop = _cut(image, found, second.card.crop, said.degrees)
+        said.slots = second.settle(said.slots, crop, self._pad)
+        said.agreed = True
 
     def calibration(self, text: CropText) -> CalibrationCard | None:
         """The table from this text's mean character probability to the confidence."""
@@ -133,12 +171,10 @@ class Reader:
         outputs = [self._model.run(to_tensor(batch, card)) for batch in batches]
         return {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
 
-    def _texts(self, slots: list[_Probabilities], regions: list[_Probabilities]) -> list[CropText]:
-        return [self._text(one, region) for one, region in zip(slots, regions, strict=True)]
-
-    def _text(self, slots: _Probabilities, region: _Probabilities) -> CropText:
-        text = CropText(self._characters(slots), self._region(region))
-        if text.region is not None or not len(region):
+    def _text(self, said: _Said) -> CropText:
+        region = self._region(said.region)
+        text = CropText(self._characters(said.slots), region, said.agreed)
+        if region is not None or not len(said.region):
             return text
         return replace(text, region=unnamed_country(text.text))
 
@@ -181,16 +217,7 @@ def averaged(one: _Probabilities, other: _Probabilities) -> _Probabilities:
     return np.asarray(product / product.sum(axis=-1, keepdims=True))
 
 
-def _cut(image: BgrImage, found: Detection, margins: MarginsCard) -> BgrImage:
-    return cut_plate(image, found, margins.margin_x, margins.margin_y)
-
-
-def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:
-    """Return the part of the image in the box grown by shares of its own size, at least 1 px."""
-    height, width = image.shape[:2]
-    grow_x, grow_y = margin_x * found.width_px, margin_y * found.height_px
-    left = min(max(0, round(found.left - grow_x)), width - 1)
-    top = min(max(0, round(found.top - grow_y)), height - 1)
-    right = max(left + 1, min(width, round(found.right + grow_x)))
-    bottom = max(top + 1, min(height, round(found.bottom + grow_y)))
-    return image[top:bottom, left:right]
+def _cut(image: BgrImage, found: Detection, margins: MarginsCard, degrees: float = 0.0) -> BgrImage:
+    if not degrees:
+        return cut_plate(image, found, margins.margin_x, margins.margin_y)
+    return cut_turned(image, found, margins.margin_x, margins.margin_y, degrees)

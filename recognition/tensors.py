@@ -1,5 +1,6 @@
 """From images to the tensors that a model card asks for."""
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -19,9 +20,14 @@ class Placement:
     top: int
 
 
-def place(width: int, height: int, into_width: int, into_height: int) -> Placement:
-    """Return how an image is scaled (ratio kept) and centred in a box. All sizes in pixels."""
-    scale = min(into_width / width, into_height / height)
+def place(
+    width: int, height: int, into_width: int, into_height: int, largest: float = math.inf
+) -> Placement:
+    """Return how an image is scaled (ratio kept) and centred in a box. All sizes in pixels.
+
+    Neither of its sides comes out longer than ``largest``.
+    """
+    scale = min(into_width / width, into_height / height, largest / max(width, height))
     left = (into_width - round(width * scale)) // 2
     top = (into_height - round(height * scale)) // 2
     return Placement(scale, left, top)
@@ -38,11 +44,11 @@ def trimmed(
 
 
 def letterbox(
-    image: BgrImage, into_width: int, into_height: int, grey: int
+    image: BgrImage, into_width: int, into_height: int, grey: int, largest: float = math.inf
 ) -> tuple[BgrImage, Placement]:
-    """Return the image centred on grey, ratio kept, and where it lies."""
+    """Return the image centred on grey, ratio kept, at most ``largest`` a side, and its place."""
     height, width = image.shape[:2]
-    where = place(width, height, into_width, into_height)
+    where = place(width, height, into_width, into_height, largest)
     size = (max(1, round(width * where.scale)), max(1, round(height * where.scale)))
     canvas = np.full((into_height, into_width, 3), grey, np.uint8)
     canvas[where.top : where.top + size[1], where.left : where.left + size[0]] = _shrunk(

@@ -52,6 +52,28 @@ def test_a_plate_that_fills_the_picture_is_read(engine: Recognizer) -> None:
     assert [reading.text for reading in found] == [TEXT]
 
 
+@pytest.mark.parametrize("share", [0.9, 0.7, 0.5, 0.3])
+@pytest.mark.parametrize("width", [320, 1920])
+def test_a_close_up_is_read(engine: Recognizer, width: int, share: float) -> None:
+    image = flat(width * 9 // 16, width, 120)
+    plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2))
+    _place(image, plate, round((1 - share) / 2 * width), width // 5, round(share * width))
+    assert [reading.text for reading in engine.read(decode_image(jpeg(image)))] == [TEXT]
+
+
+@pytest.mark.parametrize("degrees", [-20, -15, 15, 20])
+def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) -> None:
+    for seed in (2, 3, 4):
+        plate = random_plate(np.random.default_rng(seed), BY_CODE["it"])
+        image = flat(480, 640, 90)
+        _place(image, plate, 275, 220, 90)
+        turn = cv2.getRotationMatrix2D((320, 235), -degrees, 1)
+        hung = cv2.warpAffine(image, turn, (640, 480), borderMode=cv2.BORDER_REPLICATE)
+        coarse = np.asarray(cv2.GaussianBlur(hung, (0, 0), 1.4), np.uint8)
+        found = engine.read(decode_image(jpeg(coarse)))
+        assert [reading.text for reading in found] == [plate.text]
+
+
 def test_fifty_plates_in_one_picture(engine: Recognizer) -> None:
     image = flat(1080, 1920, 60)
     rng = np.random.default_rng(4)

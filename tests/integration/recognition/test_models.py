@@ -102,6 +102,22 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone() -> None:
+    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
+    rng = np.random.default_rng(3)
+    pictures = [rng.random((1, 3, *size), np.float32) for size in ((96, 160), (384, 640))]
+    alone = [
+        load_model(settings.detector_path, settings, Precision.F32).run(picture)["output0"]
+        for picture in pictures
+    ]
+
+    model = load_model(settings.detector_path, settings, Precision.F32)
+
+    for _ in range(2):
+        for picture, said in zip(pictures, alone, strict=True):
+            assert np.array_equal(model.run(picture)["output0"], said)
+
+
 def test_openvino_pins_no_process_to_a_core() -> None:
     """Each process pins itself to the same first core by default: workers would share it."""
     models = Path(recognition.__file__).parent / "models"
@@ -109,5 +125,5 @@ def test_openvino_pins_no_process_to_a_core() -> None:
 
     model = load_model(models / "plate-reader.onnx", settings, Precision.F32)
 
-    compiled = model._request.get_compiled_model()  # type: ignore[attr-defined]
+    compiled = model._request(1).get_compiled_model()  # type: ignore[attr-defined]
     assert compiled.get_property("ENABLE_CPU_PINNING") is False

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recognition.boxes import Box, iou, ious, meet
+from recognition.boxes import Box, iou, ious, meet, part_shared
 
 ONE: Box = (0, 0, 10, 10)
 HALF: Box = (0, 0, 10, 5)
@@ -16,6 +16,8 @@ ACROSS: Box = (20, 20, 30, 30)
 def test_what_two_boxes_share(other: Box, shared: float, meets: bool) -> None:
     assert iou(ONE, other) == iou(other, ONE) == pytest.approx(shared)
     assert meet(ONE, other) is meet(other, ONE) is meets
+    part = part_shared(ONE, other)
+    assert part == part_shared(other, ONE) == (1.0 if meets else 0.0)
 
 
 def test_one_with_many() -> None:
@@ -23,5 +25,11 @@ def test_one_with_many() -> None:
     assert ious(ONE, np.zeros((0, 4))).shape == (0,)
 
 
+def test_the_shared_part_is_of_the_smaller_box() -> None:
+    assert part_shared(ONE, (6, 0, 14, 10)) == pytest.approx(0.5)
+    assert part_shared((0, 0, 40, 40), (38, 38, 42, 42)) == pytest.approx(0.25)
+
+
 def test_empty_boxes_share_nothing() -> None:
+    assert part_shared(ONE, (5, 5, 5, 5)) == 0.0
     assert iou((5, 5, 5, 5), (5, 5, 5, 5)) == 0.0

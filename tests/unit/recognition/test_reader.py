@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from recognition.model_card import CropCard, SecondCropCard
-from recognition.reader import OPTIONS_A_CHARACTER, Reader, averaged, cut_plate
+from recognition.model_card import CropCard, SecondCropCard, TurnedCropsCard
+from recognition.reader import OPTIONS_A_CHARACTER, Reader, averaged
 from recognition.runtime import Tensor
 from recognition.types import Detection
 from tests.unit.recognition.cards import ALPHABET, SaidModel, reader_card, slots_of
@@ -84,24 +84,6 @@ def test_feeds_rgb_bytes() -> None:
     assert model.inputs[0][0, 10, 10].tolist() == [0, 0, 200]
 
 
-def test_crop_grows_by_its_margins() -> None:
-    image = np.zeros((100, 200, 3), np.uint8)
-    crop = cut_plate(image, Detection(50, 40, 150, 60, 0.9, "plate"), 0.1, 0.25)
-    assert crop.shape == (30, 120, 3)
-
-
-@pytest.mark.parametrize(
-    "edges",
-    [(-5, -5, 10, 10), (195, 95, 230, 130), (200, 100, 200, 100), (300, 300, 310, 310)],
-)
-def test_crop_stays_inside_and_is_never_empty(edges: tuple[float, float, float, float]) -> None:
-    image = np.zeros((100, 200, 3), np.uint8)
-    crop = cut_plate(image, Detection(*edges, 0.9, "plate"), 0.1, 0.1)
-    assert min(crop.shape[:2]) >= 1
-    assert crop.shape[0] <= 100
-    assert crop.shape[1] <= 200
-
-
 def two_views(below: float = 1.0) -> CropCard:
     second = SecondCropCard(margin_x=0.0, margin_y=0.0, below=below)
     return CropCard(margin_x=0.1, margin_y=0.2, second=second)
@@ -147,3 +129,58 @@ def test_the_surer_crop_decides_and_the_mean_is_a_probability() -> None:
     slots = averaged(sure, unsure)
     assert ALPHABET[int(slots[0].argmax())] == "8"
     assert slots.sum(axis=-1) == pytest.approx(np.ones(len(slots)), abs=1e-5)
+
+
+HANGING = CropCard(
+    turned=TurnedCropsCard(step=10, most=30, above=0.4, below=0.9, gain=0.1, least=0.7)
+)
+
+
+def hanging(*said: tuple[str, float]) -> tuple[Reader, SaidModel]:
+    """A reader that says these texts, so sure, of one crop after the other."""
+    remaining = list(said)
+
+    def say(batch: Tensor) -> dict[str, Tensor]:
+        return {"plate": np.stack([slots_of(*remaining.pop(0)) for _ in batch])}
+
+    model = SaidModel(say)
+    return Reader(reader_card(crop=HANGING), model), model
+
+
+def test_an_unsure_plate_is_read_upright() -> None:
+    reader, model = hanging(("AB1", 0.6), ("XY9", 0.55), ("AB123CD", 0.95), ("AB123C", 0.8))
+    (text,) = reader.read_plates(SCENE, FOUND[:1])
+    assert text.text == "AB123CD"
+    assert [tensor.shape[0] for tensor in model.inputs] == [1, 2, 1]
+
+
+def test_it_is_turned_on_as_long_as_it_gets_surer() -> None:
+    rising = [("AB1", 0.6), ("XY9", 0.7), ("XY9", 0.5), ("XY98", 0.8), ("XY987", 0.9)]
+    reader, model = hanging(*rising)
+    (text,) = reader.read_plates(SCENE, FOUND[:1])
+    assert text.text == "XY987"
+    assert [tensor.shape[0] for tensor in model.inputs] == [1, 2, 1, 1]
+
+
+def test_it_is_not_turned_on_where_that_makes_nothing_surer() -> None:
+    reader, model = hanging(("AB1", 0.6), ("XY9", 0.55), ("XY9", 0.51))
+    (text,) = reader.read_plates(SCENE, FOUND[:1])
+    assert text.text == "AB1"
+    assert [tensor.shape[0] for tensor in model.inputs] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("level", "upright", "text"),
+    [(0.8, 0.89, "AB1"), (0.55, 0.69, "AB1"), (0.55, 0.75, "XY9")],
+    ids=["hardly surer", "too unsure", "sure enough"],
+)
+def test_an_upright_crop_must_be_surer(level: float, upright: float, text: str) -> None:
+    reader, _ = hanging(("AB1", level), ("XY9", upright), ("Z", 0.51), ("Z", 0.51))
+    assert [one.text for one in reader.read_plates(SCENE, FOUND[:1])] == [text]
+
+
+@pytest.mark.parametrize("sure", ["AB1", ""], ids=["sure", "nothing read"])
+def test_what_is_sure_or_hopeless_is_not_turned(sure: str) -> None:
+    reader, model = hanging((sure, 0.92), ("XY9", 0.95))
+    assert [text.text for text in reader.read_plates(SCENE, FOUND)] == [sure, "XY9"]
+    assert len(model.inputs) == 1

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from contracts.errors import MisconfiguredError
-from recognition.model_card import CalibrationCard, LineReaderCard, MarginsCard
+from recognition.model_card import (
+    CalibrationCard,
+    CropCard,
+    LineReaderCard,
+    MarginsCard,
+    TurnedCropsCard,
+)
 from recognition.model_fit import check_same_characters
 from recognition.reader import Reader
 from recognition.runtime import Model, Tensor
@@ -79,6 +85,20 @@ def test_what_may_be_no_plate_at_all_is_not_asked_about() -> None:
     model = first(slots_of("XY99", probability=0.59), between("8", "B", 1, "AB1C"))
     hopeless, unsure = Reader(reader_card(), model, second).read_plates(SCENE, FOUND)
     assert (hopeless.agreed, unsure.agreed) == (False, True)
+
+
+def test_what_was_read_upright_is_shown_upright() -> None:
+    turned = TurnedCropsCard(step=20, most=20, above=0.4, below=0.9, gain=0.0, least=0.7)
+    said = iter([[slots_of("XY99", probability=0.55)], [between("8", "B", 1, "AB1C")] * 2])
+    model = SaidModel(lambda _: {"plate": np.stack(next(said))})
+    level, upright = SaidLine("AB1C"), SaidLine("AB1C")
+    Reader(reader_card(), first(between("8", "B", 1, "AB1C")), level).read_plates(SCENE, FOUND[:1])
+    card = reader_card(crop=CropCard(turned=turned))
+
+    (text,) = Reader(card, model, upright).read_plates(SCENE, FOUND[:1])
+
+    assert (text.text, text.agreed) == ("AB1C", True)
+    assert not np.array_equal(level.model.inputs[0], upright.model.inputs[0])
 
 
 def test_what_was_settled_has_a_calibration_of_its_own() -> None:

@@ -1,0 +1,54 @@
+"""Cuts a plate out of its image: along the detector's box, or turned upright."""
+
+import cv2
+import numpy as np
+
+from recognition.types import BgrImage, Detection
+
+_LEAST_WIDTH, _LEAST_HEIGHT = 0.5, 0.18
+"""Of a turned plate, as shares of its box's width: what no plate is below, whatever its angle."""
+
+
+def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:
+    """Return the part of the image in the box grown by shares of its own size, at least 1 px."""
+    height, width = image.shape[:2]
+    grow_x, grow_y = margin_x * found.width_px, margin_y * found.height_px
+    left = min(max(0, round(found.left - grow_x)), width - 1)
+    top = min(max(0, round(found.top - grow_y)), height - 1)
+    right = max(left + 1, min(width, round(found.right + grow_x)))
+    bottom = max(top + 1, min(height, round(found.bottom + grow_y)))
+    return image[top:bottom, left:right]
+
+
+def cut_turned(
+    image: BgrImage, found: Detection, margin_x: float, margin_y: float, degrees: float
+) -> BgrImage:
+    """Return a plate that hangs by some degrees (clockwise) in the image upright, with margins.
+
+    Its size follows from that of the level box around it. Beyond the image its edge is repeated.
+    """
+    angle = np.deg2rad(degrees)
+    width, height = _turned_size(found, abs(float(angle)))
+    width, height = width * (1 + 2 * margin_x), height * (1 + 2 * margin_y)
+    size = max(1, round(width)), max(1, round(height))
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    scaled = turn @ np.diag([width / size[0], height / size[1]])
+    middle = np.array([found.left + found.right, found.top + found.bottom]) / 2
+    start = middle - scaled @ (np.array(size) / 2)
+    upright = cv2.warpAffine(
+        image,
+        np.column_stack([scaled, start]),
+        size,
+        flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    return np.asarray(upright, np.uint8)
+
+
+def _turned_size(found: Detection, angle: float) -> tuple[float, float]:
+    """Width and height of the rectangle that has this level box when it is turned, in pixels."""
+    width, height = found.width_px, found.height_px
+    cos, sin = np.cos(angle), np.sin(angle)
+    own_width = (width * cos - height * sin) / (cos**2 - sin**2)
+    own_height = (height * cos - width * sin) / (cos**2 - sin**2)
+    return max(own_width, _LEAST_WIDTH * width), max(own_height, _LEAST_HEIGHT * width)

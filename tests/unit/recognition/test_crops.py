@@ -1,0 +1,72 @@
+"""Cutting plates out of images."""
+
+import cv2
+import numpy as np
+import pytest
+
+from recognition.crops import cut_plate, cut_turned
+from recognition.types import BgrImage, Detection
+
+
+def test_crop_grows_by_its_margins() -> None:
+    image = np.zeros((100, 200, 3), np.uint8)
+    crop = cut_plate(image, Detection(50, 40, 150, 60, 0.9, "plate"), 0.1, 0.25)
+    assert crop.shape == (30, 120, 3)
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [(-5, -5, 10, 10), (195, 95, 230, 130), (200, 100, 200, 100), (300, 300, 310, 310)],
+)
+def test_crop_stays_inside_and_is_never_empty(edges: tuple[float, float, float, float]) -> None:
+    image = np.zeros((100, 200, 3), np.uint8)
+    crop = cut_plate(image, Detection(*edges, 0.9, "plate"), 0.1, 0.1)
+    assert min(crop.shape[:2]) >= 1
+    assert crop.shape[0] <= 100
+    assert crop.shape[1] <= 200
+
+
+def hung(degrees: float) -> tuple[BgrImage, Detection]:
+    """A white plate of 120x30 px, black in its left half, hanging in grey, and the box around."""
+    plate = np.full((30, 120, 3), 255, np.uint8)
+    plate[:, :60] = 0
+    angle = np.deg2rad(degrees)
+    cos, sin = np.cos(angle), np.sin(angle)
+    turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0]])
+    turn[:, 2] = np.array([150.0, 100.0]) - turn[:, :2] @ np.array([60.0, 15.0])
+    image = np.full((200, 300, 3), 128, np.uint8)
+    cv2.warpAffine(plate, turn, (300, 200), dst=image, borderMode=cv2.BORDER_TRANSPARENT)
+    half = np.array([120 * cos + 30 * abs(sin), 120 * abs(sin) + 30 * cos]) / 2
+    return image, Detection(*(150 - half[0], 100 - half[1], 150 + half[0], 100 + half[1]), 1, "")
+
+
+@pytest.mark.parametrize("degrees", [-20, -10, 0, 10, 20])
+def test_a_plate_that_hangs_comes_upright(degrees: float) -> None:
+    crop = cut_turned(*hung(degrees), 0.0, 0.0, degrees)
+    assert crop.shape == (30, 120, 3)
+    assert crop[2:-2, 2:58].max() < 30
+    assert crop[2:-2, 62:-2].min() > 225
+
+
+def test_an_upright_plate_has_its_margins() -> None:
+    crop = cut_turned(*hung(10), 0.1, 0.2, 10)
+    assert crop.shape == (42, 144, 3)
+    assert (crop[:4] == 128).all()
+    assert (crop[:, :8] == 128).all()
+
+
+def test_turning_the_wrong_way_gives_a_picture_too() -> None:
+    crop = cut_turned(*hung(15), 0.0, 0.0, -15)
+    assert min(crop.shape[:2]) > 10
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [(-5, -5, 10, 10), (0, 0, 200, 100), (200, 100, 200, 100), (0, 0, 200, 3), (0, 0, 2, 90)],
+)
+def test_any_box_gives_a_bounded_picture(edges: tuple[float, float, float, float]) -> None:
+    image = np.full((100, 200, 3), 77, np.uint8)
+    crop = cut_turned(image, Detection(*edges, 0.9, "plate"), 0.05, 0.08, 20)
+    assert min(crop.shape[:2]) >= 1
+    assert max(crop.shape[:2]) <= 300
+    assert (crop == 77).all()

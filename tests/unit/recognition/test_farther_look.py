@@ -1,0 +1,112 @@
+"""Plates too large for the detector are found in the shrunk picture."""
+
+import numpy as np
+import pytest
+
+from recognition.detector import Detector
+from recognition.farther_look import FartherLook
+from recognition.runtime import Tensor
+from recognition.types import Detection
+from tests.unit.recognition.cards import (
+    SaidModel,
+    centre_rows,
+    detector_card,
+    recognizer_settings,
+)
+
+# Seen at 320x192 px at first, a quarter of its size, then at 160x96, an eighth.
+IMAGE = np.zeros((720, 1280, 3), np.uint8)
+SMALL = np.zeros((300, 400, 3), np.uint8)
+Row = tuple[float, float, float, float, float]
+
+
+def looks(
+    near: tuple[Row, ...], far: tuple[Row, ...], *, any_size: bool = True, most: int = 50
+) -> tuple[FartherLook, SaidModel]:
+    """A detector that says ``near``, then ``far`` of the shrunk picture, and its model."""
+
+    def say(_: Tensor) -> dict[str, Tensor]:
+        return {"output0": centre_rows(*(near if len(model.inputs) == 1 else far))}
+
+    model = SaidModel(say)
+    settings = recognizer_settings(max_plates=most)
+    detector = Detector(detector_card(dynamic_size=any_size), model, settings)
+    return FartherLook(detector, detector), model
+
+
+def box(found: Detection) -> tuple[float, float, float, float]:
+    return found.left, found.top, found.right, found.bottom
+
+
+@pytest.mark.parametrize("near", [(), ((200, 100, 90, 40, 0.6),)])
+def test_a_plate_that_fills_the_picture_is_found_from_afar(near: tuple[Row, ...]) -> None:
+    finder, model = looks(near or ((0, 0, 0, 0, 0.0),), ((80, 48, 120, 40, 0.8),))
+
+    (found,) = finder.find(IMAGE)
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (96, 160)]
+    # 120x40 px of the shrunk picture, which has 3 px of grey above: eight times as large.
+    assert box(found) == pytest.approx((160, 200, 1120, 520), abs=1)
+    assert found.score == pytest.approx(0.8)
+
+
+def test_the_better_of_both_looks_counts() -> None:
+    finder, _ = looks(((160, 96, 200, 60, 0.9),), ((80, 48, 120, 40, 0.8),))
+
+    (found,) = finder.find(IMAGE)
+
+    assert found.score == pytest.approx(0.9)
+
+
+def test_plates_beside_each_other_are_both_found() -> None:
+    finder, _ = looks(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
+
+    assert [one.score for one in finder.find(IMAGE)] == pytest.approx([0.8, 0.6])
+
+
+def test_a_sure_plate_of_usual_size_needs_no_second_look() -> None:
+    finder, model = looks(((160, 96, 70, 20, 0.6),), ())
+
+    assert len(finder.find(IMAGE)) == len(model.inputs) == 1
+
+
+def test_small_plates_of_the_shrunk_picture_count_for_nothing() -> None:
+    finder, model = looks(((0, 0, 0, 0, 0.0),), ((80, 48, 20, 8, 0.9),))
+
+    assert finder.find(IMAGE) == []
+    assert len(model.inputs) == 2
+
+
+def test_a_model_of_one_size_sees_small_pictures_in_grey() -> None:
+    finder, model = looks(((0, 0, 0, 0, 0.0),), ((160, 160, 120, 40, 0.8),), any_size=False)
+
+    (found,) = finder.find(SMALL)
+
+    near, far = (fed[0, 0] for fed in model.inputs)
+    assert near.shape == far.shape == (320, 320)
+    assert [int(np.count_nonzero(fed == 0)) for fed in (near, far)] == [320 * 240, 160 * 120]
+    assert box(found) == pytest.approx((50, 100, 350, 200), abs=1)
+
+
+def test_a_model_of_one_size_sees_large_pictures_once() -> None:
+    finder, model = looks(((0, 0, 0, 0, 0.0),), ((160, 160, 120, 40, 0.8),), any_size=False)
+
+    assert finder.find(IMAGE) == []
+    assert len(model.inputs) == 1
+
+
+def test_a_detector_of_large_strides_sees_a_picture_that_fits_it() -> None:
+    model = SaidModel(lambda _: {"output0": centre_rows((0, 0, 0, 0, 0.0))})
+    card = detector_card(dynamic_size=True, stride=64)
+    detector = Detector(card, model, recognizer_settings())
+
+    FartherLook(detector, detector).find(IMAGE)
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (128, 192)]
+
+
+def test_no_more_plates_than_the_settings_allow() -> None:
+    near = tuple((20 + 60 * n, 30, 50, 12, 0.45) for n in range(4))
+    finder, _ = looks(near, ((40, 70, 40, 12, 0.9), (110, 70, 40, 12, 0.8)), most=4)
+
+    assert [one.score for one in finder.find(IMAGE)] == pytest.approx([0.9, 0.8, 0.45, 0.45])
