@@ -7,9 +7,12 @@ from recognition.calibration import calibrate, chance_of_plate
 from recognition.closer_look import CloserLook
 from recognition.detector import Detector
 from recognition.farther_look import FartherLook
+from recognition.plate_rows import PlateRows
 from recognition.reader import Reader
-from recognition.settings import RecognizerSettings
+from recognition.settings import MODELS, RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection
+
+TWO_ROW = "two-row"
 
 
 class Recognizer:
@@ -33,6 +36,7 @@ class Recognizer:
         self._finder = FartherLook(detector, near)
         self._plate_chance = detector.plate_chance
         self._reader = reader or Reader.load(settings)
+        self._rows = PlateRows.load(MODELS / "plate-rows.json")
 
     def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return the readings of the image, best detection first, boxes in its pixels.
@@ -47,7 +51,7 @@ class Recognizer:
         """Return what was found and read, also what is too short or too unsure to be reported."""
         wide = [f for f in self._finder.find(image) if f.width_px >= min_plate_width_px]
         texts = self._reader.read_plates(image, wide)
-        return [self._reading(f, t) for f, t in zip(wide, texts, strict=True)]
+        return [self._reading(image, f, t) for f, t in zip(wide, texts, strict=True)]
 
     def is_plate(self, reading: PlateReading) -> bool:
         """Tell whether the settings take a reading for a plate: long and sure enough."""
@@ -57,7 +61,7 @@ class Recognizer:
             and reading.confidence >= self._settings.recognition_reading_threshold
         )
 
-    def _reading(self, found: Detection, text: CropText) -> PlateReading:
+    def _reading(self, image: BgrImage, found: Detection, text: CropText) -> PlateReading:
         chance = chance_of_plate(found.score, text.text, self._plate_chance)
         characters = calibrate(text.characters, self._reader.calibration(text), chance)
         return PlateReading(
@@ -67,13 +71,14 @@ class Recognizer:
             box=FrameBox(x=found.left, y=found.top, width=found.width_px, height=found.height_px),
             positions=tuple(_options(character) for character in characters),
             region=text.region,
-            plate_type=plate_type(found.kind),
+            plate_type=self._plate_type(image, found),
         )
 
-
-def plate_type(detector_class: str) -> str:
-    """Return the kind of plate that a detector's class name tells; ``car`` when it tells none."""
-    return detector_class if detector_class in ("motorcycle", "two-row") else "car"
+    def _plate_type(self, image: BgrImage, found: Detection) -> str:
+        """The kind that the detector's class tells, else ``two-row`` or ``car``."""
+        if found.kind in (TWO_ROW, "motorcycle"):
+            return found.kind
+        return TWO_ROW if self._rows.has_two(image, found) else "car"
 
 
 def _mean_probability(characters: tuple[Character, ...]) -> float:

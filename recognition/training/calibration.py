@@ -41,12 +41,12 @@ def fit_curve(raw: list[float], right: list[bool]) -> Curve:
 
 
 def fit_logistic(
-    features: Floats, right: list[bool], start: Floats, steps: int = 200
+    features: Floats, right: list[bool], start: Floats, steps: int = 200, *, ridge: float = 0.0
 ) -> tuple[float, ...]:
     """The most likely weights of ``features`` (rows × weights) in the log odds of being right.
 
     Newton's method in steps of 1 at most; the targets are drawn in by one count each, as
-    Platt does.
+    Platt does. ``ridge`` is the cost of half the square of each weight.
     """
     hits = int(np.sum(right))
     high, low = (hits + 1) / (hits + 2), 1 / (len(right) - hits + 2)
@@ -54,8 +54,9 @@ def fit_logistic(
     weights = start
     for _ in range(steps):
         p = _sigmoid(features @ weights)
-        gradient = features.T @ (p - target)
-        hessian = (features * (p * (1 - p))[:, None]).T @ features + 1e-6 * np.eye(len(weights))
+        gradient = features.T @ (p - target) + ridge * weights
+        hessian = (features * (p * (1 - p))[:, None]).T @ features
+        hessian += (ridge + 1e-6) * np.eye(len(weights))
         step = np.linalg.solve(hessian, gradient)
         weights = weights - step / max(1.0, float(np.abs(step).max()))
     return tuple(map(float, weights))

@@ -100,3 +100,15 @@ def test_narrow_plates_are_not_read() -> None:
 def test_detector_class_tells_the_plate_type(kind: str, expected: str) -> None:
     (found,) = recognizer("AB123CD", classes=(kind,)).read(IMAGE)
     assert found.plate_type == expected
+
+
+def test_a_plate_of_two_rows_is_told_where_the_class_tells_nothing() -> None:
+    striped = IMAGE.copy()
+    for top in (123, 153):
+        striped[top : top + 24, 22:78:4] = 255
+        striped[top : top + 24, 23:78:4] = 255
+    detects = SaidModel(lambda _: {"output0": centre_rows((50, 150, 60, 60, 0.9))})
+    fields = recognizer_settings()
+    reader = Reader(reader_card(), SaidModel(lambda _: {"plate": slots_of("AB123CD", 0.9)[None]}))
+    (found,) = Recognizer(fields, Detector(detector_card(), detects, fields), reader).read(striped)
+    assert found.plate_type == "two-row"

@@ -1,0 +1,81 @@
+"""Tells plates of two rows from those of one by where the strokes of a crop lie.
+
+Lettering is rows of upright strokes: a plate of two rows has much change from left to right in its
+upper and lower half and little between, one of a row has it in the middle. How much there is at
+sixteen heights of five parts of the crop, and its shape, go into a logistic regression.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import cv2
+import msgspec
+import numpy as np
+
+from contracts.errors import MisconfiguredError
+from recognition.crops import cut_plate
+from recognition.types import BgrImage, Detection, FloatArray
+
+_SIZE_PX = (96, 32)
+_PARTS, _PART_PX, _PART_HEIGHTS = 5, 19, 16
+_FAINT = 2.0
+"""Grey levels of change that count for nothing much."""
+
+FEATURES = 2 + _SIZE_PX[1] + _PARTS * _PART_HEIGHTS
+
+
+class PlateRowsCard(msgspec.Struct, frozen=True, kw_only=True):
+    """The weights of :func:`stroke_profile`; a plate has two rows where their sum is over 0.
+
+    Boxes as wide for their height as ``widest`` have one row, and so have those narrower than
+    ``least_width_px``, in which nothing can be seen.
+    """
+
+    weights: Annotated[tuple[float, ...], msgspec.Meta(min_length=FEATURES, max_length=FEATURES)]
+    widest: float
+    least_width_px: float
+
+
+class PlateRows:
+    """Knows the weights."""
+
+    def __init__(self, card: PlateRowsCard) -> None:
+        """Take the weights."""
+        self._card = card
+        self._weights = np.array(card.weights)
+
+    @classmethod
+    def load(cls, path: Path) -> "PlateRows":
+        """Load the weights from a file.
+
+        Raises:
+            MisconfiguredError: it is missing or holds something else.
+        """
+        try:
+            return cls(msgspec.json.decode(path.read_bytes(), type=PlateRowsCard))
+        except (OSError, msgspec.MsgspecError) as error:
+            raise MisconfiguredError(f"{path} holds no weights for plate rows: {error}") from error
+
+    def has_two(self, image: BgrImage, found: Detection) -> bool:
+        """Tell whether a plate found in an image has two rows."""
+        is_flat = found.width_px >= self._card.widest * found.height_px
+        if is_flat or found.width_px < self._card.least_width_px:
+            return False
+        return bool(stroke_profile(image, found) @ self._weights > 0)
+
+
+def stroke_profile(image: BgrImage, found: Detection) -> FloatArray:
+    """Return ``FEATURES`` values of a plate: 1, its shape, and its strokes at each height.
+
+    Strokes are the mean change from a pixel to the next in a row, as shares of the whole crop's,
+    then of each part's.
+    """
+    grey = cv2.cvtColor(cut_plate(image, found, 0.0, 0.0), cv2.COLOR_BGR2GRAY)
+    method = cv2.INTER_AREA if grey.shape[0] > _SIZE_PX[1] else cv2.INTER_CUBIC
+    small = cv2.resize(grey, _SIZE_PX, interpolation=method).astype(np.float32)
+    strokes = cv2.GaussianBlur(np.abs(np.diff(small, axis=1)), (0, 0), 1)
+    parts = strokes.reshape(_SIZE_PX[1], _PARTS, _PART_PX).mean(axis=2).T
+    shares = parts / (parts.mean(axis=1, keepdims=True) + _FAINT)
+    halved = shares.reshape(_PARTS, _PART_HEIGHTS, 2).mean(axis=2)
+    shape = np.log(found.width_px / found.height_px)
+    return np.concatenate([[1.0, shape], shares.mean(axis=0), halved.ravel()])

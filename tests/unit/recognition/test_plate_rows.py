@@ -1,0 +1,74 @@
+"""Plates of two rows are told from those of one."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from contracts.errors import MisconfiguredError
+from recognition.plate_rows import FEATURES, PlateRows, stroke_profile
+from recognition.settings import MODELS
+from recognition.training.plate_rows import LABELS, Seen, fitted
+from recognition.types import BgrImage, Detection
+from synthetic.layouts import BY_CODE
+from synthetic.plates import random_plate
+
+ROWS = PlateRows.load(MODELS / "plate-rows.json")
+
+
+def shown(layout: str, seed: int, width: int = 90) -> tuple[BgrImage, Detection]:
+    """A plate of a layout on grey, and its box."""
+    plate = random_plate(np.random.default_rng(seed), BY_CODE[layout]).image
+    height = round(width * plate.shape[0] / plate.shape[1])
+    image = np.full((height + 40, width + 40, 3), 110, np.uint8)
+    image[20:-20, 20:-20] = cv2.resize(plate, (width, height), interpolation=cv2.INTER_AREA)
+    return image, Detection(20, 20, 20 + width, 20 + height, 0.9, "plate")
+
+
+@pytest.mark.parametrize("width", [45, 90, 200])
+@pytest.mark.parametrize(
+    ("layout", "two"),
+    [("de_two_row", True), ("gb_motorcycle", True), ("us_ca", False), ("de", False)],
+)
+def test_rows_of_drawn_plates(layout: str, two: bool, width: int) -> None:
+    told = [ROWS.has_two(*shown(layout, seed, width)) for seed in range(10)]
+    assert told.count(two) >= 8
+
+
+def test_flat_and_tiny_boxes_have_one_row() -> None:
+    image, box = shown("de_two_row", 1)
+    assert not ROWS.has_two(image, Detection(0, 0, 96, 40, 0.9, "plate"))
+    assert not ROWS.has_two(image, Detection(box.left, box.top, box.left + 29, 50, 0.9, "plate"))
+
+
+@pytest.mark.parametrize("edges", [(0, 0, 40, 40), (120, 60, 170, 100), (-9, -9, 50, 30)])
+def test_any_box_has_a_profile(edges: tuple[float, float, float, float]) -> None:
+    profile = stroke_profile(np.zeros((60, 120, 3), np.uint8), Detection(*edges, 0.9, "plate"))
+    assert profile.shape == (FEATURES,)
+    assert np.isfinite(profile).all()
+
+
+@pytest.mark.parametrize("text", [None, "no json", '{"weights": [1], "widest": 2}'])
+def test_a_file_that_holds_something_else_is_told(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "plate-rows.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(MisconfiguredError, match=r"plate-rows\.json"):
+        PlateRows.load(path)
+
+
+def test_fitting_learns_what_is_shown() -> None:
+    plates = [
+        Seen(*shown(layout, seed), two)
+        for layout, two in (("de_two_row", True), ("us_ca", False))
+        for seed in range(12)
+    ]
+    rows = PlateRows(fitted(plates, np.random.default_rng(0)))
+    told = [rows.has_two(*shown("de_two_row", seed)) for seed in range(20, 28)]
+    assert told.count(True) >= 7
+    assert not any(rows.has_two(*shown("us_ca", seed)) for seed in range(20, 28))
+
+
+def test_labels_name_photos_and_no_plates() -> None:
+    assert {line.count('"') for line in LABELS.read_text().splitlines()} == {8}
