@@ -37,6 +37,7 @@ class Detector:
         self.threshold = card.output.score_threshold if wanted is None else wanted
         self.iou_threshold = card.output.iou_threshold
         self.plate_chance = card.plate_chance
+        self.classes = card.output.classes
         self.stride = card.input.stride
         self._height, self._width = _input_size(card, settings.recognition_input_size)
         self._largest = None if settings.recognition_input_size else card.input.largest_side

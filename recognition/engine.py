@@ -13,6 +13,7 @@ from recognition.settings import MODELS, RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection
 
 TWO_ROW = "two-row"
+_KINDS = (TWO_ROW, "motorcycle")
 
 
 class Recognizer:
@@ -35,6 +36,7 @@ class Recognizer:
         near = CloserLook(detector) if looks_closer else detector
         self._finder = FartherLook(detector, near)
         self._plate_chance = detector.plate_chance
+        self._tells_kinds = any(kind in _KINDS for kind in detector.classes)
         self._reader = reader or Reader.load(settings)
         self._rows = PlateRows.load(MODELS / "plate-rows.json")
 
@@ -71,14 +73,14 @@ class Recognizer:
             box=FrameBox(x=found.left, y=found.top, width=found.width_px, height=found.height_px),
             positions=tuple(_options(character) for character in characters),
             region=text.region,
-            plate_type=self._plate_type(image, found),
+            plate_type=self._plate_type(image, found, text.degrees),
         )
 
-    def _plate_type(self, image: BgrImage, found: Detection) -> str:
-        """The kind that the detector's class tells, else ``two-row`` or ``car``."""
-        if found.kind in (TWO_ROW, "motorcycle"):
-            return found.kind
-        return TWO_ROW if self._rows.has_two(image, found) else "car"
+    def _plate_type(self, image: BgrImage, found: Detection, degrees: float) -> str:
+        """The kind that the detector's class tells; else what the picture does."""
+        if self._tells_kinds:
+            return found.kind if found.kind in _KINDS else "car"
+        return TWO_ROW if self._rows.has_two(image, found, degrees) else "car"
 
 
 def _mean_probability(characters: tuple[Character, ...]) -> float:

@@ -23,10 +23,10 @@ _WIDE_SHARE = 0.15
 _USUAL_SHARE = 0.25
 """Of the picture's width: up to here a plate has a size that the detector knows."""
 
-_SMALL_SIDE_PX = 512
-"""Only pictures up to this side are worth a second look of full cost."""
+_SMALL_SIDE_PX, _FLAT_ASPECT = 512, 2.2
+"""Only pictures up to this side, or as flat as a plate, are worth a second look of full cost."""
 
-_CLEAR_SCORE = 0.5
+_SURE_SCORE = 0.5
 _SAME_PLATE_SHARE = 0.6
 
 
@@ -51,8 +51,10 @@ class FartherLook:
         near = self._near.find(image)
         height, width = image.shape[:2]
         usual = [one for one in near if one.width_px < _USUAL_SHARE * width]
-        is_cheap = self._detector.takes_any_size or max(height, width) <= _SMALL_SIDE_PX
-        if any(one.score >= _CLEAR_SCORE for one in usual) or not is_cheap:
+        if any(one.score >= _SURE_SCORE for one in usual):
+            return near
+        may_be_close_up = max(height, width) <= _SMALL_SIDE_PX or width >= _FLAT_ASPECT * height
+        if not (self._detector.takes_any_size or may_be_close_up):
             return near
         far = self._detector.search(image, self._detector.threshold, largest_px=self._largest_px)
         large = [one for one in far if one.width_px >= _WIDE_SHARE * width]
@@ -63,7 +65,7 @@ def _one_a_plate(found: list[Detection]) -> list[Detection]:
     """The detections best first, without those that lie mostly within a better one, or around it.
 
     The near look finds parts of a large plate, which overlap all of it too little for the usual
-    suppression.
+    suppression. A box that is found from afar is coarser than one found near.
     """
     kept: list[Detection] = []
     for one in sorted(found, key=lambda one: -one.score):

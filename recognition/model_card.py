@@ -135,12 +135,21 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     must be higher by ``gain``, and ``least`` or more: it would make a plate of what is none.
     """
 
-    step: Annotated[float, msgspec.Meta(ge=1, le=40)]
-    most: Annotated[float, msgspec.Meta(ge=1, le=40)]
-    above: float
-    below: float
-    gain: float
-    least: float
+    step: Annotated[float, msgspec.Meta(ge=5, le=40)]
+    most: Annotated[float, msgspec.Meta(ge=5, le=40)]
+    above: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    below: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    gain: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    least: Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+    def __post_init__(self) -> None:
+        """Check that it can be done.
+
+        Raises:
+            ValueError: it cannot; in a card that is read, an error of msgspec.
+        """
+        if self.step > self.most or self.above >= self.below:
+            raise ValueError("step must not exceed most, above must lie under below")
 
 
 class CropCard(MarginsCard, frozen=True, kw_only=True):

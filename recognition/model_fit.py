@@ -81,9 +81,17 @@ def _check_resize(name: str, card: InputCard, known: Resize) -> None:
 
 
 def _tried(name: str, card: InputCard, model: Model) -> dict[str, Tensor]:
-    # Any other size than the card's own tells a size that is fixed, and a small one is quick.
-    small = tuple(card.stride * strides for strides in _STRIDES_TRIED)
-    sides = small if card.dynamic_size else (card.height, card.width)
+    if card.dynamic_size:
+        # Any other size than the card's own tells a size that is fixed. The card's own is tried
+        # too, as a runtime may prepare itself for small and for large pictures apart.
+        small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
+        _run_grey(name, card, model, (small_height, small_width))
+    return _run_grey(name, card, model, (card.height, card.width))
+
+
+def _run_grey(
+    name: str, card: InputCard, model: Model, sides: tuple[int, int]
+) -> dict[str, Tensor]:
     shape = (1, 3, *sides) if card.layout is TensorLayout.NCHW else (1, *sides, 3)
     grey = np.full(shape, 128).astype(card.dtype.value)
     try:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from contracts.errors import MisconfiguredError
-from recognition.crops import cut_plate
+from recognition.crops import cut_plate, cut_turned
 from recognition.types import BgrImage, Detection, FloatArray
 
 _SIZE_PX = (96, 32)
@@ -56,26 +56,31 @@ class PlateRows:
         except (OSError, msgspec.MsgspecError) as error:
             raise MisconfiguredError(f"{path} holds no weights for plate rows: {error}") from error
 
-    def has_two(self, image: BgrImage, found: Detection) -> bool:
-        """Tell whether a plate found in an image has two rows."""
+    def has_two(self, image: BgrImage, found: Detection, degrees: float = 0.0) -> bool:
+        """Tell whether a plate found in an image, which hangs by some degrees, has two rows."""
         is_flat = found.width_px >= self._card.widest * found.height_px
         if is_flat or found.width_px < self._card.least_width_px:
             return False
-        return bool(stroke_profile(image, found) @ self._weights > 0)
+        return bool(stroke_profile(image, found, degrees) @ self._weights > 0)
 
 
-def stroke_profile(image: BgrImage, found: Detection) -> FloatArray:
+def stroke_profile(image: BgrImage, found: Detection, degrees: float = 0.0) -> FloatArray:
     """Return ``FEATURES`` values of a plate: 1, its shape, and its strokes at each height.
 
     Strokes are the mean change from a pixel to the next in a row, as shares of the whole crop's,
-    then of each part's.
+    then of each part's. A plate that hangs by some degrees is turned upright first.
     """
-    grey = cv2.cvtColor(cut_plate(image, found, 0.0, 0.0), cv2.COLOR_BGR2GRAY)
-    method = cv2.INTER_AREA if grey.shape[0] > _SIZE_PX[1] else cv2.INTER_CUBIC
-    small = cv2.resize(grey, _SIZE_PX, interpolation=method).astype(np.float32)
+    if degrees:
+        crop = cut_turned(image, found, 0.0, 0.0, degrees)
+        width, height = float(crop.shape[1]), float(crop.shape[0])
+    else:
+        crop = cut_plate(image, found, 0.0, 0.0)
+        width, height = found.width_px, found.height_px
+    method = cv2.INTER_AREA if crop.shape[0] > _SIZE_PX[1] else cv2.INTER_CUBIC
+    sized = np.asarray(cv2.resize(crop, _SIZE_PX, interpolation=method), np.uint8)
+    small = cv2.cvtColor(sized, cv2.COLOR_BGR2GRAY).astype(np.float32)
     strokes = cv2.GaussianBlur(np.abs(np.diff(small, axis=1)), (0, 0), 1)
     parts = strokes.reshape(_SIZE_PX[1], _PARTS, _PART_PX).mean(axis=2).T
     shares = parts / (parts.mean(axis=1, keepdims=True) + _FAINT)
     halved = shares.reshape(_PARTS, _PART_HEIGHTS, 2).mean(axis=2)
-    shape = np.log(found.width_px / found.height_px)
-    return np.concatenate([[1.0, shape], shares.mean(axis=0), halved.ravel()])
+    return np.concatenate([[1.0, np.log(width / height)], shares.mean(axis=0), halved.ravel()])

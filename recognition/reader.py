@@ -173,7 +173,7 @@ class Reader:
 
     def _text(self, said: _Said) -> CropText:
         region = self._region(said.region)
-        text = CropText(self._characters(said.slots), region, said.agreed)
+        text = CropText(self._characters(said.slots), region, said.agreed, said.degrees)
         if region is not None or not len(said.region):
             return text
         return replace(text, region=unnamed_country(text.text))

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from contracts.errors import MisconfiguredError
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 
-_SMALL_VALUES = 3 * 256 * 192
+SMALL_VALUES = 3 * 256 * 192
+"""Of a picture: up to here it is a small one. A closer look has 256x160 px, grown to the stride."""
 
 Tensor = npt.NDArray[Any]
 
@@ -64,8 +65,8 @@ class _OpenVinoModel:
     """A model in OpenVINO, for pictures of any size in two copies: large and small ones.
 
     A network prepares itself anew where the size changes: a 768x448 px picture and then a window
-    of 256x160 px took 22.7 ms of processor time with one copy, 19.9 with two (measured). The
-    second one, of some 30 MB, is made when it is first needed.
+    of 256x160 px took 22.7 ms of processor time with one copy, 19.9 with two (measured). Each copy
+    takes some 30 MB, and is made when it is first needed.
     """
 
     def __init__(self, path: Path, settings: RecognizerSettings, precision: Precision) -> None:
@@ -84,6 +85,7 @@ class _OpenVinoModel:
         core = openvino.Core()
         model = core.read_model(str(path))
         self._is_single = device == "CPU" and _fix_batch(model)
+        self._has_copies = device == "CPU" and _is_free_size(model)
         self._compile = partial(core.compile_model, model, device, options)
         compiled = self._compile()
         self._outputs = [output.get_any_name() for output in compiled.outputs]
@@ -97,12 +99,13 @@ class _OpenVinoModel:
         return {name: np.concatenate([one[name] for one in each]) for name in self._outputs}
 
     def _infer(self, tensor: Tensor) -> dict[str, Tensor]:
-        values = self._request(tensor.size).infer([tensor], share_inputs=True).values()
+        request = self._request(tensor[0].size)
+        values = request.infer([tensor], share_inputs=True).values()
         return {name: np.array(value) for name, value in zip(self._outputs, values, strict=True)}
 
     def _request(self, values: int) -> Any:
-        """The copy for tensors of so many values: the first one for what comes first."""
-        is_small = values <= _SMALL_VALUES
+        """The copy for pictures of so many values. The one of the start is for what comes first."""
+        is_small = self._has_copies and values <= SMALL_VALUES
         if is_small not in self._requests:
             self._requests[is_small] = self._spare or self._compile().create_infer_request()
             self._spare = None
@@ -121,6 +124,12 @@ def _fix_batch(model: Any) -> bool:
         shape[0] = 1
         model.reshape(shape)
     return is_free
+
+
+def _is_free_size(model: Any) -> bool:
+    """Whether a model takes pictures of any height or width."""
+    shape = model.input().partial_shape
+    return bool(shape.rank.is_dynamic or any(side.is_dynamic for side in list(shape)[1:]))
 
 
 def load_model(path: Path, settings: RecognizerSettings, precision: Precision) -> Model:

@@ -51,12 +51,14 @@ class Character:
 class CropText:
     """What is read on one plate; ``region`` is None where the model does not tell.
 
-    ``agreed``: a second reader had its say, so the probabilities are of another kind.
+    ``agreed``: a second reader had its say, so the probabilities are of another kind. ``degrees``:
+    by how much the plate hangs, clockwise, where that made it readable.
     """
 
     characters: tuple[Character, ...]
     region: str | None
     agreed: bool = False
+    degrees: float = 0.0
 
     @property
     def text(self) -> str:

@@ -97,6 +97,19 @@ def test_the_largest_picture_takes_bounded_time(engine: Recognizer) -> None:
     assert [reading.text for reading in found] == [TEXT]
 
 
+def test_the_largest_unsure_plate_takes_bounded_time(engine: Recognizer) -> None:
+    plate = random_plate(np.random.default_rng(2), BY_CODE["it"])
+    image = flat(480, 640, 90)
+    _place(image, plate, 120, 180, 400)
+    turn = cv2.getRotationMatrix2D((320, 240), -28, 1)
+    hung = cv2.warpAffine(image, turn, (640, 480), borderMode=cv2.BORDER_REPLICATE)
+    coarse = cv2.GaussianBlur(hung, (0, 0), 6.0)
+    data = jpeg(np.asarray(cv2.resize(coarse, (7200, 5400)), np.uint8))
+    started = time.process_time()
+    engine.read(decode_image(data))
+    assert time.process_time() - started < WORST_CPU_SECONDS
+
+
 def _decoded(*_: object, **__: object) -> None:
     pytest.fail("a pixel was decoded")
 

@@ -10,8 +10,10 @@ import pytest
 
 import recognition
 from contracts.errors import MisconfiguredError
+from recognition.detector import Detector
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.reader import Reader
 from recognition.runtime import load_model
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 from tests.integration.recognition.scenes import PLATES, Parked, car_scene, jpeg
@@ -116,6 +118,20 @@ def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone() -> None:
     for _ in range(2):
         for picture, said in zip(pictures, alone, strict=True):
             assert np.array_equal(model.run(picture)["output0"], said)
+    small, large = (model._request(picture.size) for picture in pictures)  # type: ignore[attr-defined]
+    assert small is not large
+    assert len(model._requests) == 2  # type: ignore[attr-defined]
+
+
+def test_all_copies_are_made_at_start() -> None:
+    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
+    detector, reader = Detector.load(settings), Reader.load(settings)
+    made = dict(detector._model._requests)  # type: ignore[attr-defined]
+    detector.find(np.zeros((1080, 1920, 3), np.uint8))
+    assert made == detector._model._requests  # type: ignore[attr-defined]
+    assert len(made) == 2
+    reader.read([np.zeros((30, 90, 3), np.uint8)] * 9)
+    assert len(reader._model._requests) == 1  # type: ignore[attr-defined]
 
 
 def test_openvino_pins_no_process_to_a_core() -> None:

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from recognition.crops import cut_plate, cut_turned
+from recognition.crops import LARGEST_TURNED_PX, cut_plate, cut_turned
 from recognition.types import BgrImage, Detection
 
 
@@ -70,3 +70,22 @@ def test_any_box_gives_a_bounded_picture(edges: tuple[float, float, float, float
     assert min(crop.shape[:2]) >= 1
     assert max(crop.shape[:2]) <= 300
     assert (crop == 77).all()
+
+
+def test_a_large_plate_comes_small_and_whole() -> None:
+    image, box = hung(10)
+    large = np.asarray(cv2.resize(image, None, fx=20, fy=20), np.uint8)
+    left, top, right, bottom = (20 * edge for edge in box.box)
+    crop = cut_turned(large, Detection(left, top, right, bottom, 1, ""), 0.0, 0.0, 10)
+    assert max(crop.shape[:2]) <= LARGEST_TURNED_PX
+    assert crop.shape[1] / crop.shape[0] == pytest.approx(4, rel=0.05)
+    assert crop[9:-9, 9 : crop.shape[1] // 2 - 9].max() < 30
+    assert crop[9:-9, crop.shape[1] // 2 + 9 : -9].min() > 225
+
+
+@pytest.mark.parametrize("edges", [(0, 0, 10_000, 60), (0, 0, 60, 4000), (-50, -50, 9000, 3900)])
+def test_the_largest_box_takes_bounded_room(edges: tuple[float, float, float, float]) -> None:
+    image = np.zeros((4000, 10_000, 3), np.uint8)
+    for degrees in (-40, 40):
+        crop = cut_turned(image, Detection(*edges, 1, ""), 0.05, 0.08, degrees)
+        assert max(crop.shape[:2]) <= 2 * LARGEST_TURNED_PX

@@ -102,13 +102,20 @@ def test_detector_class_tells_the_plate_type(kind: str, expected: str) -> None:
     assert found.plate_type == expected
 
 
-def test_a_plate_of_two_rows_is_told_where_the_class_tells_nothing() -> None:
+@pytest.mark.parametrize(
+    ("classes", "expected"), [(("plate",), "two-row"), (("car", "two-row"), "car")]
+)
+def test_two_rows_are_told_where_the_classes_tell_no_kinds(
+    classes: tuple[str, ...], expected: str
+) -> None:
     striped = IMAGE.copy()
     for top in (123, 153):
-        striped[top : top + 24, 22:78:4] = 255
-        striped[top : top + 24, 23:78:4] = 255
-    detects = SaidModel(lambda _: {"output0": centre_rows((50, 150, 60, 60, 0.9))})
-    fields = recognizer_settings()
+        for left in (22, 23):
+            striped[top : top + 24, left:78:4] = 255
+    scores = (0.9, *(0.0,) * (len(classes) - 1))
+    said = np.array([[50, 150, 60, 60, *scores]], np.float32).T[None]
+    fields, detects = recognizer_settings(), SaidModel(lambda _: {"output0": said})
+    detector = Detector(detector_card(classes=classes), detects, fields)
     reader = Reader(reader_card(), SaidModel(lambda _: {"plate": slots_of("AB123CD", 0.9)[None]}))
-    (found,) = Recognizer(fields, Detector(detector_card(), detects, fields), reader).read(striped)
-    assert found.plate_type == "two-row"
+    (found,) = Recognizer(fields, detector, reader).read(striped)
+    assert found.plate_type == expected

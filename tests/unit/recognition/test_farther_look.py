@@ -58,6 +58,17 @@ def test_the_better_of_both_looks_counts() -> None:
     assert found.score == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize(
+    ("width", "kept"), [(60.0, 1), (100.0, 2)], ids=["three quarters inside", "less than half"]
+)
+def test_a_part_of_a_large_plate_is_no_plate_of_its_own(width: float, kept: int) -> None:
+    # The plate's left edge is at 40 of 320; of the part 45 or 44 px lie right of it.
+    part = (85.0 - width / 2, 96, width, 30, 0.45) if kept == 1 else (84 - 50, 96, 100, 30, 0.45)
+    finder, _ = looks((part,), ((80, 48, 120, 40, 0.8),))
+
+    assert len(finder.find(IMAGE)) == kept
+
+
 def test_plates_beside_each_other_are_both_found() -> None:
     finder, _ = looks(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
 
@@ -86,6 +97,13 @@ def test_a_model_of_one_size_sees_small_pictures_in_grey() -> None:
     assert near.shape == far.shape == (320, 320)
     assert [int(np.count_nonzero(fed == 0)) for fed in (near, far)] == [320 * 240, 160 * 120]
     assert box(found) == pytest.approx((50, 100, 350, 200), abs=1)
+
+
+def test_a_model_of_one_size_looks_again_at_large_pictures_as_flat_as_a_plate() -> None:
+    finder, model = looks(((0, 0, 0, 0, 0.0),), ((160, 160, 120, 30, 0.8),), any_size=False)
+
+    assert len(finder.find(np.zeros((500, 1200, 3), np.uint8))) == 1
+    assert len(model.inputs) == 2
 
 
 def test_a_model_of_one_size_sees_large_pictures_once() -> None:

@@ -3,11 +3,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from contracts.errors import MisconfiguredError
-from recognition.model_card import DetectorCard, LineReaderCard, ReaderCard, load_card
+from recognition.model_card import (
+    DetectorCard,
+    LineReaderCard,
+    ReaderCard,
+    TurnedCropsCard,
+    load_card,
+)
 from recognition.settings import MODELS
 from tests.unit.recognition.cards import recognizer_settings
 
@@ -127,3 +134,15 @@ def test_the_detector_for_gpus_is_used_as_the_one_for_processors() -> None:
 )
 def test_the_device_decides_which_of_our_detectors_is_used(providers: str, name: str) -> None:
     assert recognizer_settings(providers=providers).detector_path == MODELS / name
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"step": 20, "most": 10}, {"above": 0.9}, {"gain": -1}, {"most": 41}, {"step": 0.5}],
+    ids=str,
+)
+def test_turned_crops_that_cannot_be_are_refused(changes: dict[str, float]) -> None:
+    fields = {"step": 10, "most": 20, "above": 0.2, "below": 0.9, "gain": 0.1, "least": 0.7}
+    assert msgspec.convert(fields, TurnedCropsCard).step == 10
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(fields | changes, TurnedCropsCard)

@@ -3,18 +3,21 @@
 from pathlib import Path
 
 import cv2
+import msgspec
 import numpy as np
 import pytest
 
 from contracts.errors import MisconfiguredError
-from recognition.plate_rows import FEATURES, PlateRows, stroke_profile
+from recognition.plate_rows import FEATURES, PlateRows, PlateRowsCard, stroke_profile
 from recognition.settings import MODELS
 from recognition.training.plate_rows import LABELS, Seen, fitted
 from recognition.types import BgrImage, Detection
 from synthetic.layouts import BY_CODE
 from synthetic.plates import random_plate
 
-ROWS = PlateRows.load(MODELS / "plate-rows.json")
+FILE = MODELS / "plate-rows.json"
+ROWS = PlateRows.load(FILE)
+CARD = msgspec.json.decode(FILE.read_bytes(), type=PlateRowsCard)
 
 
 def shown(layout: str, seed: int, width: int = 90) -> tuple[BgrImage, Detection]:
@@ -37,9 +40,35 @@ def test_rows_of_drawn_plates(layout: str, two: bool, width: int) -> None:
 
 
 def test_flat_and_tiny_boxes_have_one_row() -> None:
-    image, box = shown("de_two_row", 1)
-    assert not ROWS.has_two(image, Detection(0, 0, 96, 40, 0.9, "plate"))
-    assert not ROWS.has_two(image, Detection(box.left, box.top, box.left + 29, 50, 0.9, "plate"))
+    image, box = shown("de_two_row", 1, width=29)
+    anything = msgspec.structs.replace(CARD, widest=99.0, least_width_px=0.0)
+    assert PlateRows(anything).has_two(image, box)
+    assert not PlateRows(msgspec.structs.replace(anything, least_width_px=30.0)).has_two(image, box)
+    assert not PlateRows(msgspec.structs.replace(anything, widest=1.0)).has_two(image, box)
+
+
+@pytest.mark.parametrize("degrees", [-20, 20])
+def test_rows_of_plates_that_hang(degrees: float) -> None:
+    told = 0
+    for seed in range(10):
+        image, box = shown("de_two_row", seed, width=110)
+        wide = cv2.copyMakeBorder(image, 60, 60, 60, 60, cv2.BORDER_CONSTANT, value=(110,) * 3)
+        middle = (wide.shape[1] / 2, wide.shape[0] / 2)
+        turn = cv2.getRotationMatrix2D(middle, -degrees, 1)
+        hung = cv2.warpAffine(wide, turn, wide.shape[1::-1], borderValue=(110,) * 3)
+        angle = np.deg2rad(abs(degrees))
+        half_width = (box.width_px * np.cos(angle) + box.height_px * np.sin(angle)) / 2
+        half_height = (box.width_px * np.sin(angle) + box.height_px * np.cos(angle)) / 2
+        around = Detection(
+            middle[0] - half_width,
+            middle[1] - half_height,
+            middle[0] + half_width,
+            middle[1] + half_height,
+            0.9,
+            "plate",
+        )
+        told += ROWS.has_two(np.asarray(hung, np.uint8), around, degrees)
+    assert told >= 8
 
 
 @pytest.mark.parametrize("edges", [(0, 0, 40, 40), (120, 60, 170, 100), (-9, -9, 50, 30)])
