@@ -4,12 +4,14 @@ import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
 from contracts.errors import InvalidInputError, MisconfiguredError
+from recognition.crops import LARGEST_TURNED_PX, cut_turned
 from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.settings import MODELS, RecognizerSettings
@@ -97,7 +99,16 @@ def test_the_largest_picture_takes_bounded_time(engine: Recognizer) -> None:
     assert [reading.text for reading in found] == [TEXT]
 
 
-def test_the_largest_unsure_plate_takes_bounded_time(engine: Recognizer) -> None:
+def test_the_largest_unsure_plate_takes_bounded_time_and_room(
+    engine: Recognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turned: list[BgrImage] = []
+
+    def cut(*args: Any) -> BgrImage:
+        turned.append(cut_turned(*args))
+        return turned[-1]
+
+    monkeypatch.setattr("recognition.reader.cut_turned", cut)
     plate = random_plate(np.random.default_rng(2), BY_CODE["it"])
     image = flat(480, 640, 90)
     _place(image, plate, 120, 180, 400)
@@ -106,8 +117,11 @@ def test_the_largest_unsure_plate_takes_bounded_time(engine: Recognizer) -> None
     coarse = cv2.GaussianBlur(hung, (0, 0), 6.0)
     data = jpeg(np.asarray(cv2.resize(coarse, (7200, 5400)), np.uint8))
     started = time.process_time()
-    engine.read(decode_image(data))
+    found = engine.read(decode_image(data))
     assert time.process_time() - started < WORST_CPU_SECONDS
+    assert [reading.text for reading in found] == [plate.text]
+    assert turned
+    assert max(max(crop.shape) for crop in turned) <= LARGEST_TURNED_PX
 
 
 def _decoded(*_: object, **__: object) -> None:

@@ -59,11 +59,12 @@ def test_the_better_of_both_looks_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "kept"), [(60.0, 1), (100.0, 2)], ids=["three quarters inside", "less than half"]
+    ("part", "kept"),
+    [((55, 96, 60, 30, 0.45), 1), ((34, 96, 100, 30, 0.45), 2)],
+    ids=["three quarters inside", "half inside"],
 )
-def test_a_part_of_a_large_plate_is_no_plate_of_its_own(width: float, kept: int) -> None:
-    # The plate's left edge is at 40 of 320; of the part 45 or 44 px lie right of it.
-    part = (85.0 - width / 2, 96, width, 30, 0.45) if kept == 1 else (84 - 50, 96, 100, 30, 0.45)
+def test_a_part_of_a_large_plate_is_no_plate_of_its_own(part: Row, kept: int) -> None:
+    # The plate lies from 40 to 280 of 320 px.
     finder, _ = looks((part,), ((80, 48, 120, 40, 0.8),))
 
     assert len(finder.find(IMAGE)) == kept
