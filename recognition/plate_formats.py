@@ -28,17 +28,25 @@ NO_FORMAT = 0.3
 SELDOM, WRONG_KIND = 0.03, 0.05
 """How much a character of the wrong kind counts: when a format is looked for, and in the answer."""
 
+_NORTH_AMERICA = (
+    "L3D4 D1L3D3 L3D3 D3L3 L2D5 D6-7 D4L2 D3L2D1 D1L2D4 L2D1L1D3 L2D1L1D1L1 L1D2L3 L3D2L1 L2D4 "
+    "D2L1D3 L4D2 L1D3L2 L1D4L1 L1D6 D5L1D1 D1L1D5 D1L2D3 L4D3 L2D3L1"
+)
+"""The series of American states and Canadian provinces, which readers confuse."""
+
 _FORMATS = {
     "Albania": "L2D3L2",
     "Andorra": "L1D4",
     "Argentina": "L3D3 L2D3L2",
     "Armenia": "D2L2D3 D3L2D2",
+    "Austria": "L1-2D1-5L1-3",
     "Azerbaijan": "D2L2D3",
     "Belarus": "D4L2D1",
     "Belgium": "D1L3D3 L3D3 D3L3",
     "Bosnia and Herzegovina": "L1D2L1D3",
     "Brazil": "L3D4 L3D1L1D2",
     "Bulgaria": "L1-2D4L2",
+    "Canada": _NORTH_AMERICA,
     "Croatia": "L2D3-4L1-2",
     "Cyprus": "L3D3",
     "Czech Republic": "D1L1D5 D1L2D4",
@@ -66,6 +74,7 @@ _FORMATS = {
     "Montenegro": "L4D3",
     "Netherlands": "L2D4 D4L2 D2L2D2 L2D2L2 L4D2 D2L4 D2L3D1 D1L3D2 L2D3L1 L1D3L2 L3D2L1 L1D2L3 "
     "D1L2D3 D3L2D1",
+    "New Zealand": "L3D3 L2D4",
     "North Macedonia": "L2D4L2",
     "Norway": "L2D5",
     "Portugal": "L2D4 D4L2 D2L2D2 L2D2L2",
@@ -81,6 +90,7 @@ _FORMATS = {
     "Turkey": "D2L1D4-5 D2L2D3-4 D2L3D2-3",
     "Ukraine": "L2D4L2",
     "United Kingdom": "L2D2L3 L1D1-3L3 L3D1-3L1 L3D4",
+    "United States": _NORTH_AMERICA,
     "Vietnam": "D2L1D4-5",
 }
 """Letters and digits of the common series, by the names of fast-plate-ocr's regions: ``L1-2D4`` is

@@ -7,7 +7,7 @@ from recognition.plate_formats import Floats, PlateFormats, unnamed_country
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 PAD = ALPHABET.index("_")
-COUNTRIES = ("Romania", "Brazil", "Thailand", "Germany")
+COUNTRIES = ("Romania", "Brazil", "Thailand", "Germany", "United States")
 FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
 
 
@@ -39,6 +39,8 @@ def text(said: Floats) -> str:
         ("Brazil", ("A", "B", "C", "1", "0 0.6 O", "2", "3"), "ABC1023"),
         ("Brazil", ("A", "B", "C", "1", "D", "2", "O 0.6 0"), "ABC1D20"),
         ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
+        ("United States", ("6", "B", "0 0.8 O", "E", "7", "3", "1"), "6BOE731"),
+        ("United States", ("E", "A", "B", "0", "O 0.8 0", "0", "1"), "EAB0001"),
     ],
 )
 def test_the_kind_of_a_place_settles_look_alikes(
@@ -55,6 +57,9 @@ def test_the_kind_of_a_place_settles_look_alikes(
         pytest.param(("8 0.6 B", "2", "1"), "Romania", id="no-such-length"),
         # Two letters where digits belong, both sure: made to order, or from elsewhere.
         pytest.param(("B", "A", "D", "B 0.6 8", "O", "Y"), "Romania", id="another-order"),
+        pytest.param(
+            ("8", "A", "L", "A", "M", "B", "O 0.7 0"), "United States", id="made-to-order"
+        ),
     ],
 )
 def test_what_is_sure_or_of_no_format_stays(read: tuple[str, ...], region: str) -> None:

@@ -54,7 +54,7 @@ def test_a_stale_frame_counts_as_a_tick() -> None:
 
 
 def test_stored_frame_is_the_one_whose_reading_won() -> None:
-    texts = [("AB123CD", 0.7), ("AB128CD", 0.99), ("AB123CD", 0.92), ("AB123CD", 0.8)]
+    texts = [("AB123CD", 0.7), ("AB127CD", 0.99), ("AB123CD", 0.92), ("AB123CD", 0.8)]
     frames = [frame(i, i * 200, [reading(t, c)]) for i, (t, c) in enumerate(texts)]
     _, passes = play([*frames, frame(9, 5000)])
     assert plates(passes) == ["AB123CD"]

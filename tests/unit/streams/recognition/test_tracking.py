@@ -132,8 +132,9 @@ async def test_recognition_tells_all(tracking: Tracking, world: World) -> None:
     assert found.readings_count == 2
     assert found.box == SEEN[1].readings[0].box
     assert found.region == "Netherlands"
-    assert found.confidence == pytest.approx(0.93)
-    assert found.character_confidences == pytest.approx((0.93,) * 7)
+    weighted_mean = (0.9**4 + 0.96**4) / (0.9**3 + 0.96**3)
+    assert found.confidence == pytest.approx(weighted_mean)
+    assert found.character_confidences == pytest.approx((weighted_mean,) * 7)
     assert found.photo_key == photo_key(OWNER, found.id)
     assert found.crop_key == crop_key(OWNER, found.id)
     assert world.objects[found.photo_key] == picture()
