@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader evaluate
+.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader train-second-reader evaluate
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -12,7 +12,7 @@ INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; e
 STACK := @$(INSTALLED); exec $(PYTHON) -m deploy.local
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 23
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 28
 	@echo
 	@echo "  make run CAMERA=rtsp://user:password@address/path   plays your camera (or a video file)"
 	@echo "  Settings (PLATESTREAM_...) given in the environment reach every process: docs/settings.md"
@@ -98,6 +98,13 @@ train-reader: ## Train the plate reader; PHOTOS=, START=
 	$$t.reader --photos $(PHOTOS) --start $(START) --card $(MODELS)/plate-reader.json \
 		--work $(WORK)/reader --out $(MODELS)/plate-reader.onnx; \
 	$$t.cards $(MODELS)/plate-reader.onnx
+
+train-second-reader: ## Train the second reader; PHOTOS=, START=
+	$(TRAINER); mkdir -p $(WORK)/second; \
+	$$t.second_reader --photos $(PHOTOS) --start $(START) --work $(WORK)/second --out $(WORK)/second/head.onnx; \
+	$$t.second_reader_tuning --photos $(PHOTOS) --start $(WORK)/second/head.onnx --card $(MODELS)/plate-second-reader.json \
+		--work $(WORK)/second --out $(MODELS)/plate-second-reader.onnx; \
+	$(PYTHON) -m recognition.training.second_card --photos $(PHOTOS)
 
 evaluate: ## Fit the confidence and measure both models on photos; PHOTOS=
 	$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR)

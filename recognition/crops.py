@@ -2,11 +2,15 @@
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from recognition.types import BgrImage, Detection
 
 LARGEST_TURNED_PX = 512
 """Side of what a turned crop is made of: readers take no more, and warping costs by the pixel."""
+
+ROWS_OVERLAP = 0.04
+"""Of a crop's height, how far each half reaches beyond the middle: rows seldom part just there."""
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 0.5, 0.18
 """Of a turned plate, as shares of its box's width: less is no plate, so it hangs by less."""
@@ -51,6 +55,13 @@ def cut_turned(
         borderMode=cv2.BORDER_REPLICATE,
     )
     return np.asarray(upright, np.uint8)
+
+
+def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return a crop of two rows as one line: its lower half to the right of its upper one."""
+    height = len(crop)
+    half = min(height, -(-height // 2) + round(height * ROWS_OVERLAP))
+    return np.hstack([crop[:half], crop[height - half :]])
 
 
 def _edges(

@@ -9,7 +9,7 @@ from recognition.detector import Detector
 from recognition.farther_look import FartherLook
 from recognition.plate_rows import PlateRows
 from recognition.reader import Reader
-from recognition.settings import MODELS, RecognizerSettings
+from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection
 
 TWO_ROW = "two-row"
@@ -38,7 +38,7 @@ class Recognizer:
         self._plate_chance = detector.plate_chance
         self._tells_kinds = any(kind in _KINDS for kind in detector.classes)
         self._reader = reader or Reader.load(settings)
-        self._rows = PlateRows.load(MODELS / "plate-rows.json")
+        self._rows = PlateRows.load()
 
     def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return the readings of the image, best detection first, boxes in its pixels.

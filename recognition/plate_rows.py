@@ -14,6 +14,7 @@ import numpy as np
 
 from contracts.errors import MisconfiguredError
 from recognition.crops import cut_plate, cut_turned
+from recognition.settings import MODELS
 from recognition.types import BgrImage, Detection, FloatArray
 
 _SIZE_PX = (96, 32)
@@ -45,8 +46,8 @@ class PlateRows:
         self._weights = np.array(card.weights)
 
     @classmethod
-    def load(cls, path: Path) -> "PlateRows":
-        """Load the weights from a file.
+    def load(cls, path: Path = MODELS / "plate-rows.json") -> "PlateRows":
+        """Load the weights from a file, by default those that come with the service.
 
         Raises:
             MisconfiguredError: it is missing or holds something else.

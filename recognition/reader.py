@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from recognition.crops import cut_plate, cut_turned
+from recognition.crops import cut_plate, cut_turned, joined_rows
 from recognition.foreign_models import hub_reader, reader_card
 from recognition.model_card import CalibrationCard, MarginsCard, ReaderCard, TurnedCropsCard
 from recognition.model_fit import check_reader, check_same_characters
 from recognition.plate_formats import PlateFormats, unnamed_country
+from recognition.plate_rows import PlateRows
 from recognition.runtime import Model, Tensor, load_model
 from recognition.second_reader import SecondReader
 from recognition.settings import RecognizerSettings
@@ -42,11 +43,16 @@ class Reader:
         model: Model,
         second: SecondReader | None = None,
         *,
+        rows: PlateRows | None = None,
         knows_formats: bool = False,
     ) -> None:
-        """Take a card with its model, and who and what is asked about unsure plates."""
+        """Take a card with its model, and who and what is asked about unsure plates.
+
+        ``rows`` tells which of them the second reader gets as a line of two joined rows.
+        """
         self.card = card
         self._second = second
+        self._rows = rows
         self._formats = formats_of(card) if knows_formats else None
         self._model = model
         self._pad = card.output.alphabet.index(card.output.pad_char)
@@ -69,7 +75,8 @@ class Reader:
         second = SecondReader.load(settings) if wanted else None
         if second is not None:
             check_same_characters(card, second.card)
-        return cls(card, model, second, knows_formats=settings.recognition_plate_formats)
+        formats = settings.recognition_plate_formats
+        return cls(card, model, second, rows=PlateRows.load(), knows_formats=formats)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
         """Return one text a plate found in the image, in order.
@@ -154,6 +161,8 @@ class Reader:
         if not second.card.least <= self._sureness(said.slots) < second.card.below:
             return
         crop = _cut(image, found, second.card.crop, said.degrees)
+        if self._rows is not None and self._rows.has_two(image, found, said.degrees):
+            crop = joined_rows(crop)
         said.slots = second.settle(said.slots, crop, self._pad)
         said.agreed = True
 

@@ -3,10 +3,11 @@
 The graph is kept as it is, node for node: training only changes the values of its weights.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnx2torch
 import torch
@@ -14,21 +15,33 @@ from onnx import numpy_helper, version_converter
 
 OPSET = 17
 
+Floats = npt.NDArray[np.float32]
+
 
 def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
     """The network of an ONNX file and its trainable weights by the ONNX initialiser's name.
 
     The network maps N×3-channel uint8-valued images to (slot probabilities, region probabilities).
     """
-    model = onnx.load(path)
+    return trainable(onnx.load(path), lambda name, _: _is_learnt(name))
+
+
+def trainable(
+    model: onnx.ModelProto, is_learnt: Callable[[str, Floats], bool]
+) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
+    """The network of a graph, and by the ONNX initialiser's name the weights that are to learn.
+
+    ``is_learnt`` is asked by name and values. Weights are told by their values, as conversion
+    keeps no names: no two of them may be the same.
+    """
     network = onnx2torch.convert(model)
     by_value = {_key(t): (owner, name) for owner, name, t in _tensors(network)}
     weights = {}
     for initialiser in model.graph.initializer:
         array = numpy_helper.to_array(initialiser)
-        if array.dtype != np.float32 or not _is_learnt(initialiser.name):
+        if array.dtype != np.float32 or not is_learnt(initialiser.name, array):
             continue
-        owner, name = by_value[_key(torch.from_numpy(array.copy()))]
+        owner, name = by_value.pop(_key(torch.from_numpy(array.copy())))
         value = getattr(owner, name).detach().clone()
         if name in owner._buffers:
             del owner._buffers[name]

@@ -21,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch.nn import functional
 
 from recognition.evaluation.photos import Image
+from recognition.training.line_net import write_halved
 from recognition.training.reader_data import Sample, line_crop, load_samples
 from recognition.training.rendered import render_samples
 
@@ -31,9 +32,6 @@ FLATTEST = 1.45
 
 MIX_PLACES, MIX_START = 5, 0.3
 BATCH, RATE, WARM_UP, NOISE = 64, 1.5e-3, 30, 0.02
-HALVED_FROM = 1000
-"""Weights of so many numbers or more are kept in the file in 16 bits."""
-
 Floats = npt.NDArray[np.float32]
 
 
@@ -176,12 +174,8 @@ def write_onnx(body: Body, head: Head, out: Path) -> None:
     nodes = [*before, *graph.node, *_head_nodes(body.output)]
     said = helper.make_tensor_value_info("logs", TensorProto.FLOAT, ["N", "T", len(CHARACTERS) + 1])
     tensors = [*graph.initializer, *(numpy_helper.from_array(v, k) for k, v in values.items())]
-    halves, casts = _halved(tensors)
-    whole = helper.make_graph([*casts, *nodes], "second reader", [image], [said], halves)
-    made = helper.make_model(whole, opset_imports=model.opset_import, ir_version=8)
-    made.producer_name = "platestream"
-    onnx.checker.check_model(made, full_check=True)
-    onnx.save(made, out)
+    whole = helper.make_graph(nodes, "second reader", [image], [said], tensors)
+    write_halved(helper.make_model(whole, opset_imports=model.opset_import, ir_version=8), out)
 
 
 def _head_values(head: Head) -> dict[str, Floats]:
@@ -209,23 +203,6 @@ def _head_nodes(features: str) -> list[onnx.NodeProto]:
         node("Add", ["h7", "name_bias"], ["h8"]),
         node("LogSoftmax", ["h8"], ["logs"], axis=2),
     ]
-
-
-def _halved(
-    tensors: list[onnx.TensorProto],
-) -> tuple[list[onnx.TensorProto], list[onnx.NodeProto]]:
-    """The same tensors, the large ones in 16 bits, and the nodes that widen them again."""
-    kept, casts = [], []
-    for tensor in tensors:
-        array = numpy_helper.to_array(tensor)
-        if array.dtype != np.float32 or array.size < HALVED_FROM:
-            kept.append(tensor)
-            continue
-        kept.append(numpy_helper.from_array(array.astype(np.float16), tensor.name + "/16"))
-        casts.append(
-            helper.make_node("Cast", [tensor.name + "/16"], [tensor.name], to=TensorProto.FLOAT)
-        )
-    return kept, casts
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from recognition.crops import LARGEST_TURNED_PX, cut_plate, cut_turned
+from recognition.crops import LARGEST_TURNED_PX, cut_plate, cut_turned, joined_rows
 from recognition.types import BgrImage, Detection
 
 
@@ -89,3 +89,18 @@ def test_the_largest_box_takes_bounded_room(edges: tuple[float, float, float, fl
     for degrees in (-40, 40):
         crop = cut_turned(image, Detection(*edges, 1, ""), 0.05, 0.08, degrees)
         assert max(crop.shape[:2]) <= 2 * LARGEST_TURNED_PX
+
+
+def test_rows_are_joined_side_by_side() -> None:
+    crop = np.repeat(np.arange(100, dtype=np.uint8), 60).reshape(100, 20, 3)
+    line = joined_rows(crop)
+    assert line.shape == (54, 40, 3)
+    assert line[0, 0, 0] == 0
+    assert line[-1, 19, 0] == 53
+    assert line[0, 20, 0] == 46
+    assert line[-1, -1, 0] == 99
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 7])
+def test_rows_of_hardly_any_height_are_joined(height: int) -> None:
+    assert joined_rows(np.zeros((height, 5, 3), np.uint8)).shape == (-(-height // 2), 10, 3)

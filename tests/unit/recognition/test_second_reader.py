@@ -16,6 +16,7 @@ from recognition.model_card import (
     TurnedCropsCard,
 )
 from recognition.model_fit import check_same_characters
+from recognition.plate_rows import PlateRows
 from recognition.reader import Reader
 from recognition.runtime import Model, Tensor
 from recognition.second_reader import SecondReader
@@ -28,6 +29,7 @@ from tests.unit.recognition.cards import (
     recognizer_settings,
     slots_of,
 )
+from tests.unit.recognition.test_plate_rows import shown
 
 FOUND = [Detection(10, 10, 90, 30, 0.9, "plate"), Detection(80, 50, 130, 70, 0.8, "plate")]
 SCENE: BgrImage = np.random.default_rng(1).integers(0, 255, (100, 200, 3)).astype(np.uint8)
@@ -99,6 +101,14 @@ def test_what_was_read_upright_is_shown_upright() -> None:
 
     assert (text.text, text.agreed) == ("AB1C", True)
     assert not np.array_equal(level.model.inputs[0], upright.model.inputs[0])
+
+
+@pytest.mark.parametrize(("layout", "width"), [("de_two_row", 288), ("us_ca", 96)])
+def test_two_rows_are_shown_as_one_line(layout: str, width: int) -> None:
+    image, box = shown(layout, seed=1)
+    second, model = SaidLine("AB1C"), first(between("8", "B", 1, "AB1C"))
+    Reader(reader_card(), model, second, rows=PlateRows.load()).read_plates(image, [box])
+    assert second.model.inputs[0].shape[2] == width
 
 
 def test_what_was_settled_has_a_calibration_of_its_own() -> None:
