@@ -213,13 +213,13 @@ def _photos(photos: list[Photo], seconds: float, recognizer: Recognizer) -> Tall
     for number, photo in enumerate(photos):
         if len(photo.plates) != 1 or not photo.plates[0].text or photo.plates[0].uncertain:
             continue
-        ((left, _, right, _),) = boxes = [plate.box for plate in photo.plates]
+        plate, tally = photo.plates[0], Tally()
+        left, _, right, _ = plate.box
         if right - left < _LEAST_PLATE_PX:
             continue
-        tally = Tally()
-        known = Known(photo.plates[0].text, 0.0, seconds)
+        known = Known(plate.text, 0.0, seconds)
         pixels = decode_image(photo.path.read_bytes())
-        frames = moved_photo(pixels, boxes[0], seconds, np.random.default_rng(number))
+        frames = moved_photo(pixels, plate.box, seconds, np.random.default_rng(number))
         look(frames, [known], recognizer, tally)
         together.add(tally.without_others() if tally.right_together else tally)
     return together

@@ -2,8 +2,9 @@
 
 A soft prior: a character of the wrong kind at its place counts a twentieth, so one that is more
 than 0.953 likely stays whatever the format says, and plates of no format (made to order, of
-diplomats, of a country that was guessed wrong) stay possible. On ``val`` 335 of 372 texts are right
-with it and 330 without (5 won, 0 lost), on the 261 kept-back plates 231 both times.
+diplomats, of a country that was guessed wrong) stay possible. When it was made, 335 of 372 texts of
+``val`` were right with it and 330 without (5 won, 0 lost), of the 261 kept-back plates 231 both
+times.
 """
 
 import re

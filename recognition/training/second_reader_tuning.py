@@ -34,7 +34,6 @@ from recognition.training.rendered import render_samples
 from recognition.training.second_reader import CHARACTERS, FLATTEST, HEIGHT_PX, line_width
 from recognition.types import Detection
 
-WIDTH_STEP_PX, NARROWEST_PX, WIDEST_PX = 16, 64, 384
 OTHER_WIDTH = 0.1
 """Crops are brought to widths up to so much from what their shape asks for."""
 
@@ -86,7 +85,7 @@ class Batches(torch.utils.data.Dataset):
         )
         first = int(rng.integers(WIDTHS_A_DRAW)) * self._size
         chosen = np.argsort(widths)[first : first + self._size]
-        width = _stepped(float(np.median(widths[chosen])))
+        width = line_width(float(np.median(widths[chosen])), HEIGHT_PX)
         crops = [_changed(drawn[i], width, rng) for i in chosen]
         texts = [drawn[i].sample.text for i in chosen]
         return np.stack([crop[..., ::-1] for crop in crops]), texts
@@ -234,11 +233,6 @@ def _changed(line: Line, width: int, rng: np.random.Generator) -> Image:
 def _plain(line: Line, margins: tuple[float, float]) -> Image:
     (crop,) = plain_crops(line.sample, [margins], 0.0, np.random.default_rng(0))
     return joined_rows(crop) if line.has_two else crop
-
-
-def _stepped(width: float) -> int:
-    stepped = round(width / WIDTH_STEP_PX) * WIDTH_STEP_PX
-    return min(max(stepped, NARROWEST_PX), WIDEST_PX)
 
 
 def main() -> None:
