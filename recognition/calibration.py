@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from recognition.model_card import CalibrationCard, PlateChanceCard
+from recognition.model_card import CalibrationCard
 from recognition.types import Character
 
 _CLOSEST_TO_CERTAIN = 1 - 1e-6
@@ -17,13 +17,6 @@ def calibrated_confidence(mean_probability: float, card: CalibrationCard | None)
     if card is None:
         return mean_probability
     return float(np.clip(np.interp(mean_probability, card.x, card.y), 0.0, 1.0))
-
-
-def chance_of_plate(score: float, text: str, card: PlateChanceCard | None) -> float:
-    """Return how likely what was found with a detector's score, 0..1, and read is a plate, 0..1."""
-    if card is None:
-        return 1.0
-    return calibrated_confidence(score, card.letters_alone if text.isalpha() else card.others)
 
 
 def calibrate(

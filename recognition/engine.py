@@ -3,10 +3,11 @@
 from contracts.frames import Box as FrameBox
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.readings import CharacterOption, PlateReading
-from recognition.calibration import calibrate, chance_of_plate
+from recognition.calibration import calibrate
 from recognition.closer_look import CloserLook
 from recognition.detector import Detector
 from recognition.farther_look import FartherLook
+from recognition.plate_chance import Signs, chance_of_plate
 from recognition.plate_rows import PlateRows
 from recognition.reader import Reader
 from recognition.settings import RecognizerSettings
@@ -51,9 +52,19 @@ class Recognizer:
 
     def look(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return what was found and read, also what is too short or too unsure to be reported."""
-        wide = [f for f in self._finder.find(image) if f.width_px >= min_plate_width_px]
+        wide = [f for f in self.find(image) if f.width_px >= min_plate_width_px]
         texts = self._reader.read_plates(image, wide)
         return [self._reading(image, f, t) for f, t in zip(wide, texts, strict=True)]
+
+    def find(self, image: BgrImage) -> list[Detection]:
+        """Return what is found, best first, in pixels of the image."""
+        return self._finder.find(image)
+
+    def signs(self, image: BgrImage, found: Detection, text: CropText) -> Signs:
+        """Return what tells whether what was found in an image and read is a plate."""
+        of_no_country = text.region is None and self._reader.knows_countries
+        share = found.width_px / image.shape[1]
+        return Signs(found.score, share, text.text, text.least_sure, of_no_country)
 
     def is_plate(self, reading: PlateReading) -> bool:
         """Tell whether the settings take a reading for a plate: long and sure enough."""
@@ -64,7 +75,7 @@ class Recognizer:
         )
 
     def _reading(self, image: BgrImage, found: Detection, text: CropText) -> PlateReading:
-        chance = chance_of_plate(found.score, text.text, self._plate_chance)
+        chance = chance_of_plate(self.signs(image, found, text), self._plate_chance)
         characters = calibrate(text.characters, self._reader.calibration(text), chance)
         return PlateReading(
             text=text.text,

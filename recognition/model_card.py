@@ -178,13 +178,21 @@ class CalibrationCard(_Part, frozen=True, kw_only=True):
 
 
 class PlateChanceCard(_Part, frozen=True, kw_only=True):
-    """From the detector's score (``x``) to the chance that what was read is a plate (``y``).
+    """Weights in the log odds that what was found and read is a plate (:mod:`plate_chance`).
 
-    Of texts of letters alone and of all others: signs and adverts have letters too, few numbers.
+    ``score`` and ``least_sure`` are multiplied by the log odds of the detector's score and of the
+    least sure character's probability; the others count where it is so.
     """
 
-    letters_alone: CalibrationCard
-    others: CalibrationCard
+    offset: float
+    score: float
+    least_sure: float
+    letters_alone: float
+    digits_alone: float
+    at_most_three: float
+    four_characters: float
+    no_known_country: float
+    close_up: float
 
 
 class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):

@@ -64,3 +64,8 @@ class CropText:
     def text(self) -> str:
         """The likeliest character of each position."""
         return "".join(character.options[0][0] for character in self.characters)
+
+    @property
+    def least_sure(self) -> float:
+        """The probability of the least sure character, 0..1; 0 where there is none."""
+        return min((character.options[0][1] for character in self.characters), default=0.0)

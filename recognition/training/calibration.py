@@ -41,21 +41,29 @@ def fit_curve(raw: list[float], right: list[bool]) -> Curve:
 
 
 def fit_logistic(
-    features: Floats, right: list[bool], start: Floats, steps: int = 200, *, ridge: float = 0.0
+    features: Floats,
+    right: list[bool],
+    start: Floats,
+    steps: int = 200,
+    *,
+    ridge: float = 0.0,
+    counts: Floats | None = None,
 ) -> tuple[float, ...]:
     """The most likely weights of ``features`` (rows × weights) in the log odds of being right.
 
     Newton's method in steps of 1 at most; the targets are drawn in by one count each, as
-    Platt does. ``ridge`` is the cost of half the square of each weight.
+    Platt does. ``ridge`` is the cost of half the square of each weight; ``counts`` say how often a
+    row counts, else once.
     """
-    hits = int(np.sum(right))
-    high, low = (hits + 1) / (hits + 2), 1 / (len(right) - hits + 2)
+    counts = np.ones(len(right)) if counts is None else counts
+    hits = float(counts @ np.array(right))
+    high, low = (hits + 1) / (hits + 2), 1 / (counts.sum() - hits + 2)
     target = np.where(np.array(right), high, low)
     weights = start
     for _ in range(steps):
         p = _sigmoid(features @ weights)
-        gradient = features.T @ (p - target) + ridge * weights
-        hessian = (features * (p * (1 - p))[:, None]).T @ features
+        gradient = features.T @ (counts * (p - target)) + ridge * weights
+        hessian = (features * (counts * p * (1 - p))[:, None]).T @ features
         hessian += (ridge + 1e-6) * np.eye(len(weights))
         step = np.linalg.solve(hessian, gradient)
         weights = weights - step / max(1.0, float(np.abs(step).max()))

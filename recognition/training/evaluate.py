@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from recognition.calibration import chance_of_plate
 from recognition.evaluation.photos import Card, Image, Photo, load_photos, read_image
 from recognition.evaluation.scoring import Figures, Said, score
+from recognition.plate_chance import Signs, chance_of_plate
 from recognition.training.calibration import Curve, apply, fit_curve
 from recognition.training.cards import plate_chance, write_card
 from recognition.training.onnx_models import (
@@ -60,12 +60,15 @@ class Pair:
             [[cut(image, grow(f.box, *view, width, height)) for view in views] for f in finds]
         )
         return [
-            (f.score, Said(t.text, self._confidence(f, t), f.box))
+            (f.score, Said(t.text, self._confidence(f, t, width), f.box))
             for t, f in zip(texts, finds, strict=True)
         ]
 
-    def _confidence(self, found: Found, text: Read) -> float:
-        chance = chance_of_plate(found.score, text.text, plate_chance(self.detector_card))
+    def _confidence(self, found: Found, text: Read, width: int) -> float:
+        # These readings name no country.
+        share, least = (found.box[2] - found.box[0]) / width, min(text.probabilities, default=0.0)
+        signs = Signs(found.score, share, text.text, least, False)
+        chance = chance_of_plate(signs, plate_chance(self.detector_card))
         return chance * apply(self.reader_card, text.raw_confidence)
 
 

@@ -47,7 +47,12 @@ class Sample:
     @property
     def held_out(self) -> bool:
         """Whether the plate is one of those kept back, the same for every photo of it."""
-        return zlib.crc32(self.text.encode()) % 100 < HOLD_OUT_PERCENT
+        return is_held_out(self.text)
+
+
+def is_held_out(text: str) -> bool:
+    """Whether a training plate with this text is kept back: no reader learns from it."""
+    return zlib.crc32(text.encode()) % 100 < HOLD_OUT_PERCENT
 
 
 def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sample]:

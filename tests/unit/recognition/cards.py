@@ -13,6 +13,7 @@ from recognition.model_card import (
     DetectorDecoder,
     DetectorOutputCard,
     InputCard,
+    PlateChanceCard,
     ReaderCard,
     ReaderDecoder,
     ReaderOutputCard,
@@ -127,3 +128,9 @@ def slots_of(text: str, probability: float = 0.9) -> Tensor:
         row[best] = probability
         row[(best + 1) % (len(ALPHABET) - 1)] += 1 - probability
     return slots
+
+
+def plate_chance_card(**weights: float) -> PlateChanceCard:
+    """Weights of what is named; the rest counts for nothing."""
+    names = PlateChanceCard.__struct_fields__
+    return PlateChanceCard(**(dict.fromkeys(names, 0.0) | weights))

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -5,12 +7,15 @@ from msgspec.structs import replace
 from recognition.detector import Detector
 from recognition.engine import Recognizer
 from recognition.model_card import CalibrationCard, PlateChanceCard
+from recognition.plate_chance import Signs
 from recognition.reader import Reader
 from recognition.runtime import Tensor
+from recognition.types import Character, CropText, Detection
 from tests.unit.recognition.cards import (
     SaidModel,
     centre_rows,
     detector_card,
+    plate_chance_card,
     reader_card,
     recognizer_settings,
     slots_of,
@@ -63,14 +68,38 @@ def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
     assert sum(best) / len(best) == pytest.approx(found.confidence)
 
 
-@pytest.mark.parametrize(("text", "confidence"), [("AB123CD", 0.81), ("WELCOME", 0.405)])
+@pytest.mark.parametrize(("text", "confidence"), [("AB123CD", 0.81), ("WELCOME", 0.45)])
 def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: float) -> None:
-    rising = CalibrationCard(method="piecewise_linear", x=(0.0, 1.0), y=(0.0, 1.0))
-    chance = PlateChanceCard(letters_alone=HALVED, others=rising)
+    # The detector is 0.9 sure: as odds 9 to 1, of letters alone 1 to 1.
+    chance = plate_chance_card(score=1.0, letters_alone=-math.log(9))
     (found,) = recognizer(text, plate_chance=chance).read(IMAGE)
     assert found.confidence == pytest.approx(confidence, abs=1e-4)
     best = [options[0].probability for options in found.positions]
     assert sum(best) / len(best) == pytest.approx(found.confidence)
+
+
+@pytest.mark.parametrize(
+    ("regions", "named", "confidence"),
+    [(("Italy", "Unknown"), 1, 0.45), (("Italy", "Unknown"), 0, 0.81), (None, 0, 0.81)],
+    ids=["none of those it knows", "one of them", "knows none"],
+)
+def test_a_country_that_the_reader_does_not_know_makes_it_less_sure(
+    regions: tuple[str, ...] | None, named: int, confidence: float
+) -> None:
+    fields = recognizer_settings()
+    card = plate_chance_card(score=1.0, no_known_country=-math.log(9))
+    detects = SaidModel(lambda _: {"output0": centre_rows((50, 150, 60, 20, 0.9))})
+    detector = Detector(replace(detector_card(), plate_chance=card), detects, fields)
+    said = {"plate": slots_of("AB123CD")[None], "region": np.eye(2, dtype=np.float32)[[named]]}
+    reader = Reader(reader_card(regions=regions), SaidModel(lambda _: said))
+    (found,) = Recognizer(fields, detector, reader).read(IMAGE)
+    assert found.confidence == pytest.approx(confidence, abs=1e-4)
+
+
+def test_signs_tell_what_share_of_the_width_a_plate_takes() -> None:
+    found = Detection(80, 100, 240, 150, 0.7, "plate")
+    text = CropText((Character((("A", 0.9),)), Character((("1", 0.6),))), None)
+    assert recognizer().signs(IMAGE, found, text) == Signs(0.7, 0.5, "A1", 0.6, False)
 
 
 def test_several_plates_best_detection_first() -> None:

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from contracts.errors import MisconfiguredError
 from recognition.model_card import (
+    CalibrationCard,
     DetectorCard,
     LineReaderCard,
+    PlateChanceCard,
     ReaderCard,
     TurnedCropsCard,
     load_card,
@@ -46,9 +48,7 @@ CARD: dict[str, Any] = {
 }
 
 
-def chance(**changes: Any) -> dict[str, Any]:
-    table = {"method": "piecewise_linear", "x": [0.0, 1.0], "y": [0.0, 1.0], **changes}
-    return {"letters_alone": table, "others": table}
+CHANCE = dict.fromkeys(PlateChanceCard.__struct_fields__, 0.0)
 
 
 def model_with(folder: Path, **changes: Any) -> Path:
@@ -71,10 +71,8 @@ def test_reads_a_card_of_ones_own(tmp_path: Path) -> None:
         ({"input": {**CARD["input"], "stride": 0}}, "stride"),
         ({"input": {**CARD["input"], "width": 0}}, "width"),
         ({"output": {**CARD["output"], "classes": []}}, "classes"),
-        ({"plate_chance": chance(x=[], y=[])}, "plate_chance"),
-        ({"plate_chance": chance(x=[0.0, 1.0], y=[0.5])}, "as many values"),
-        ({"plate_chance": chance(x=[1.0, 0.0], y=[0.0, 1.0])}, "must rise"),
-        ({"plate_chance": chance(method="spline")}, "spline"),
+        ({"plate_chance": {**CHANCE, "score": "much"}}, "plate_chance.score"),
+        ({"plate_chance": {"offset": 1.0}}, "missing required field"),
     ],
 )
 def test_refuses_what_would_be_noticed_at_the_first_plate_only(
@@ -146,3 +144,19 @@ def test_turned_crops_that_cannot_be_are_refused(changes: dict[str, float]) -> N
     assert msgspec.convert(fields, TurnedCropsCard).step == 10
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(fields | changes, TurnedCropsCard)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"x": [], "y": []}, "x"),
+        ({"y": [0.5]}, "as many values"),
+        ({"x": [1.0, 0.0]}, "must rise"),
+        ({"method": "spline"}, "spline"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(changes: dict[str, Any], words: str) -> None:
+    table = {"method": "piecewise_linear", "x": [0.0, 1.0], "y": [0.0, 1.0]}
+    assert msgspec.convert(table, CalibrationCard).y == (0.0, 1.0)
+    with pytest.raises(msgspec.ValidationError, match=words):
+        msgspec.convert(table | changes, CalibrationCard)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recognition.training.calibration import apply, fit_curve
+from recognition.training.calibration import apply, fit_curve, fit_logistic
 
 
 def test_the_fit_finds_how_often_readings_are_right() -> None:
@@ -32,3 +32,13 @@ def test_a_card_without_a_table_leaves_the_value() -> None:
     assert apply({}, 0.7) == 0.7
     table = {"calibration": {"x": [0.0, 1.0], "y": [0.0, 0.5]}}
     assert apply(table, 0.6) == pytest.approx(0.3)
+
+
+def test_a_row_that_counts_three_times_is_as_three_rows() -> None:
+    features, right = np.array([[1.0, 0.2], [1.0, 0.8], [1.0, 0.6]]), [False, True, False]
+    counts = np.array([1.0, 1.0, 3.0])
+    thrice = fit_logistic(features, right, np.zeros(2), ridge=0.1, counts=counts)
+    repeated = fit_logistic(
+        features[[0, 1, 2, 2, 2]], [*right, False, False], np.zeros(2), ridge=0.1
+    )
+    assert thrice == pytest.approx(repeated)
