@@ -40,8 +40,8 @@ MEETS_IOU, IS_IOU = 0.1, 0.3
 """Boxes that overlap less are apart; those that overlap more are the same plate."""
 
 SHARE_WITHOUT = 0.5
-"""Of pictures without a plate, for each with one. At 1 a fifth fewer readings of what is none are
-reported (7 in place of 8 on 800 pictures), and plates are said to be less sure than they are."""
+"""Of pictures without a plate, for each with one. The more, the fewer readings of what is none are
+reported, and the less sure those of plates are said to be (docs/accuracy.md)."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.04, 2
 RIDGE = 0.3
