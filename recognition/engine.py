@@ -62,9 +62,8 @@ class Recognizer:
 
     def signs(self, image: BgrImage, found: Detection, text: CropText) -> Signs:
         """Return what tells whether what was found in an image and read is a plate."""
-        of_no_country = text.region is None and self._reader.knows_countries
         share = found.width_px / image.shape[1]
-        return Signs(found.score, share, text.text, text.least_sure, of_no_country)
+        return Signs(found.score, share, text.text, text.least_sure)
 
     def is_plate(self, reading: PlateReading) -> bool:
         """Tell whether the settings take a reading for a plate: long and sure enough."""

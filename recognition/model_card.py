@@ -191,7 +191,6 @@ class PlateChanceCard(_Part, frozen=True, kw_only=True):
     digits_alone: float
     at_most_three: float
     four_characters: float
-    no_known_country: float
     close_up: float
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from recognition.model_card import PlateChanceCard
 from recognition.types import FloatArray
 
-_CLOSEST_TO_CERTAIN = 1e-4
+_FROM_CERTAIN = 1e-4
 _FEW_CHARACTERS = 3
 _CLOSE_UP_SHARE = 0.4
 
@@ -18,15 +18,13 @@ class Signs(NamedTuple):
     """What tells plates from other writing.
 
     ``score`` is the detector's, 0..1; ``share`` what it takes of the picture's width, 0..1;
-    ``least_sure`` the probability of the least sure character, 0..1; ``of_no_country`` that the
-    reader knows countries and took it for none of them.
+    ``least_sure`` the probability of the least sure character, 0..1.
     """
 
     score: float
     share: float
     text: str
     least_sure: float
-    of_no_country: bool
 
 
 def chance_of_plate(signs: Signs, card: PlateChanceCard | None) -> float:
@@ -34,7 +32,7 @@ def chance_of_plate(signs: Signs, card: PlateChanceCard | None) -> float:
     if card is None:
         return 1.0
     log_odds = float(weighed(signs) @ np.array(msgspec.structs.astuple(card)))
-    return 1 / (1 + math.exp(-log_odds))
+    return (1 + math.tanh(log_odds / 2)) / 2
 
 
 def weighed(signs: Signs) -> FloatArray:
@@ -45,12 +43,11 @@ def weighed(signs: Signs) -> FloatArray:
         text.isdigit(),
         length <= _FEW_CHARACTERS,
         length == _FEW_CHARACTERS + 1,
-        signs.of_no_country,
         signs.share > _CLOSE_UP_SHARE,
     )
     return np.array([1.0, _log_odds(signs.score), _log_odds(signs.least_sure), *told])
 
 
 def _log_odds(probability: float) -> float:
-    drawn_in = min(max(probability, _CLOSEST_TO_CERTAIN), 1 - _CLOSEST_TO_CERTAIN)
+    drawn_in = min(max(probability, _FROM_CERTAIN), 1 - _FROM_CERTAIN)
     return math.log(drawn_in / (1 - drawn_in))

@@ -166,11 +166,6 @@ class Reader:
         said.slots = second.settle(said.slots, crop, self._pad)
         said.agreed = True
 
-    @property
-    def knows_countries(self) -> bool:
-        """Whether texts tell their country."""
-        return self.card.output.regions is not None and self.card.output.region_name is not None
-
     def calibration(self, text: CropText) -> CalibrationCard | None:
         """The table from this text's mean character probability to the confidence."""
         if text.agreed and self._second is not None:

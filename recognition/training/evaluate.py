@@ -65,9 +65,8 @@ class Pair:
         ]
 
     def _confidence(self, found: Found, text: Read, width: int) -> float:
-        # These readings name no country.
         share, least = (found.box[2] - found.box[0]) / width, min(text.probabilities, default=0.0)
-        signs = Signs(found.score, share, text.text, least, False)
+        signs = Signs(found.score, share, text.text, least)
         chance = chance_of_plate(signs, plate_chance(self.detector_card))
         return chance * apply(self.reader_card, text.raw_confidence)
 

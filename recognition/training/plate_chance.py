@@ -6,7 +6,7 @@ Signs, adverts and buttons are found now and then, and read as surely as a plate
 as it is served, but from a low score on, so that unsure finds count too. Plates are those of photos
 with one that no reader learnt from, seen as they are, small, close and turned. What is no plate:
 finds on training photos that meet neither a label nor a doubtful place, and all finds on pictures
-without a plate; of three pictures that the engine is shown one is taken to be such a picture.
+without a plate. Both count half as much as the views of plates do.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from contracts.errors import InvalidInputError
 from recognition.boxes import Box, iou
 from recognition.detector import Detector
 from recognition.engine import Recognizer
-from recognition.evaluation.photos import Image, Photo, as_image, load_photos
+from recognition.evaluation.photos import Photo, as_image, load_photos
 from recognition.images import decode_image
 from recognition.model_card import PlateChanceCard
 from recognition.plate_chance import Signs, weighed
@@ -35,16 +35,21 @@ from recognition.training.calibration import fit_logistic
 from recognition.training.cards import change_cards
 from recognition.training.labels import Labels, load_labels
 from recognition.training.reader_data import is_held_out
+from recognition.types import BgrImage
 
 MEETS_IOU, IS_IOU = 0.1, 0.3
 """Boxes that overlap less are apart; those that overlap more are the same plate."""
 
-SHARE_WITHOUT = 0.5
-"""Of pictures without a plate, for each with one. The more, the fewer readings of what is none are
-reported, and the less sure those of plates are said to be (docs/accuracy.md)."""
+OTHERS_COUNT = 0.5
+"""How much all finds beside plates, and all on pictures without one, count beside as many views of
+plates. The more, the fewer readings of what is no plate are reported, and the less sure those of
+plates are said to be (docs/accuracy.md); and some finds beside plates are plates nobody boxed."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.04, 2
+"""Lower and shorter than what is reported by default: settings can ask for it."""
+
 RIDGE = 0.3
+"""Holds the weights of what is rare, as texts of three characters are, near 0."""
 
 SMALLER, AROUND, DEGREES = (0.4, 0.7), (0.03, 0.08, 0.15, 0.3, 0.5, 1.0), 8.0
 """Of the views: how much smaller, with how much of the plate's width around it, how far turned."""
@@ -54,9 +59,9 @@ LEAST_PX, MOST_A_FOLDER = 100, 800
 
 
 class View(NamedTuple):
-    """A picture (blue first) and where the plates are in it."""
+    """A picture and where the plates are in it."""
 
-    image: Image
+    image: BgrImage
     plates: tuple[Box, ...]
 
 
@@ -78,15 +83,15 @@ class Finder:
         self._reader = Reader.load(settings)
         self._engine = Recognizer(settings, detector, self._reader)
 
-    def finds(self, image: Image) -> Iterator[tuple[Box, Signs]]:
-        """What is found and read in a picture, blue first."""
+    def finds(self, image: BgrImage) -> Iterator[tuple[Box, Signs]]:
+        """What is found and read in a picture."""
         found = self._engine.find(image)
         for one, text in zip(found, self._reader.read_plates(image, found), strict=True):
             if len(text.text) >= LEAST_CHARACTERS:
                 yield one.box, self._engine.signs(image, one, text)
 
 
-def views(image: Image, plates: tuple[Box, ...], rng: np.random.Generator) -> Iterator[View]:
+def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) -> Iterator[View]:
     """A photo as it is, smaller and turned, and its plates cut out."""
     yield View(image, plates)
     scale = float(rng.uniform(*SMALLER))
@@ -127,15 +132,15 @@ def of_no_plates(photo: Photo, labels: Labels, finder: Finder) -> list[Signs]:
     return [s for box, s in found if not any(iou(box, one) > MEETS_IOU for one in perhaps)]
 
 
-def pictures(folder: Path) -> Iterator[Image]:
-    """The JPEG and PNG pictures under a folder, blue first, those that look alike once.
+def pictures(folder: Path) -> Iterator[BgrImage]:
+    """The JPEG and PNG pictures under a folder, those that look alike once.
 
     They come in an order that is no one's, and not too many of one of its folders.
     """
     paths = [p for p in folder.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png")]
-    taken, seen = Counter[str](), set[bytes]()
+    taken, seen = Counter[tuple[str, ...]](), set[bytes]()
     for path in sorted(paths, key=lambda p: _shuffled(p.relative_to(folder))):
-        home = path.relative_to(folder).parts[0]
+        home = path.relative_to(folder).parent.parts[:1]
         if taken[home] >= MOST_A_FOLDER:
             continue
         try:
@@ -172,6 +177,8 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, required=True)
     parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
     args = parser.parse_args()
+    if next(pictures(args.others), None) is None:
+        parser.error(f"{args.others} holds no pictures")
     cv2.setNumThreads(1)
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
     finder, labels = Finder(settings), load_labels(args.labels)
@@ -182,8 +189,8 @@ def main() -> None:
     for name, found in (("views of plates", plates), ("photos", beside), ("others", others)):
         print(f"{name}: {len(found)} pictures, {sum(map(len, found))} finds")
     rows = counted(plates, True, 1.0)
-    rows += counted(beside, False, SHARE_WITHOUT * len(plates) / len(beside))
-    rows += counted(others, False, SHARE_WITHOUT * len(plates) / len(others))
+    rows += counted(beside, False, OTHERS_COUNT * len(plates) / len(beside))
+    rows += counted(others, False, OTHERS_COUNT * len(plates) / len(others))
     card = fitted(rows)
     print(card)
     change_cards(settings.detector_path, {"plate_chance": msgspec.to_builtins(card)})

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import recognition
 from contracts.errors import MisconfiguredError
 from recognition.detector import Detector
 from recognition.engine import Recognizer
@@ -104,16 +103,17 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone() -> None:
+@pytest.mark.parametrize("precision", list(Precision))
+def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone(precision: Precision) -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     rng = np.random.default_rng(3)
     pictures = [rng.random((1, 3, *size), np.float32) for size in ((96, 160), (384, 640))]
     alone = [
-        load_model(settings.detector_path, settings, Precision.F32).run(picture)["output0"]
+        load_model(settings.detector_path, settings, precision).run(picture)["output0"]
         for picture in pictures
     ]
 
-    model = load_model(settings.detector_path, settings, Precision.F32)
+    model = load_model(settings.detector_path, settings, precision)
 
     for _ in range(2):
         for picture, said in zip(pictures, alone, strict=True):
@@ -136,10 +136,14 @@ def test_all_copies_are_made_at_start() -> None:
 
 def test_openvino_pins_no_process_to_a_core() -> None:
     """Each process pins itself to the same first core by default: workers would share it."""
-    models = Path(recognition.__file__).parent / "models"
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
 
-    model = load_model(models / "plate-reader.onnx", settings, Precision.F32)
+    detector = Detector.load(settings)
 
-    compiled = model._request(1).get_compiled_model()  # type: ignore[attr-defined]
-    assert compiled.get_property("ENABLE_CPU_PINNING") is False
+    requests = detector._model._requests.values()  # type: ignore[attr-defined]
+    copies = [request.get_compiled_model() for request in requests]
+    assert [copy.get_property("ENABLE_CPU_PINNING") for copy in copies] == [False, False]
+    assert [copy.get_property("INFERENCE_NUM_THREADS") for copy in copies] == [1, 1]
+    assert [copy.get_property("NUM_STREAMS") for copy in copies] == [1, 1]
+    hints = [copy.get_property("INFERENCE_PRECISION_HINT").to_string() for copy in copies]
+    assert hints[0] == hints[1]

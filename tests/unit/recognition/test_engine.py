@@ -78,28 +78,10 @@ def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: floa
     assert sum(best) / len(best) == pytest.approx(found.confidence)
 
 
-@pytest.mark.parametrize(
-    ("regions", "named", "confidence"),
-    [(("Italy", "Unknown"), 1, 0.45), (("Italy", "Unknown"), 0, 0.81), (None, 0, 0.81)],
-    ids=["none of those it knows", "one of them", "knows none"],
-)
-def test_a_country_that_the_reader_does_not_know_makes_it_less_sure(
-    regions: tuple[str, ...] | None, named: int, confidence: float
-) -> None:
-    fields = recognizer_settings()
-    card = plate_chance_card(score=1.0, no_known_country=-math.log(9))
-    detects = SaidModel(lambda _: {"output0": centre_rows((50, 150, 60, 20, 0.9))})
-    detector = Detector(replace(detector_card(), plate_chance=card), detects, fields)
-    said = {"plate": slots_of("AB123CD")[None], "region": np.eye(2, dtype=np.float32)[[named]]}
-    reader = Reader(reader_card(regions=regions), SaidModel(lambda _: said))
-    (found,) = Recognizer(fields, detector, reader).read(IMAGE)
-    assert found.confidence == pytest.approx(confidence, abs=1e-4)
-
-
 def test_signs_tell_what_share_of_the_width_a_plate_takes() -> None:
     found = Detection(80, 100, 240, 150, 0.7, "plate")
     text = CropText((Character((("A", 0.9),)), Character((("1", 0.6),))), None)
-    assert recognizer().signs(IMAGE, found, text) == Signs(0.7, 0.5, "A1", 0.6, False)
+    assert recognizer().signs(IMAGE, found, text) == Signs(0.7, 0.5, "A1", 0.6)
 
 
 def test_several_plates_best_detection_first() -> None:

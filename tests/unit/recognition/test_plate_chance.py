@@ -6,7 +6,7 @@ from recognition.model_card import PlateChanceCard
 from recognition.plate_chance import Signs, chance_of_plate, weighed
 from tests.unit.recognition.cards import plate_chance_card
 
-PLATE = Signs(score=0.5, share=0.1, text="AB123CD", least_sure=0.5, of_no_country=False)
+PLATE = Signs(score=0.5, share=0.1, text="AB123CD", least_sure=0.5)
 
 
 def plate(**changes: Any) -> Signs:
@@ -51,10 +51,9 @@ def test_a_text_counts_by_what_it_is(
         assert chance_of_plate(plate(text=text), card) == pytest.approx(0.5)
 
 
-def test_a_country_that_is_not_known_counts() -> None:
-    card = plate_chance_card(offset=1.0, no_known_country=-1.0)
-    assert chance_of_plate(plate(of_no_country=True), card) == pytest.approx(0.5)
-    assert chance_of_plate(PLATE, card) == pytest.approx(0.731, abs=0.001)
+@pytest.mark.parametrize(("offset", "chance"), [(-1e6, 0.0), (1e6, 1.0)])
+def test_weights_beyond_all_measure_are_no_error(offset: float, chance: float) -> None:
+    assert chance_of_plate(PLATE, plate_chance_card(offset=offset)) == chance
 
 
 def test_what_fills_the_picture_counts() -> None:

@@ -21,11 +21,11 @@ def card_of(file: Path) -> dict[str, object]:
 def test_what_changes_is_written_into_the_cards_of_a_model_and_of_its_twin(tmp_path: Path) -> None:
     mine, twin = model(tmp_path, "mine"), model(tmp_path, "mine-float")
     other = model(tmp_path, "other")
-    change_cards(mine, {"output": {"score_threshold": 0.1}, "plate_chance": {"others": 1}})
+    change_cards(mine, {"output": {"score_threshold": 0.1}, "plate_chance": {"score": 1}})
     for file, name in ((mine, "mine"), (twin, "mine-float")):
         card = card_of(file)
         assert card["output"] == {"name": "output0", "score_threshold": 0.1}
-        assert (card["name"], card["plate_chance"]) == (name, {"others": 1})
+        assert (card["name"], card["plate_chance"]) == (name, {"score": 1})
     assert card_of(mine)["sha256"] != card_of(twin)["sha256"]
     assert card_of(other) == CARD | {"name": "other"}
 

@@ -1,14 +1,29 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
-from recognition.boxes import iou
+from recognition.boxes import Box, iou
+from recognition.evaluation.photos import Photo, Plate
 from recognition.plate_chance import Signs, chance_of_plate
-from recognition.training.plate_chance import LEAST_PX, counted, fitted, pictures, views
+from recognition.training import plate_chance
+from recognition.training.labels import Labels
+from recognition.training.plate_chance import (
+    LEAST_PX,
+    Finder,
+    counted,
+    fitted,
+    of_no_plates,
+    of_plates,
+    pictures,
+    views,
+)
+from recognition.training.reader_data import is_held_out
+from recognition.types import BgrImage
 
-PLATE = Signs(score=0.8, share=0.1, text="AB123CD", least_sure=0.9, of_no_country=False)
+PLATE = Signs(score=0.8, share=0.1, text="AB123CD", least_sure=0.9)
 
 
 def test_the_chance_is_what_the_rows_say() -> None:
@@ -38,6 +53,70 @@ def test_views_show_the_plate_where_they_say() -> None:
         right, bottom = float(columns.max() + 1), float(rows.max() + 1)
         (plate,) = view.plates
         assert iou((left, top, right, bottom), plate) > 0.9
+
+
+class FixedFinder(Finder):
+    """Finds the same in every picture, whatever its size."""
+
+    def __init__(self, *boxes: Box) -> None:
+        self._boxes = boxes
+
+    def finds(self, image: BgrImage) -> Iterator[tuple[Box, Signs]]:
+        for box in self._boxes:
+            yield box, PLATE._replace(share=(box[2] - box[0]) / image.shape[1])
+
+
+def photo_with(folder: Path, *plates: Plate) -> Photo:
+    cv2.imwrite(str(folder / "a.png"), np.zeros((200, 400, 3), np.uint8))
+    return Photo("a.png", folder / "a.png", 400, 200, plates, exhaustive=False)
+
+
+def kept_back_text() -> str:
+    return next(text for text in map("AB{:03d}".format, range(999)) if is_held_out(text))
+
+
+BOX = (100.0, 100.0, 200.0, 130.0)
+
+
+def test_finds_at_the_plates_of_a_photo_with_one_that_no_reader_knows_are_plates(
+    tmp_path: Path,
+) -> None:
+    photo = photo_with(tmp_path, Plate(kept_back_text(), False, BOX, None))
+    finder = FixedFinder((102.0, 101.0, 199.0, 131.0), (300.0, 20.0, 380.0, 40.0))
+    as_it_is, *others = of_plates(photo, finder, np.random.default_rng(1))
+    assert [signs.share for signs in as_it_is] == [97 / 400]
+    assert len(others) == 3
+
+
+@pytest.mark.parametrize("uncertain", [True, False])
+def test_photos_whose_plates_readers_know_or_nobody_does_are_left_out(
+    tmp_path: Path, uncertain: bool
+) -> None:
+    known = next(text for text in map("AB{:03d}".format, range(999)) if not is_held_out(text))
+    text = kept_back_text() if uncertain else known
+    photo = photo_with(tmp_path, Plate(text, uncertain, BOX, None), Plate("", False, BOX, None))
+    assert of_plates(photo, FixedFinder(BOX), np.random.default_rng(1)) == []
+
+
+def test_finds_at_a_label_or_a_doubtful_place_are_not_told_to_be_no_plates(tmp_path: Path) -> None:
+    labels = Labels("a.png", plates=(BOX,), masked=((300.0, 100.0, 380.0, 130.0),))
+    sign = (20.0, 20.0, 60.0, 40.0)
+    finder = FixedFinder((110.0, 100.0, 210.0, 130.0), (310.0, 100.0, 380.0, 130.0), sign)
+    (found,) = of_no_plates(photo_with(tmp_path), labels, finder)
+    assert found.share == 40 / 400
+
+
+def test_not_too_many_pictures_of_one_folder_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plate_chance, "MOST_A_FOLDER", 2)
+    rng = np.random.default_rng(4)
+    for name in ("a/deep/1", "a/deep/2", "a/3", "b/1", "1", "2", "3"):
+        path = tmp_path / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        blocks = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        cv2.imwrite(str(path), cv2.resize(blocks, (120, 120), interpolation=0))
+    assert sum(1 for _ in pictures(tmp_path)) == 5
 
 
 def test_pictures_that_look_alike_come_once_and_small_or_broken_ones_never(tmp_path: Path) -> None:
