@@ -34,8 +34,9 @@ from deploy.local.ports import free_ports
 from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
-from tests.e2e.api_client import ApiClient, wait_for
+from tests.e2e.api_client import ApiClient
 from tests.services.stack import RunningStack
+from tests.waiting import wait_until
 
 _CONNECTIONS = 8
 _MOST_CALLERS = (4, 16)
@@ -116,7 +117,7 @@ def bare_app(stack: RunningStack, owner: UUID) -> Iterator[tuple[int, int]]:
     options = ("--no-access-log", "--log-level", "warning")
     process = subprocess.Popen((*command, *options), env=environment)
     try:
-        wait_for(lambda: _listens(port), seconds=60)
+        wait_until("it listens", lambda: _listens(port))
         yield process.pid, port
     finally:
         process.terminate()

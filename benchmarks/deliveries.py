@@ -37,11 +37,11 @@ from deploy.local.processes import memory_mib
 from deploy.local.servers.kafka import KafkaServer
 from streams.webhooks.app import STAGE
 from streams.webhooks.pending import PendingDelivery, key_of
-from tests.integration.streams.stages import wait_until
 from tests.integration.webhooks.way import Way
 from tests.records import recognition
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 from tests.services.process import ChildProcess
+from tests.waiting import wait_until
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _LAST = "/99"

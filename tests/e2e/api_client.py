@@ -1,13 +1,9 @@
 """What a program that knows only the API would write."""
 
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
-
-_T = TypeVar("_T")
-_POLL_SECONDS = 0.2
 
 
 class ApiClient:
@@ -54,12 +50,3 @@ class ApiClient:
             if page["nextKey"] is None:
                 return found
             query["lastKey"] = page["nextKey"]
-
-
-def wait_for(what: Callable[[], _T], *, seconds: float) -> _T:
-    """Return the first true value of ``what``; a failure after ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while not (value := what()):
-        assert time.monotonic() < deadline, f"still {value!r} after {seconds} s"
-        time.sleep(_POLL_SECONDS)
-    return value

@@ -11,10 +11,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from tests.services.stack import RunningStack, second_name
+from tests.waiting import wait_until
 
 _MIB = 1024 * 1024
 _THERE_SECONDS = 120
-_POLL_SECONDS = 0.1
 _QUOTA_MIB = {"postgres": 512, "clickhouse": 1024, "s3": 1024, "kafka": 3072}
 
 
@@ -79,7 +79,9 @@ class Saboteur:
             self._stack.kill(fault.process)
             return lambda: self._stack.pid(fault.process) not in (0, old)
         if fault.kind is FaultKind.KILL_WORKER:
-            _until(lambda: bool(self._stack.workers(fault.process)))
+            wait_until(
+                "it has workers", lambda: bool(self._stack.workers(fault.process)), _THERE_SECONDS
+            )
             killed = self._stack.kill_worker(fault.process)
             return lambda: bool(set(self._stack.workers(fault.process)) - {killed})
         if fault.kind is FaultKind.FREEZE:
@@ -93,15 +95,10 @@ class Saboteur:
 
     def _running_pid(self, process: str) -> int:
         """Return the pid once there is one: what a neighbour's end has ended is started again."""
-        _until(lambda: self._stack.pid(process) != 0)
+        wait_until(
+            "there is something to harm", lambda: self._stack.pid(process) != 0, _THERE_SECONDS
+        )
         return self._stack.pid(process)
-
-
-def _until(is_there: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _THERE_SECONDS
-    while not is_there():
-        assert time.monotonic() < deadline, "nothing there to harm"
-        time.sleep(_POLL_SECONDS)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from tests.fault.rules import GATE, RULES
 from tests.fault.stages import Stages
 from tests.fault.verdict import Evidence, Verdict, judge
 from tests.services.stack import RunningStack
+from tests.waiting import wait_until
 
 SETTINGS = {
     # The test looks often, and the backlog of a slow machine must not be let go as stale.
@@ -98,15 +99,16 @@ class Scenery:
         for call in calls.answered:
             self.image_plates.update(call.plates)
         # What a call held that was cut off comes back after half a minute.
-        wait_for(
+        wait_until(
             f"one credit for each of {len(calls.answered)} calls",
             lambda: balance - self.api.credits() == len(calls.answered),
             _CREDITS_SECONDS,
+            _POLL_SECONDS,
         )
 
     def until_settled(self) -> Verdict:
         """Wait until nothing is under way and every delivery has come; return what is wrong."""
-        wait_for("nothing under way", lambda: not any(self.stages.lag().values()), _DRAIN_SECONDS)
+        wait_until("nothing under way", lambda: not any(self.stages.lag().values()), _DRAIN_SECONDS)
         deadline = time.monotonic() + _DRAIN_SECONDS
         # Deliveries that failed are tried again later: until then they are in no topic's lag.
         while (verdict := self.verdict()).is_open and time.monotonic() < deadline:
@@ -152,14 +154,6 @@ def open_scenery(
         cameras = Cameras(kafka, owner_id, footage)
         open_things.callback(cameras.close)
         yield Scenery(stack, receivers, footage, api, Stages(kafka), cameras, owner_id, webhook_id)
-
-
-def wait_for(what: str, is_there: Callable[[], bool], seconds: float) -> None:
-    """Wait until ``is_there``; fails with ``what`` where it is not in time."""
-    deadline = time.monotonic() + seconds
-    while not is_there():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(_POLL_SECONDS)
 
 
 def _owner_id(stack: RunningStack) -> UUID:

@@ -33,7 +33,8 @@ from tests.fault.faults import (
 from tests.fault.footage import write_clip
 from tests.fault.ledger import judge_loop
 from tests.fault.recovery import BACK_SECONDS, Recoveries, Recovery
-from tests.fault.scenery import Scenery, wait_for
+from tests.fault.scenery import Scenery
+from tests.waiting import wait_until
 
 SEED = int(os.environ.get("FAULT_SEED") or 1)
 ONLY = os.environ.get("FAULT_ONLY") or ""
@@ -113,7 +114,7 @@ def _looping_camera(scenery: Scenery, folder: Path) -> Iterator[str]:
     clip = folder / "loop.mp4"
     write_clip(scenery.footage, clip, seconds=_LOOP_SECONDS)
     camera = scenery.api.create_camera(clip.as_uri())
-    wait_for("the first pass", lambda: bool(scenery.api.recognitions(camera)), 2 * _LOOP_SECONDS)
+    wait_until("the first pass", lambda: bool(scenery.api.recognitions(camera)), 2 * _LOOP_SECONDS)
     yield camera
     scenery.api.delete_camera(camera)
 
@@ -121,7 +122,7 @@ def _looping_camera(scenery: Scenery, folder: Path) -> Iterator[str]:
 def _wait_for_a_later_pass(scenery: Scenery, camera: str, recoveries: list[Recovery]) -> None:
     last = max(each.since + each.seconds for each in recoveries)
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(last))
-    wait_for(
+    wait_until(
         f"a pass on the looping camera after {moment}",
         lambda: scenery.api.recognitions(camera)[0].timestamp > moment,
         2 * _LOOP_SECONDS + _DRAIN_SECONDS,

@@ -17,8 +17,9 @@ from contracts.recognitions import Recognition
 from contracts.topics import ALERT_CANDIDATES, RECOGNITIONS, SIGHTINGS
 from tests.integration.alerts.conftest import StartAlerts
 from tests.integration.alerts.world import World, seen_at
-from tests.integration.streams.stages import lag, wait_until
+from tests.integration.streams.stages import lag
 from tests.records import alert
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

@@ -12,8 +12,9 @@ from contracts.recognitions import Recognition
 from contracts.records import decode, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import ALERTS, CONFIG_ALERTS, RECOGNITIONS, SIGHTINGS
-from tests.integration.streams.stages import Feeder, Reader, wait_until
+from tests.integration.streams.stages import Feeder, Reader
 from tests.records import recognition
+from tests.waiting import wait_until
 
 
 class World:

@@ -12,6 +12,17 @@ from tests.services.clickhouse import ClickHouseAddress
 
 Http = Callable[..., urllib3.BaseHTTPResponse]
 
+ODD_TEXTS = (
+    "",
+    "O'Hara",
+    "back\\slash",
+    "tab\tline\nreturn\r",
+    '"quoted"',
+    "Grüße 車 🚗",
+    "%_\\%",
+    "{x}",
+)
+
 
 @pytest.fixture
 def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:

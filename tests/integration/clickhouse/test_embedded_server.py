@@ -3,7 +3,6 @@
 import resource
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 
 from tests.services.clickhouse import ClickHouseService, start_clickhouse
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -33,13 +33,6 @@ def lasting_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickH
     service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
     yield service
     service.kill()
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the condition was never met"
-        time.sleep(0.02)
 
 
 def _resident_bytes(service: ClickHouseService) -> int:
@@ -79,7 +72,10 @@ class TestCrash:
             ]
             for inserter in inserters:
                 inserter.start()
-            _wait_until(lambda i=inserters: all(len(one.acknowledged) > 20 for one in i))  # type: ignore[misc]
+            wait_until(
+                "each has stored some",
+                lambda: all(len(one.acknowledged) > 20 for one in inserters),  # noqa: B023
+            )
             service.kill()
             for inserter in inserters:
                 inserter.join(_DEADLINE_SECONDS)
@@ -156,13 +152,14 @@ class TestStop:
         watcher = service.address.client()
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(client.query, "SELECT sleep(2), 'done'")
-            _wait_until(
+            wait_until(
+                "it runs",
                 lambda: (
                     watcher.command(
                         "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sleep%'"
                     )
                     == 1
-                )
+                ),
             )
             service.stop()
 
@@ -213,7 +210,7 @@ def _run_second(service: ClickHouseService, **settings: str) -> "subprocess.Comp
 class TestLimits:
     def test_idle_memory(self, lasting_service: ClickHouseService) -> None:
         # What earlier questions took is given back in its time.
-        _wait_until(lambda: _resident_bytes(lasting_service) < 400 * _MIB)
+        wait_until("memory is given back", lambda: _resident_bytes(lasting_service) < 400 * _MIB)
 
     def test_too_many_queries_at_once(self, tmp_path: Path) -> None:
         service = start_clickhouse(tmp_path, concurrent_queries="1", queue_seconds="0.2")
@@ -221,7 +218,7 @@ class TestLimits:
         try:
             with ThreadPoolExecutor(1) as threads:
                 slow = threads.submit(client.query, "SELECT sleep(3)")
-                _wait_until(lambda: _refusal(second.query, "SELECT 1") == 202)
+                wait_until("it is refused", lambda: _refusal(second.query, "SELECT 1") == 202)
                 slow.result()
             assert second.query("SELECT 1").result_rows == [(1,)]
         finally:
@@ -264,7 +261,9 @@ class TestLimits:
         # The engine may take what the settings give it (1 GiB), beside what its allocator has not
         # returned yet, and gives it back.
         assert _resident_bytes(lasting_service) - before < 1536 * _MIB
-        _wait_until(lambda: _resident_bytes(lasting_service) < before + 256 * _MIB)
+        wait_until(
+            "memory is given back", lambda: _resident_bytes(lasting_service) < before + 256 * _MIB
+        )
 
     def test_long_inserts_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()

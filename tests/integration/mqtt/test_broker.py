@@ -14,9 +14,9 @@ from streams.mqtt.broker import Broker, Connection, RefusedMessageError, tls_con
 from streams.mqtt.messages import Message, MessageKind, retained
 from streams.mqtt.settings import MqttBrokerSettings
 from tests.integration.ingest.tls import certificate_in
-from tests.integration.streams.stages import wait_until
 from tests.services.mqtt import PASSWORD, USER, Listener, mosquitto_process, port_of
 from tests.services.process import ServerProcess
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

@@ -9,10 +9,11 @@ from contracts.cameras import CameraState
 from contracts.recognitions import Recognition
 from contracts.topics import CONFIG_CAMERAS, RECOGNITIONS
 from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
-from tests.integration.streams.stages import lag, wait_until
+from tests.integration.streams.stages import lag
 from tests.records import CAMERAS, recognition
 from tests.services.mqtt import Listener, port_of
 from tests.services.process import ChildProcess
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 

@@ -12,9 +12,9 @@ from contracts.recognitions import Recognition
 from contracts.topics import ALERTS
 from contracts.webhooks import EventName
 from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
-from tests.integration.streams.stages import wait_until
 from tests.records import CAMERAS, OWNER, alert, recognition
 from tests.services.mqtt import PASSWORD, Listener, port_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

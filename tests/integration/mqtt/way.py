@@ -12,10 +12,11 @@ from contracts.recognitions import Recognition
 from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, RECOGNITIONS, Topic
-from tests.integration.streams.stages import Feeder, environment_of, stage, wait_until
+from tests.integration.streams.stages import Feeder, environment_of, stage
 from tests.records import CAMERAS, OWNER, messages
 from tests.services.mqtt import PASSWORD, USER, Listener, port_of
 from tests.services.process import ChildProcess, ServerProcess
+from tests.waiting import wait_until
 
 
 class Way:

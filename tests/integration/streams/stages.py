@@ -2,8 +2,7 @@
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,14 +46,6 @@ def running(process: ChildProcess) -> Iterator[ChildProcess]:
         yield process
     finally:
         process.kill()
-
-
-def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until ``condition`` holds; fails with ``what`` when it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
 
 
 class Feeder:

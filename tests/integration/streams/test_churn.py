@@ -11,8 +11,9 @@ import pytest
 from contracts.settings import KafkaSettings
 from contracts.topics import READINGS, RECOGNITIONS
 from tests.integration.streams.conftest import StartCopying
-from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag, wait_until
+from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag
 from tests.services.process import ChildProcess
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 

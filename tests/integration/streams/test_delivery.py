@@ -11,7 +11,8 @@ from contracts.records import DeadLetter, decode
 from contracts.settings import KafkaSettings
 from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from tests.integration.streams.conftest import StartCopying
-from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag, wait_until
+from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

@@ -15,10 +15,10 @@ from tests.integration.streams.stages import (
     lag,
     running,
     stage,
-    wait_until,
 )
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 from tests.services.process import ChildProcess
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 

@@ -23,11 +23,11 @@ from tests.integration.streams.stages import (
     environment_of,
     lag,
     stage,
-    wait_until,
 )
 from tests.records import alert, messages, recognition, recognitions
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
 from tests.services.process import ChildProcess
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

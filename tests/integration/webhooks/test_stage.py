@@ -12,11 +12,11 @@ from contracts.deliveries import AttemptOutcome
 from contracts.ids import format_timestamp, trigger_id
 from contracts.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS
 from contracts.webhooks import EventName
-from tests.integration.streams.stages import wait_until
 from tests.integration.webhooks.way import SECRET, Way, now_ms
 from tests.records import CAMERAS, OWNER, alert, recognition, recognitions
 from tests.services.mail import MailServer
 from tests.services.receiver import Receiver
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

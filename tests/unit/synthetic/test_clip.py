@@ -3,16 +3,12 @@
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from synthetic.road import LightPlan, RoadSceneOptions, generate_road_scene
-
-Found = TypeVar("Found")
+from tests.waiting import wait_until
 
 EMPTY = RoadSceneOptions(0, 1, 11.0, LightPlan.DAY, 160, 90)
 
@@ -42,21 +38,13 @@ def test_a_killed_generator_leaves_no_process_and_no_clip(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "synthetic.road", "--out", str(out), "--size", "640x360"]
     generator = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        workers = _wait_for(lambda: _workers(generator.pid))
+        workers = wait_until("it has workers", lambda: _workers(generator.pid))
     finally:
         generator.send_signal(signal.SIGKILL)
         generator.wait(10)
 
-    _wait_for(lambda: not any(_runs(pid) for pid in workers))
+    wait_until("they ended", lambda: not any(_runs(pid) for pid in workers))
     assert not out.exists()
-
-
-def _wait_for(condition: Callable[[], Found], seconds: float = 60) -> Found:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
 
 
 def _workers(pid: int) -> list[int]:

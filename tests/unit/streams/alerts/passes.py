@@ -1,0 +1,40 @@
+"""Recognitions and rules that alerts which fire early are tried with."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from contracts.alerts import AlertConfig, PlateMatchMode
+from contracts.early import SightedPlate
+from contracts.ids import recognition_id
+from contracts.recognitions import Recognition
+from tests.records import alert, recognition
+from tests.unit.streams.alerts.world import START_MS
+
+_TRACK = UUID(int=0x7AC)
+
+
+def seen_as(
+    plate: str, after_ms: int = 0, *, track: UUID = _TRACK, sighted: Sequence[str] = ()
+) -> Recognition:
+    captured_ms = START_MS + after_ms
+    made = recognition(1, captured_ms=captured_ms)
+    return msgspec.structs.replace(
+        made,
+        id=recognition_id(START_MS, made.camera_id, str(track)),
+        plate=plate,
+        sighted=tuple(
+            SightedPlate(plate=each, confidence=0.9, captured_ms=START_MS) for each in sighted
+        ),
+    )
+
+
+def specific(number: int = 1, *plates: str, **changed: object) -> AlertConfig:
+    fields: dict[str, object] = {"plate_match_mode": PlateMatchMode.SPECIFIC, "plates": plates}
+    return alert(number, **(fields | changed))
+
+
+def other_than(plate: str) -> Recognition:
+    """Return the recognition that the vehicle is under another id."""
+    return seen_as(plate, 700, track=UUID(int=0x07))
