@@ -149,10 +149,21 @@ def _loss(head: Head, batch: list[Example]) -> torch.Tensor:
     for row, one in zip(features, batch, strict=True):
         row[: len(one.features)] = torch.from_numpy(one.features.astype(np.float32))
     features = features + torch.randn_like(features) * NOISE * features.std()
-    wanted = torch.tensor([CHARACTERS.index(c) + 1 for one in batch for c in one.text])
-    lengths = torch.tensor([len(one.text) for one in batch])
-    logs = head(features).transpose(0, 1)
-    return functional.ctc_loss(logs, wanted, places, lengths, zero_infinity=True)
+    return text_loss(head(features), places, [one.text for one in batch])
+
+
+def text_loss(logs: torch.Tensor, places: torch.Tensor, texts: list[str]) -> torch.Tensor:
+    """The loss (connectionist temporal classification) of N x places x classes logarithms.
+
+    ``places`` says how many of each row's places count, ``texts`` what they should say.
+    **Source:** Graves et al., "Connectionist temporal classification", ICML 2006.
+    """
+    wanted = torch.tensor([CHARACTERS.index(c) + 1 for text in texts for c in text])
+    lengths = torch.tensor([len(text) for text in texts])
+    loss: torch.Tensor = functional.ctc_loss(
+        logs.transpose(0, 1), wanted, places, lengths, zero_infinity=True
+    )
+    return loss
 
 
 def write_onnx(body: Body, head: Head, out: Path) -> None:

@@ -16,7 +16,6 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn import functional
 
 from recognition.crops import joined_rows
 from recognition.evaluation.photos import Image, as_image
@@ -31,7 +30,13 @@ from recognition.training.reader_data import (
     sampling_weights,
 )
 from recognition.training.rendered import render_samples
-from recognition.training.second_reader import CHARACTERS, FLATTEST, HEIGHT_PX, line_width
+from recognition.training.second_reader import (
+    CHARACTERS,
+    FLATTEST,
+    HEIGHT_PX,
+    line_width,
+    text_loss,
+)
 from recognition.types import Detection
 
 OTHER_WIDTH = 0.1
@@ -179,7 +184,8 @@ class Training:
             group["lr"] = self.args.rate * min(1.0, (self.step + 1) / WARM_UP_STEPS) * falling
         with torch.autocast("cpu", torch.bfloat16):
             logs = self.network(crops)
-        loss = _loss(logs.float().log_softmax(-1), texts)
+        places = torch.full((len(texts),), logs.shape[1])
+        loss = text_loss(logs.float().log_softmax(-1), places, texts)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.weights.values(), 2.0)
@@ -209,13 +215,6 @@ class Training:
             self.weights[name].copy_(value)
         self.average, self.step = state["average"], state["step"]
         self.optimizer.load_state_dict(state["optimizer"])
-
-
-def _loss(logs: torch.Tensor, texts: list[str]) -> torch.Tensor:
-    wanted = torch.tensor([CHARACTERS.index(c) + 1 for text in texts for c in text])
-    lengths = torch.tensor([len(text) for text in texts])
-    places = torch.full((len(texts),), logs.shape[1])
-    return functional.ctc_loss(logs.transpose(0, 1), wanted, places, lengths, zero_infinity=True)
 
 
 def _text(classes: list[int]) -> str:
