@@ -21,7 +21,7 @@ class PlateResult(ResponseModel):
     coordinate_top: int
     coordinate_right: int
     coordinate_bottom: int
-    plate_type: str = Field(examples=["car"])
+    plate_type: str = Field(examples=["car", "two-row"])
 
 
 class DemoAnswer(ResponseModel):

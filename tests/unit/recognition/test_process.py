@@ -1,13 +1,16 @@
-"""A recogniser process that does not end when it is killed."""
+"""Recogniser processes that do not end when they are killed, or when they should."""
 
 import asyncio
 import socket
 import subprocess
 from typing import cast
 
+import pytest
 from structlog.testing import capture_logs
 
 from recognition.process import WorkerProcess
+from recognition.protocol import Job, Outcome
+from recognition.settings import RecognizerPoolSettings
 
 
 class _Stuck:
@@ -36,3 +39,17 @@ async def test_one_that_cannot_be_collected_is_told_of_and_left() -> None:
         assert theirs.recv(1) == b""
     assert stuck.killed
     assert [(line["event"], line["pid"]) for line in told] == [("recogniser_not_collected", 4711)]
+
+
+async def test_one_that_gets_what_is_no_job_ends_at_once() -> None:
+    worker = await WorkerProcess.start(
+        RecognizerPoolSettings(), "tests.unit.recognition.scripted_worker"
+    )
+    try:
+        worker.send(Job(image=b"sleep 0"))
+        worker.send(cast("Job", Outcome()))
+        assert (await worker.receive()).width_px == worker.pid
+        with pytest.raises(asyncio.IncompleteReadError):
+            await asyncio.wait_for(worker.receive(), 30)
+    finally:
+        await worker.kill()
