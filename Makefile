@@ -84,14 +84,17 @@ TRAINER = @test -x $(TRAIN) || { echo "no training environment: recognition/trai
 	t="$(TRAIN) -m recognition.training"
 PAIR := --detector $(MODELS)/plate-detector.onnx --reader $(MODELS)/plate-reader.onnx
 
-train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=: recognition/training/README.md
+train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: recognition/training/README.md
 	$(TRAINER); mkdir -p $(WORK); \
 	$$t.labels --photos $(PHOTOS) --teacher $(TEACHER) --out $(WORK)/labels.jsonl; \
-	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) --work $(WORK); \
+	$(PYTHON) -m recognition.training.other_pictures --others $(OTHERS) --out $(WORK)/others; \
+	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) \
+		--others $(WORK)/others --work $(WORK); \
 	$$t.detector export --weights $(WORK)/detector/weights/last.pt --photos $(PHOTOS) \
 		--out $(MODELS)/plate-detector.onnx --float-out $(MODELS)/plate-detector-float.onnx; \
 	$$t.cards $(MODELS)/plate-detector.onnx $(MODELS)/plate-detector-float.onnx; \
-	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR)
+	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR); \
+	$(PYTHON) -m recognition.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS)
 
 train-reader: ## Train the plate reader; PHOTOS=, START=
 	$(TRAINER); mkdir -p $(WORK); \

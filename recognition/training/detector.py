@@ -23,7 +23,7 @@ from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
 from recognition.evaluation.photos import load_photos
-from recognition.training.detector_data import write_dataset, write_description
+from recognition.training.detector_data import write_dataset, write_description, write_others
 from recognition.training.detector_net import PlateModel
 from recognition.training.halves import halve
 from recognition.training.labels import load_labels
@@ -142,6 +142,8 @@ def train(args: argparse.Namespace) -> None:
         labels = load_labels(args.labels)
         for split in ("train", "val"):
             write_dataset(load_photos(args.photos, split), labels, data, split, args.seed)
+        if args.others:
+            write_others(args.others, data)
         write_description(data)
     last = args.work / args.name / "weights" / "last.pt"
     overrides = _settings(args, data / "data.yaml")
@@ -204,6 +206,7 @@ def main() -> None:
     trainer.add_argument("--labels", type=Path, required=True)
     trainer.add_argument("--start", type=Path, required=True, help="npz or checkpoint")
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
+    trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")
     trainer.add_argument("--name", default="detector")
     trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")

@@ -94,6 +94,12 @@ def write_dataset(
             _write(out, split, f"screen_{index:05d}", screen(rng), ())
 
 
+def write_others(others: Path, out: Path) -> None:
+    """Write a folder's JPEG pictures, which show no plate, beside the training photos."""
+    for index, path in enumerate(sorted(others.glob("*.jpg"))):
+        _write(out, "train", f"other_{index:05d}", read_image(path), ())
+
+
 def write_description(out: Path) -> Path:
     """Write the dataset description for ultralytics; its path."""
     path = out / "data.yaml"

@@ -6,12 +6,11 @@ Signs, adverts and buttons are found now and then, and read as surely as a plate
 as it is served, but from a low score on, so that unsure finds count too. Plates are those of photos
 with one that no reader learnt from, seen as they are, small, close and turned. What is no plate:
 finds on training photos that meet neither a label nor a doubtful place, and all finds on pictures
-without a plate. Both count half as much as the views of plates do.
+without a plate that the detector learnt nothing from (``other_pictures``). Both count half as much
+as the views of plates do.
 """
 
 import argparse
-import hashlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from contracts.errors import InvalidInputError
 from recognition.boxes import Box, iou
 from recognition.detector import Detector
 from recognition.engine import Recognizer
@@ -34,6 +32,7 @@ from recognition.settings import RecognizerSettings
 from recognition.training.calibration import fit_logistic
 from recognition.training.cards import change_cards
 from recognition.training.labels import Labels, load_labels
+from recognition.training.other_pictures import Half, pictures
 from recognition.training.reader_data import is_held_out
 from recognition.types import BgrImage
 
@@ -53,9 +52,6 @@ RIDGE = 0.3
 
 SMALLER, AROUND, DEGREES = (0.4, 0.7), (0.03, 0.08, 0.15, 0.3, 0.5, 1.0), 8.0
 """Of the views: how much smaller, with how much of the plate's width around it, how far turned."""
-
-LEAST_PX, MOST_A_FOLDER = 100, 800
-"""Pictures without a plate: their shorter side, and how many of one folder are taken."""
 
 
 class View(NamedTuple):
@@ -132,28 +128,6 @@ def of_no_plates(photo: Photo, labels: Labels, finder: Finder) -> list[Signs]:
     return [s for box, s in found if not any(iou(box, one) > MEETS_IOU for one in perhaps)]
 
 
-def pictures(folder: Path) -> Iterator[BgrImage]:
-    """The JPEG and PNG pictures under a folder, those that look alike once.
-
-    They come in an order that is no one's, and not too many of one of its folders.
-    """
-    paths = [p for p in folder.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png")]
-    taken, seen = Counter[tuple[str, ...]](), set[bytes]()
-    for path in sorted(paths, key=lambda p: _shuffled(p.relative_to(folder))):
-        home = path.relative_to(folder).parent.parts[:1]
-        if taken[home] >= MOST_A_FOLDER:
-            continue
-        try:
-            image = decode_image(path.read_bytes())
-        except (InvalidInputError, OSError):
-            continue
-        alike = (cv2.resize(image, (16, 16), interpolation=cv2.INTER_AREA) // 16).tobytes()
-        if min(image.shape[:2]) >= LEAST_PX and alike not in seen:
-            seen.add(alike)
-            taken[home] += 1
-            yield image
-
-
 def counted(found: list[list[Signs]], are_plates: bool, weight: float) -> list[Row]:
     """What was found on pictures, as rows of one kind and weight."""
     return [Row(signs, are_plates, weight) for picture in found for signs in picture]
@@ -177,7 +151,7 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, required=True)
     parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
     args = parser.parse_args()
-    if next(pictures(args.others), None) is None:
+    if next(pictures(args.others, Half.KEPT_BACK), None) is None:
         parser.error(f"{args.others} holds no pictures")
     cv2.setNumThreads(1)
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
@@ -185,7 +159,8 @@ def main() -> None:
     photos, rng = load_photos(args.photos, "train"), np.random.default_rng(0)
     plates = [view for photo in photos for view in of_plates(photo, finder, rng)]
     beside = [of_no_plates(photo, labels[photo.name], finder) for photo in photos]
-    others = [[signs for _, signs in finder.finds(picture)] for picture in pictures(args.others)]
+    kept_back = pictures(args.others, Half.KEPT_BACK)
+    others = [[signs for _, signs in finder.finds(picture)] for picture in kept_back]
     for name, found in (("views of plates", plates), ("photos", beside), ("others", others)):
         print(f"{name}: {len(found)} pictures, {sum(map(len, found))} finds")
     rows = counted(plates, True, 1.0)
@@ -194,10 +169,6 @@ def main() -> None:
     card = fitted(rows)
     print(card)
     change_cards(settings.detector_path, {"plate_chance": msgspec.to_builtins(card)})
-
-
-def _shuffled(path: Path) -> bytes:
-    return hashlib.sha256(str(path).encode()).digest()
 
 
 def _scaled(box: Box, scale: float) -> Box:

@@ -1,7 +1,11 @@
+from pathlib import Path
+
+import cv2
 import numpy as np
 import pytest
 
-from recognition.training.detector_data import steep
+from recognition.images import decode_image
+from recognition.training.detector_data import steep, write_others
 
 PLATE = (200.0, 150.0, 360.0, 190.0)
 
@@ -23,3 +27,16 @@ def test_views_differ_and_a_seed_gives_the_same() -> None:
     again = [steep(photo, (PLATE,), np.random.default_rng(seed))[1] for seed in range(8)]
     assert first == again
     assert len(set(first)) == 8
+
+
+def test_pictures_without_a_plate_are_learnt_from_with_no_box(tmp_path: Path) -> None:
+    others, out = tmp_path / "others", tmp_path / "data"
+    for folder in (others, out / "images" / "train", out / "labels" / "train"):
+        folder.mkdir(parents=True)
+    cv2.imwrite(str(others / "a.jpg"), np.full((90, 160, 3), 200, np.uint8))
+    (others / "notes.txt").write_text("no picture")
+    write_others(others, out)
+    (image,), (label,) = (list((out / part / "train").iterdir()) for part in ("images", "labels"))
+    assert decode_image(image.read_bytes()).shape == (90, 160, 3)
+    assert label.stem == image.stem
+    assert label.read_text() == ""

@@ -8,16 +8,13 @@ import pytest
 from recognition.boxes import Box, iou
 from recognition.evaluation.photos import Photo, Plate
 from recognition.plate_chance import Signs, chance_of_plate
-from recognition.training import plate_chance
 from recognition.training.labels import Labels
 from recognition.training.plate_chance import (
-    LEAST_PX,
     Finder,
     counted,
     fitted,
     of_no_plates,
     of_plates,
-    pictures,
     views,
 )
 from recognition.training.reader_data import is_held_out
@@ -104,28 +101,3 @@ def test_finds_at_a_label_or_a_doubtful_place_are_not_told_to_be_no_plates(tmp_p
     finder = FixedFinder((110.0, 100.0, 210.0, 130.0), (310.0, 100.0, 380.0, 130.0), sign)
     (found,) = of_no_plates(photo_with(tmp_path), labels, finder)
     assert found.share == 40 / 400
-
-
-def test_not_too_many_pictures_of_one_folder_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plate_chance, "MOST_A_FOLDER", 2)
-    rng = np.random.default_rng(4)
-    for name in ("a/deep/1", "a/deep/2", "a/3", "b/1", "1", "2", "3"):
-        path = tmp_path / f"{name}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        blocks = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
-        cv2.imwrite(str(path), cv2.resize(blocks, (120, 120), interpolation=0))
-    assert sum(1 for _ in pictures(tmp_path)) == 5
-
-
-def test_pictures_that_look_alike_come_once_and_small_or_broken_ones_never(tmp_path: Path) -> None:
-    rng = np.random.default_rng(2)
-    for name, side in (("a/one.png", 120), ("b/two.jpg", 120), ("b/small.png", LEAST_PX - 1)):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        blocks = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
-        cv2.imwrite(str(tmp_path / name), cv2.resize(blocks, (side, side), interpolation=0))
-    (tmp_path / "b" / "again.png").write_bytes((tmp_path / "a" / "one.png").read_bytes())
-    (tmp_path / "b" / "broken.png").write_bytes(b"no picture")
-    (tmp_path / "b" / "notes.txt").write_text("no picture either")
-    assert [picture.shape for picture in pictures(tmp_path)] == [(120, 120, 3)] * 2
