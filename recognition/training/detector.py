@@ -16,15 +16,16 @@ os.environ.setdefault("YOLO_OFFLINE", "1")
 os.environ.setdefault("YOLO_AUTOINSTALL", "false")
 
 import albumentations
+import cv2
 import numpy as np
 import torch
 from ultralytics import YOLO
 from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
-from recognition.evaluation.photos import load_photos
+from recognition.evaluation.photos import load_photos, read_image
 from recognition.training.detector_data import write_dataset, write_description, write_others
-from recognition.training.detector_net import PlateModel
+from recognition.training.detector_net import PlateModel, load_exported
 from recognition.training.halves import halve
 from recognition.training.labels import load_labels
 from recognition.training.quantise import quantise
@@ -50,6 +51,10 @@ RATE, LAST_RATE_SHARE, WARM_UP_STEPS = 0.0008, 0.01, 100
 SCALE = (0.4, 2.1)
 """Of a photo brought to the training size: 416 px cut from photos as the engine sees them, 640 px
 wide, and from smaller and larger ones, cost half of what whole photos of 640 px cost."""
+
+SIZE_PX = 416
+SOME_PHOTOS = 96
+"""So many tell what an exported file's normalisations were."""
 
 TURN_DEGREES = 1.5
 """Boxes stay level when a photo is turned: at 6 degrees the box of a wide plate grows 40 % higher
@@ -77,7 +82,7 @@ class PlateTrainer(DetectionTrainer):
         if weights is not None:
             model.load(weights)
         elif self.start is not None:
-            load_start(model, self.start)
+            load_start(model, self.start, Path(self.data["train"]))
         return model.to(memory_format=torch.channels_last)
 
     def preprocess_batch(self, batch: Batch) -> Batch:
@@ -119,13 +124,25 @@ def rate_at(highest: float, step: int, done: float) -> float:
     return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
 
 
-def load_start(model: torch.nn.Module, path: Path) -> int:
-    """Copy the tensors of ``path`` (npz, or a checkpoint) that fit into ``model``; how many did."""
+def load_start(model: PlateModel, path: Path, photos: Path) -> None:
+    """Give ``model`` the weights of an exported file, or all that fit of an npz or a checkpoint.
+
+    ``photos`` is the folder of the training photos.
+    """
+    if path.suffix == ".onnx":
+        load_exported(model, path, _some(photos))
+        return
     state, start = model.state_dict(), _tensors(path)
     fitting = {k: v for k, v in start.items() if k in state and state[k].shape == v.shape}
     model.load_state_dict(fitting, strict=False)
     print(f"start: {len(fitting)} of {len(start)} tensors")
-    return len(fitting)
+
+
+def _some(photos: Path) -> torch.Tensor:
+    """N×3×H×W of some photos, red first, 0–1."""
+    paths = sorted(photos.glob("*.jpg"))[:: max(1, len(list(photos.glob("*.jpg"))) // SOME_PHOTOS)]
+    sized = [cv2.resize(read_image(path), (SIZE_PX, SIZE_PX)) for path in paths]
+    return torch.from_numpy(np.stack(sized)).permute(0, 3, 1, 2).float() / 255
 
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -204,14 +221,16 @@ def main() -> None:
     trainer.set_defaults(run=train)
     trainer.add_argument("--photos", type=Path, required=True)
     trainer.add_argument("--labels", type=Path, required=True)
-    trainer.add_argument("--start", type=Path, required=True, help="npz or checkpoint")
+    trainer.add_argument(
+        "--start", type=Path, required=True, help="npz, checkpoint or exported file"
+    )
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
     trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")
     trainer.add_argument("--name", default="detector")
     trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
     trainer.add_argument("--rate", type=float, default=RATE, help="of the first steps")
-    trainer.add_argument("--size", type=int, default=416)
+    trainer.add_argument("--size", type=int, default=SIZE_PX)
     trainer.add_argument("--batch", type=int, default=8)
     trainer.add_argument("--freeze", type=int, default=1, help="first layers left as they are")
     trainer.add_argument("--threads", type=int, default=2)

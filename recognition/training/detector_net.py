@@ -3,13 +3,20 @@
 In a module of its own, because ultralytics' checkpoints name the class by where it lives.
 """
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import torch
+from onnx import numpy_helper
 from torch import nn
 from ultralytics.nn.modules.conv import Conv
 from ultralytics.nn.tasks import DetectionModel, yaml_model_load
 from ultralytics.utils.torch_utils import initialize_weights
+
+from recognition.training.halves import HALF
 
 HEAD_CHANNELS = 32
 """Of each branch that says box and score. ultralytics' 64 are made for many classes and were 42 %
@@ -44,6 +51,43 @@ class PlateModel(DetectionModel):
         with torch.autocast("cpu", torch.bfloat16, enabled=x.device.type == "cpu"):
             found = super().predict(x, *args, **kwargs)
         return _float32(found)
+
+
+@torch.no_grad()
+def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
+    """Give a network the weights of its own ONNX file, to be trained further.
+
+    In the file each normalisation is part of the convolution before it. It is taken out again with
+    the mean and variance that ``images`` (N×3×H×W, red first, 0–1) have at its place, so that the
+    network computes what the file does.
+    """
+    arrays = {
+        tensor.name.removesuffix(HALF): torch.from_numpy(
+            numpy_helper.to_array(tensor).astype(np.float32)
+        )
+        for tensor in onnx.load(path).graph.initializer
+    }
+    hooks = [
+        block.bn.register_forward_pre_hook(partial(_take_out, arrays.pop(f"{name}.conv.bias")))
+        for name, block in model.named_modules()
+        if isinstance(block, Conv)
+    ]
+    known = {name: array for name, array in arrays.items() if name in model.state_dict()}
+    model.load_state_dict(known, strict=False)
+    model.eval()(images)
+    for hook in hooks:
+        hook.remove()
+    model.train()
+
+
+def _take_out(bias: torch.Tensor, norm: nn.BatchNorm2d, inputs: tuple[torch.Tensor]) -> None:
+    """Set a normalisation so that what it makes of its inputs is their sum with ``bias``."""
+    values = inputs[0].float()
+    mean, variance = values.mean((0, 2, 3)), values.var((0, 2, 3))
+    norm.running_mean.copy_(mean)
+    norm.running_var.copy_(variance)
+    norm.weight.copy_((variance + norm.eps).sqrt())
+    norm.bias.copy_(mean + bias)
 
 
 def _branch(width: int, results: int) -> nn.Sequential:

@@ -10,6 +10,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+HALF = ".half"
+"""What the name of a weight stored so ends in."""
+
 SMALLEST = 256
 """Numbers in a tensor from which it is worth a cast."""
 
@@ -23,7 +26,7 @@ def halve(source: Path, out: Path) -> None:
         if array.dtype != np.float32 or array.size < SMALLEST:
             continue
         name = initialiser.name
-        half = numpy_helper.from_array(array.astype(np.float16), f"{name}.half")
+        half = numpy_helper.from_array(array.astype(np.float16), name + HALF)
         initialiser.CopyFrom(half)
         casts.append(helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT))
     for cast in reversed(casts):

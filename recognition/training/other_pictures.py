@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import islice
 from pathlib import Path
 
 import cv2
@@ -27,14 +28,19 @@ LEAST_PX, MOST_A_FOLDER = 100, 800
 
 
 class Half(IntEnum):
-    """Which half of the pictures."""
+    """Every second picture, from the first or from the second one on."""
 
-    LEARNT = 0
-    KEPT_BACK = 1
+    KEPT_BACK = 0
+    LEARNT = 1
 
 
-def pictures(folder: Path, half: Half) -> Iterator[BgrImage]:
-    """Half of the JPEG and PNG pictures under a folder, those that look alike once.
+def half_of(folder: Path, half: Half) -> Iterator[BgrImage]:
+    """Half of the pictures under a folder."""
+    return islice(pictures(folder), half, None, len(Half))
+
+
+def pictures(folder: Path) -> Iterator[BgrImage]:
+    """The JPEG and PNG pictures under a folder, those that look alike once.
 
     They come in an order that is no one's, and not too many of one of its folders.
     """
@@ -52,15 +58,14 @@ def pictures(folder: Path, half: Half) -> Iterator[BgrImage]:
         if min(image.shape[:2]) >= LEAST_PX and alike not in seen:
             seen.add(alike)
             taken[home] += 1
-            if len(seen) % 2 == half:
-                yield image
+            yield image
 
 
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
     """Write what the detector finds something on, as JPEG; how many pictures these are."""
     out.mkdir(parents=True, exist_ok=True)
     count = 0
-    for picture in pictures(folder, Half.LEARNT):
+    for picture in half_of(folder, Half.LEARNT):
         if detector.find(picture):
             scale = min(1.0, LARGEST_PX / max(picture.shape[:2]))
             small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)

@@ -32,7 +32,7 @@ from recognition.settings import RecognizerSettings
 from recognition.training.calibration import fit_logistic
 from recognition.training.cards import change_cards
 from recognition.training.labels import Labels, load_labels
-from recognition.training.other_pictures import Half, pictures
+from recognition.training.other_pictures import Half, half_of
 from recognition.training.reader_data import is_held_out
 from recognition.types import BgrImage
 
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, required=True)
     parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
     args = parser.parse_args()
-    if next(pictures(args.others, Half.KEPT_BACK), None) is None:
+    if next(half_of(args.others, Half.KEPT_BACK), None) is None:
         parser.error(f"{args.others} holds no pictures")
     cv2.setNumThreads(1)
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
@@ -159,7 +159,7 @@ def main() -> None:
     photos, rng = load_photos(args.photos, "train"), np.random.default_rng(0)
     plates = [view for photo in photos for view in of_plates(photo, finder, rng)]
     beside = [of_no_plates(photo, labels[photo.name], finder) for photo in photos]
-    kept_back = pictures(args.others, Half.KEPT_BACK)
+    kept_back = half_of(args.others, Half.KEPT_BACK)
     others = [[signs for _, signs in finder.finds(picture)] for picture in kept_back]
     for name, found in (("views of plates", plates), ("photos", beside), ("others", others)):
         print(f"{name}: {len(found)} pictures, {sum(map(len, found))} finds")

@@ -1,0 +1,155 @@
+"""What is read of photos that are changed: close-ups, and plates that hang; and where none is.
+
+    python -m benchmarks.changed_photos PHOTOS.jsonl [--split val] [--without FOLDER]...
+
+``PHOTOS`` are labelled as ``platestream evaluate`` takes them. Each certain plate is cut out with
+so much of its width around it on each side; the photos are turned (the picture rotates) and
+slanted (level lines hang, upright ones stay) either way. ``FOLDER`` has pictures without a plate,
+in folders of any depth: on how many of them is a reading reported. Prints Markdown tables.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from contracts.settings import load_settings
+from recognition.boxes import Box
+from recognition.engine import Recognizer
+from recognition.evaluation.photos import Photo, Plate, load_photo_file
+from recognition.evaluation.run import Looked, look_at_pixels, pairs
+from recognition.evaluation.scoring import calibration_error
+from recognition.images import decode_image
+from recognition.settings import RecognizerSettings
+from recognition.training.other_pictures import pictures
+from recognition.types import BgrImage
+
+AROUND = (0.0, 0.05, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5)
+"""Shares of a plate's width that a close-up shows on each side of it."""
+
+TURNS, SLANTS = (8.0, 14.0), (10.0,)
+"""Degrees, either way."""
+
+SURE = 0.5
+
+Change = npt.NDArray[np.float64]
+"""Two rows and three columns, as OpenCV takes them."""
+
+
+class Changed(NamedTuple):
+    """A photo with its plates where they are after the change, and its pixels."""
+
+    photo: Photo
+    image: BgrImage
+
+
+def close_ups(photo: Photo, image: BgrImage, around: float) -> Iterator[Changed]:
+    """Yield each certain plate with its surroundings, as far as the photo shows them."""
+    height, width = image.shape[:2]
+    for plate in photo.plates:
+        if not plate.text or plate.uncertain:
+            continue
+        left, top, right, bottom = plate.box
+        margin = around * (right - left)
+        x, y = int(max(0.0, left - margin)), int(max(0.0, top - margin))
+        x_end, y_end = round(min(width, right + margin)), round(min(height, bottom + margin))
+        part = np.ascontiguousarray(image[y:y_end, x:x_end])
+        alone = replace(plate, box=(left - x, top - y, right - x, bottom - y))
+        yield Changed(replace(photo, plates=(alone,)), part)
+
+
+def turned(image: BgrImage, degrees: float) -> Change:
+    """Return the turn of a picture round its middle."""
+    height, width = image.shape[:2]
+    return np.asarray(cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0), np.float64)
+
+
+def slanted(image: BgrImage, degrees: float) -> Change:
+    """Return the shear that lets level lines hang by so much."""
+    fall = np.tan(np.radians(degrees))
+    return np.array([[1.0, 0.0, 0.0], [fall, 1.0, -fall * image.shape[1] / 2]])
+
+
+def changed(photo: Photo, image: BgrImage, change: Change) -> Changed:
+    """Change a photo; its plates' boxes are the level ones around what became of theirs."""
+    height, width = image.shape[:2]
+    pixels = cv2.warpAffine(image, change, (width, height), borderMode=cv2.BORDER_REFLECT)
+    plates = tuple(replace(plate, box=_around(plate, change)) for plate in photo.plates)
+    return Changed(replace(photo, plates=plates), np.asarray(pixels, np.uint8))
+
+
+def _around(plate: Plate, change: Change) -> Box:
+    left, top, right, bottom = plate.box
+    corners = np.array([(x, y, 1.0) for x in (left, right) for y in (top, bottom)]) @ change.T
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    return float(left), float(top), float(right), float(bottom)
+
+
+def _row(name: str, looked: list[Looked]) -> str:
+    certain = [outcome for one in looked for outcome in one.outcomes if outcome.certain]
+    read = sum(outcome.exact for outcome in certain)
+    beside = sum(len(one.invented) for one in looked)
+    error = calibration_error(pairs(looked))
+    return f"| {name} | {read} of {len(certain)} | {error:.1%} | {beside} |"
+
+
+def _decoded(photos: list[Photo]) -> Iterator[Changed]:
+    for photo in photos:
+        yield Changed(photo, decode_image(photo.path.read_bytes()))
+
+
+def _both_ways(
+    photos: list[Photo], make: Callable[[BgrImage, float], Change], degrees: float
+) -> Iterator[Changed]:
+    for photo, image in _decoded(photos):
+        for way in (degrees, -degrees):
+            yield changed(photo, image, make(image, way))
+
+
+def _close_ups(photos: list[Photo], around: float) -> Iterator[Changed]:
+    for photo, image in _decoded(photos):
+        yield from close_ups(photo, image, around)
+
+
+def _all(photos: list[Photo]) -> Iterator[tuple[str, Iterator[Changed]]]:
+    yield "as they are", _decoded(photos)
+    for around in AROUND:
+        yield f"close-ups, {around:.0%} around", _close_ups(photos, around)
+    for degrees in TURNS:
+        yield f"turned by ±{degrees:.0f}°", _both_ways(photos, turned, degrees)
+    for degrees in SLANTS:
+        yield f"slanted by ±{degrees:.0f}°", _both_ways(photos, slanted, degrees)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("photos", type=Path)
+    parser.add_argument("--split")
+    parser.add_argument("--without", type=Path, action="append", default=[])
+    arguments = parser.parse_args()
+    cv2.setNumThreads(1)
+    recognizer = Recognizer(load_settings(RecognizerSettings))
+    print("| photos | read | calibration error | readings at no labelled plate |")
+    print("|---|---|---|---|")
+    together: list[Looked] = []
+    for name, made in _all(load_photo_file(arguments.photos, arguments.split)):
+        looked = [look_at_pixels(one.photo, one.image, recognizer)[0] for one in made]
+        print(_row(name, looked), flush=True)
+        if name.startswith("close-ups"):
+            together += looked
+    print(_row("all close-ups", together))
+    print(f"\n| without a plate | pictures | with a reading | sure by {SURE} |\n|---|---|---|---|")
+    for folder in arguments.without:
+        found = [[one.confidence for one in recognizer.read(each)] for each in pictures(folder)]
+        sure = sum(max(each, default=0.0) >= SURE for each in found)
+        print(f"| {folder.name} | {len(found)} | {sum(map(bool, found))} | {sure} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
