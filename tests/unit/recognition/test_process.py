@@ -43,7 +43,7 @@ async def test_one_that_cannot_be_collected_is_told_of_and_left() -> None:
 
 async def test_one_that_gets_what_is_no_job_ends_at_once() -> None:
     worker = await WorkerProcess.start(
-        RecognizerPoolSettings(), "tests.unit.recognition.scripted_worker"
+        RecognizerPoolSettings.model_validate({}), "tests.unit.recognition.scripted_worker"
     )
     try:
         worker.send(Job(image=b"sleep 0"))
