@@ -8,9 +8,10 @@ margins, 2,976 pictures) 2,569 are read with it and 1,299 without, on the photos
 where that finds no plate of usual size for sure: on 43 of the 414 photos.
 """
 
+from dataclasses import replace
 from typing import Protocol
 
-from recognition.boxes import part_shared
+from recognition.boxes import iou, part_shared
 from recognition.detector import Detector
 from recognition.types import BgrImage, Detection
 
@@ -28,6 +29,7 @@ _SMALL_SIDE_PX, _FLAT_ASPECT = 512, 2.2
 
 _SURE_SCORE = 0.5
 _SAME_PLATE_SHARE = 0.6
+_SAME_BOX_IOU = 0.5
 
 
 class Finder(Protocol):
@@ -57,8 +59,20 @@ class FartherLook:
         if not (self._detector.takes_any_size or may_be_close_up):
             return near
         far = self._detector.search(image, self._detector.threshold, largest_px=self._largest_px)
-        large = [one for one in far if one.width_px >= _WIDE_SHARE * width]
+        large = [_with_near_edges(o, usual) for o in far if o.width_px >= _WIDE_SHARE * width]
         return _one_a_plate([*near, *large])[: self._detector.max_plates]
+
+
+def _with_near_edges(far: Detection, usual: list[Detection]) -> Detection:
+    """The find from afar; in the box of the near look, which sees more pixels, if that has it.
+
+    Only of plates of usual size: of larger ones the near look sees a part (with those up to 0.45 of
+    the picture's width, of 372 with half their width around them 285 are read in place of 333).
+    """
+    same = max(usual, key=lambda one: iou(one.box, far.box), default=far)
+    if iou(same.box, far.box) < _SAME_BOX_IOU:
+        return far
+    return replace(same, score=max(same.score, far.score))
 
 
 def _one_a_plate(found: list[Detection]) -> list[Detection]:

@@ -59,6 +59,23 @@ def test_the_better_of_both_looks_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("near", "left", "right"),
+    [((150, 96, 70, 20, 0.4), 460, 740), ((150, 96, 100, 20, 0.4), 400, 800)],
+    ids=["of usual size", "larger"],
+)
+def test_the_near_look_tells_the_edges_of_plates_of_usual_size(
+    near: Row, left: float, right: float
+) -> None:
+    # From afar the plate lies from 100 to 200 of 320 px.
+    finder, _ = looks((near,), ((75, 48, 50, 10, 0.8),))
+
+    (found,) = finder.find(IMAGE)
+
+    assert (found.left, found.right) == pytest.approx((left, right), abs=1)
+    assert found.score == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
     ("part", "kept"),
     [((55, 96, 60, 30, 0.45), 1), ((34, 96, 100, 30, 0.45), 2)],
     ids=["three quarters inside", "half inside"],
