@@ -44,7 +44,7 @@ OTHERS_COUNT = 0.5
 plates. The more, the fewer readings of what is no plate are reported, and the less sure those of
 plates are said to be (docs/accuracy.md); and some finds beside plates are plates nobody boxed."""
 
-LEAST_SCORE, LEAST_CHARACTERS = 0.04, 2
+LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
 """Lower and shorter than what is reported by default: settings can ask for it."""
 
 RIDGE = 0.3

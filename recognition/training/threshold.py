@@ -17,7 +17,7 @@ from recognition.training.detector_data import kept_back
 from recognition.training.evaluate import Pair, add_pair_arguments, load_pair
 from recognition.training.labels import Labels, load_labels
 
-THRESHOLDS = tuple(round(0.1 + 0.05 * step, 2) for step in range(12))
+THRESHOLDS = (0.03, *(round(0.05 * step, 2) for step in range(1, 14)))
 
 MISSED_COST, INVENTED_COST = 1.0, 3.0
 """A vehicle missed in one frame is in the next ones too; a plate that never was stays listed."""
