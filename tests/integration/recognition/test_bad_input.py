@@ -65,7 +65,8 @@ def test_a_close_up_is_read(engine: Recognizer, width: int, share: float) -> Non
 
 @pytest.mark.parametrize("degrees", [-20, -15, 15, 20])
 def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) -> None:
-    for seed in (2, 3, 4):
+    read = 0
+    for seed in range(20):
         plate = random_plate(np.random.default_rng(seed), BY_CODE["it"])
         image = flat(480, 640, 90)
         _place(image, plate, 275, 220, 90)
@@ -73,7 +74,8 @@ def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) ->
         hung = cv2.warpAffine(image, turn, (640, 480), borderMode=cv2.BORDER_REPLICATE)
         coarse = np.asarray(cv2.GaussianBlur(hung, (0, 0), 1.4), np.uint8)
         found = engine.read(decode_image(jpeg(coarse)))
-        assert [reading.text for reading in found] == [plate.text]
+        read += [reading.text for reading in found] == [plate.text]
+    assert read >= 16
 
 
 def test_fifty_plates_in_one_picture(engine: Recognizer) -> None:
