@@ -138,10 +138,11 @@ def load_start(model: PlateModel, path: Path, photos: Path) -> None:
     print(f"start: {len(fitting)} of {len(start)} tensors")
 
 
-def _some(photos: Path) -> torch.Tensor:
-    """N×3×H×W of some photos, red first, 0–1."""
-    paths = sorted(photos.glob("*.jpg"))[:: max(1, len(list(photos.glob("*.jpg"))) // SOME_PHOTOS)]
-    sized = [cv2.resize(read_image(path), (SIZE_PX, SIZE_PX)) for path in paths]
+def _some(folder: Path) -> torch.Tensor:
+    """N×3×H×W of some photos of a folder, red first, 0–1."""
+    paths = sorted(folder.glob("*.jpg"))
+    chosen = paths[:: max(1, len(paths) // SOME_PHOTOS)]
+    sized = [cv2.resize(read_image(path), (SIZE_PX, SIZE_PX)) for path in chosen]
     return torch.from_numpy(np.stack(sized)).permute(0, 3, 1, 2).float() / 255
 
 
