@@ -93,8 +93,8 @@ train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=:
 	$$t.detector export --weights $(WORK)/detector/weights/last.pt --photos $(PHOTOS) \
 		--out $(MODELS)/plate-detector.onnx --float-out $(MODELS)/plate-detector-float.onnx; \
 	$$t.cards $(MODELS)/plate-detector.onnx $(MODELS)/plate-detector-float.onnx; \
-	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR); \
-	$(PYTHON) -m recognition.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS)
+	$(PYTHON) -m recognition.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS); \
+	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR)
 
 train-reader: ## Train the plate reader; PHOTOS=, START=
 	$(TRAINER); mkdir -p $(WORK); \

@@ -110,7 +110,7 @@ def play(stack: RunningStack, api: ApiClient, watcher: TopicWatcher, clip: Path)
         poller = threading.Thread(target=_poll, args=(api, camera, watch, ended))
         poller.start()
         source.wait_until_ended(seconds=600)
-        wait_until("it is over", lambda: api.camera(camera)["status"] != "online")
+        wait_until("it is over", lambda: api.camera(camera)["status"] != "online", poll_seconds=0.2)
         # Whatever is open ends by ticks: the longest wait of tracking, then the way to the row.
         time.sleep(8)
         ended.set()

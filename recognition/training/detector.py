@@ -166,6 +166,7 @@ def train(args: argparse.Namespace) -> None:
     last = args.work / args.name / "weights" / "last.pt"
     overrides = _settings(args, data / "data.yaml")
     if last.exists():
+        print(f"{last}: goes on where it ended; --start and --others count for nothing")
         overrides |= {"model": str(last), "resume": str(last)}
     PlateTrainer.start, PlateTrainer.threads = args.start, args.threads
     PlateTrainer.minutes, PlateTrainer.rate = args.minutes, args.rate
@@ -223,7 +224,7 @@ def main() -> None:
     trainer.add_argument("--photos", type=Path, required=True)
     trainer.add_argument("--labels", type=Path, required=True)
     trainer.add_argument(
-        "--start", type=Path, required=True, help="npz, checkpoint or exported file"
+        "--start", type=Path, required=True, help="npz, checkpoint or 16-bit ONNX file"
     )
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
     trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")

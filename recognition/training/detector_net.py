@@ -60,6 +60,9 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
     In the file each normalisation is part of the convolution before it. It is taken out again with
     the mean and variance that ``images`` (N×3×H×W, red first, 0–1) have at its place, so that the
     network computes what the file does.
+
+    Raises:
+        ValueError, KeyError: the file is of another network, or its weights have 8 bits.
     """
     arrays = {
         tensor.name.removesuffix(HALF): torch.from_numpy(
@@ -73,6 +76,9 @@ def load_exported(model: PlateModel, path: Path, images: torch.Tensor) -> None:
         if isinstance(block, Conv)
     ]
     known = {name: array for name, array in arrays.items() if name in model.state_dict()}
+    missing = [n for n, _ in model.named_parameters() if n not in known and ".bn." not in n]
+    if missing:
+        raise ValueError(f"{path} is no file of this network: it has no {missing[0]}")
     model.load_state_dict(known, strict=False)
     model.eval()(images)
     for hook in hooks:

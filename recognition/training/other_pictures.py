@@ -1,7 +1,7 @@
 """Pictures without a plate: half for the detector to learn from, half to tell how often it errs.
 
-``python -m recognition.training.other_pictures --others DIR --out DIR`` writes those of the first
-half on which the committed detector finds something: the ones that it has to learn from.
+``python -m recognition.training.other_pictures --others DIR --out DIR`` writes those of the
+half to learn from on which the detector that the settings name finds something.
 """
 
 import argparse
@@ -28,7 +28,11 @@ LEAST_PX, MOST_A_FOLDER = 100, 800
 
 
 class Half(IntEnum):
-    """Every second picture, from the first or from the second one on."""
+    """Every second picture, from the first or from the second one on.
+
+    Which ones these are hangs on all that lie in the folder: between a detector's training and the
+    fit of what is no plate it must stay as it is.
+    """
 
     KEPT_BACK = 0
     LEARNT = 1
@@ -64,6 +68,8 @@ def pictures(folder: Path) -> Iterator[BgrImage]:
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
     """Write what the detector finds something on, as JPEG; how many pictures these are."""
     out.mkdir(parents=True, exist_ok=True)
+    for former in out.glob("*.jpg"):
+        former.unlink()
     count = 0
     for picture in half_of(folder, Half.LEARNT):
         if detector.find(picture):

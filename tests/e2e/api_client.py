@@ -1,9 +1,14 @@
 """What a program that knows only the API would write."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import httpx
+
+from tests.waiting import wait_until
+
+T = TypeVar("T")
 
 
 class ApiClient:
@@ -50,3 +55,7 @@ class ApiClient:
             if page["nextKey"] is None:
                 return found
             query["lastKey"] = page["nextKey"]
+
+    def wait_until(self, what: str, condition: Callable[[], T], *, seconds: float) -> T:
+        """Return the first true value of ``condition``, asked seldom: calls are limited."""
+        return wait_until(what, condition, seconds, poll_seconds=0.2)

@@ -11,7 +11,6 @@ from synthetic.score import score_passes
 from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import RoadClip
 from tests.services.rtsp import RtspCamera
-from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -27,13 +26,15 @@ def test_every_pass_through_rtsp_is_one_recognition(client: ApiClient, road_clip
     with RtspCamera(road_clip.path, once=True, user="operator", password="s3cret") as source:
         camera = client.create_camera(source.url, location="North gate")
         source.wait_until_ended(seconds=road_clip.truth.duration_s + 60)
-        wait_until(
+        client.wait_until(
             "all passes",
             lambda: len(client.recognitions(camera)) >= len(road_clip.plates),
             seconds=_SETTLE_SECONDS,
         )
         # The camera's clock goes on by ticks, so whatever is still open ends within seconds.
-        wait_until("it is over", lambda: client.camera(camera)["status"] != "online", seconds=60)
+        client.wait_until(
+            "it is over", lambda: client.camera(camera)["status"] != "online", seconds=60
+        )
 
     score = score_passes(road_clip.plates, _plates(client, camera))
     assert score.right_share == 1.0, str(score)
@@ -46,7 +47,7 @@ def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
     client: ApiClient, road_clip: RoadClip
 ) -> None:
     camera = client.create_camera(road_clip.path.as_uri(), identifier="file-once-seen")
-    wait_until("a pass", lambda: client.recognitions(camera), seconds=120)
+    client.wait_until("a pass", lambda: client.recognitions(camera), seconds=120)
     listed = client.recognitions(camera)[-1]
 
     shown = client.call("GET", f"/api/recognitions/{listed['id']}").json()["recognition"]
@@ -84,13 +85,13 @@ def test_a_still_image_costs_one_credit(client: ApiClient, road_clip: RoadClip) 
 
 def test_a_change_of_a_camera_takes_effect_at_once(client: ApiClient, road_clip: RoadClip) -> None:
     camera = client.create_camera(road_clip.path.as_uri(), identifier="switched")
-    wait_until("it is on", lambda: client.camera(camera)["status"] == "online", seconds=30)
+    client.wait_until("it is on", lambda: client.camera(camera)["status"] == "online", seconds=30)
 
     client.call("PUT", f"/api/cameras/{camera}", json={"enabled": False})
 
-    wait_until("it is off", lambda: client.camera(camera)["status"] == "disabled", seconds=5)
+    client.wait_until("it is off", lambda: client.camera(camera)["status"] == "disabled", seconds=5)
     client.call("PUT", f"/api/cameras/{camera}", json={"enabled": True})
-    wait_until("it is on", lambda: client.camera(camera)["status"] == "online", seconds=30)
+    client.wait_until("it is on", lambda: client.camera(camera)["status"] == "online", seconds=30)
     snapshot = client.call("GET", f"/api/cameras/{camera}/snapshot")
     assert snapshot.headers["X-Frame-Width"] == "1920"
     assert snapshot.headers["X-Frame-Height"] == "1080"

@@ -8,7 +8,6 @@ from standardwebhooks import Webhook
 from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import RoadClip
 from tests.services.receiver import Receiver
-from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -31,25 +30,29 @@ def test_events_reach_a_receiver_and_can_be_sent_again(
         webhook = client.call("POST", "/api/webhooks", expect=201, json=body).json()["webhook"]
         path = f"/api/webhooks/{webhook['id']}"
         client.call("POST", f"{path}/test", expect=202, json={})
-        wait_until("the test event", lambda: receiver.received, seconds=60)
+        client.wait_until("the test event", lambda: receiver.received, seconds=60)
         camera = client.create_camera(road_clip.path.as_uri(), identifier="told")
-        recognized = wait_until(
+        recognized = client.wait_until(
             "a recognition",
             lambda: [told for told in receiver.bodies() if "test" not in told],
             seconds=120,
         )[0]
         client.call("DELETE", f"/api/cameras/{camera}")
         # That of the test is listed first, and each only once the sink has it.
-        one = wait_until("it is listed", lambda: _delivery_of_event(client, path), seconds=60)
+        one = client.wait_until(
+            "it is listed", lambda: _delivery_of_event(client, path), seconds=60
+        )
         again = f"{path}/deliveries/{one['id']}/redeliver"
         client.call("POST", again, expect=202, json={})
-        wait_until(
+        client.wait_until(
             "it came again",
             lambda: [told["id"] for told in receiver.bodies()].count(one["eventId"]) == 2,
             seconds=60,
         )
 
-        wait_until("its status", lambda: _last_status(client, webhook["id"]) == 200, seconds=30)
+        client.wait_until(
+            "its status", lambda: _last_status(client, webhook["id"]) == 200, seconds=30
+        )
         client.call("DELETE", path, expect=204)
 
     test, *_ = receiver.received

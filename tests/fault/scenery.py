@@ -108,7 +108,12 @@ class Scenery:
 
     def until_settled(self) -> Verdict:
         """Wait until nothing is under way and every delivery has come; return what is wrong."""
-        wait_until("nothing under way", lambda: not any(self.stages.lag().values()), _DRAIN_SECONDS)
+        wait_until(
+            "nothing under way",
+            lambda: not any(self.stages.lag().values()),
+            _DRAIN_SECONDS,
+            _POLL_SECONDS,
+        )
         deadline = time.monotonic() + _DRAIN_SECONDS
         # Deliveries that failed are tried again later: until then they are in no topic's lag.
         while (verdict := self.verdict()).is_open and time.monotonic() < deadline:

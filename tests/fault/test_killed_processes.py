@@ -54,6 +54,7 @@ _FULL_SECONDS = 10.0
 _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
 _DRAIN_SECONDS = 600
+_POLL_SECONDS = 1.0
 # Part of what this machine reads when it does nothing else.
 _LOAD_SHARE = 0.4
 
@@ -114,7 +115,12 @@ def _looping_camera(scenery: Scenery, folder: Path) -> Iterator[str]:
     clip = folder / "loop.mp4"
     write_clip(scenery.footage, clip, seconds=_LOOP_SECONDS)
     camera = scenery.api.create_camera(clip.as_uri())
-    wait_until("the first pass", lambda: bool(scenery.api.recognitions(camera)), 2 * _LOOP_SECONDS)
+    wait_until(
+        "the first pass",
+        lambda: bool(scenery.api.recognitions(camera)),
+        2 * _LOOP_SECONDS,
+        _POLL_SECONDS,
+    )
     yield camera
     scenery.api.delete_camera(camera)
 
@@ -126,4 +132,5 @@ def _wait_for_a_later_pass(scenery: Scenery, camera: str, recoveries: list[Recov
         f"a pass on the looping camera after {moment}",
         lambda: scenery.api.recognitions(camera)[0].timestamp > moment,
         2 * _LOOP_SECONDS + _DRAIN_SECONDS,
+        _POLL_SECONDS,
     )

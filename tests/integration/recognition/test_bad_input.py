@@ -75,7 +75,7 @@ def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) ->
         coarse = np.asarray(cv2.GaussianBlur(hung, (0, 0), 1.4), np.uint8)
         found = engine.read(decode_image(jpeg(coarse)))
         read += [reading.text for reading in found] == [plate.text]
-    assert read >= 16
+    assert read >= 16  # seen: 18, 16, 18, 18; without upright crops 14, 16, 19, 17
 
 
 def test_fifty_plates_in_one_picture(engine: Recognizer) -> None:
