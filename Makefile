@@ -87,7 +87,8 @@ PAIR := --detector $(MODELS)/plate-detector.onnx --reader $(MODELS)/plate-reader
 train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: recognition/training/README.md
 	$(TRAINER); mkdir -p $(WORK); \
 	$$t.labels --photos $(PHOTOS) --teacher $(TEACHER) --out $(WORK)/labels.jsonl; \
-	$(PYTHON) -m recognition.training.other_pictures --others $(OTHERS) --out $(WORK)/others; \
+	test -e $(WORK)/data/data.yaml || \
+		$(PYTHON) -m recognition.training.other_pictures --others $(OTHERS) --out $(WORK)/others; \
 	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) \
 		--others $(WORK)/others --work $(WORK); \
 	$$t.detector export --weights $(WORK)/detector/weights/last.pt --photos $(PHOTOS) \

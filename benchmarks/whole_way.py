@@ -33,7 +33,6 @@ from synthetic.score import score_passes
 from tests.e2e.api_client import ApiClient
 from tests.services.rtsp import RtspCamera
 from tests.services.stack import RunningStack
-from tests.waiting import wait_until
 
 _POLL_SECONDS = 0.03
 _STAGES = (
@@ -110,7 +109,7 @@ def play(stack: RunningStack, api: ApiClient, watcher: TopicWatcher, clip: Path)
         poller = threading.Thread(target=_poll, args=(api, camera, watch, ended))
         poller.start()
         source.wait_until_ended(seconds=600)
-        wait_until("it is over", lambda: api.camera(camera)["status"] != "online", poll_seconds=0.2)
+        api.wait_until("it is over", lambda: api.camera(camera)["status"] != "online", seconds=60)
         # Whatever is open ends by ticks: the longest wait of tracking, then the way to the row.
         time.sleep(8)
         ended.set()

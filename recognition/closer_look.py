@@ -17,8 +17,8 @@ from recognition.detector import Detector, best_of_overlapping
 from recognition.types import BgrImage, Detection
 
 COARSE_SCORE = 0.1
-"""Of the first look's candidates. One that the second look does not find keeps its own score, and
-is dropped where the detector's threshold is higher than that."""
+"""Of the first look's candidates, or the detector's threshold where that is lower. One that the
+second look does not find keeps its own score, and is dropped where the threshold is higher."""
 
 _CANVAS_PX = (256, 160)
 """Grown to multiples of the detector's stride."""

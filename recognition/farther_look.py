@@ -30,7 +30,7 @@ _SMALL_SIDE_PX, _FLAT_ASPECT = 512, 2.2
 _SURE_SCORE = 0.5
 _SAME_PLATE_SHARE = 0.6
 _SAME_BOX_IOU = 0.5
-"""Boxes of both looks that overlap by so much are one plate; a part of a plate overlaps less."""
+"""Boxes of both looks that overlap by so much are taken for one plate."""
 
 
 class Finder(Protocol):

@@ -156,7 +156,9 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
 def train(args: argparse.Namespace) -> None:
     """Prepare the data set once, then train or go on training."""
     data = args.work / "data"
-    if not (data / "data.yaml").exists():
+    if (data / "data.yaml").exists():
+        print(f"{data}: taken as it is; --others counts for nothing")
+    else:
         labels = load_labels(args.labels)
         for split in ("train", "val"):
             write_dataset(load_photos(args.photos, split), labels, data, split, args.seed)
@@ -166,7 +168,7 @@ def train(args: argparse.Namespace) -> None:
     last = args.work / args.name / "weights" / "last.pt"
     overrides = _settings(args, data / "data.yaml")
     if last.exists():
-        print(f"{last}: goes on where it ended; --start and --others count for nothing")
+        print(f"{last}: goes on where it ended; --start counts for nothing")
         overrides |= {"model": str(last), "resume": str(last)}
     PlateTrainer.start, PlateTrainer.threads = args.start, args.threads
     PlateTrainer.minutes, PlateTrainer.rate = args.minutes, args.rate

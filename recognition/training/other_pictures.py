@@ -68,8 +68,6 @@ def pictures(folder: Path) -> Iterator[BgrImage]:
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
     """Write what the detector finds something on, as JPEG; how many pictures these are."""
     out.mkdir(parents=True, exist_ok=True)
-    for former in out.glob("*.jpg"):
-        former.unlink()
     count = 0
     for picture in half_of(folder, Half.LEARNT):
         if detector.find(picture):
@@ -90,6 +88,8 @@ def main() -> None:
     parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
+    if any(args.out.glob("*.jpg")):
+        parser.error(f"{args.out} holds pictures already")
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
     print(f"{write_found(args.others, Detector.load(settings), args.out)} pictures")
 

@@ -41,6 +41,10 @@ def _resident_bytes(service: ClickHouseService) -> int:
     return int(pages) * resource.getpagesize()
 
 
+def _wait_for_memory_below(service: ClickHouseService, most: int) -> None:
+    wait_until("memory is given back", lambda: _resident_bytes(service) < most, _DEADLINE_SECONDS)
+
+
 class _Inserter(threading.Thread):
     """Inserts growing numbers, one row an insert, until the server is gone."""
 
@@ -75,6 +79,7 @@ class TestCrash:
             wait_until(
                 "each has stored some",
                 lambda: all(len(one.acknowledged) > 20 for one in inserters),  # noqa: B023
+                _DEADLINE_SECONDS,
             )
             service.kill()
             for inserter in inserters:
@@ -160,6 +165,7 @@ class TestStop:
                     )
                     == 1
                 ),
+                _DEADLINE_SECONDS,
             )
             service.stop()
 
@@ -210,7 +216,7 @@ def _run_second(service: ClickHouseService, **settings: str) -> "subprocess.Comp
 class TestLimits:
     def test_idle_memory(self, lasting_service: ClickHouseService) -> None:
         # What earlier questions took is given back in its time.
-        wait_until("memory is given back", lambda: _resident_bytes(lasting_service) < 400 * _MIB)
+        _wait_for_memory_below(lasting_service, 400 * _MIB)
 
     def test_too_many_queries_at_once(self, tmp_path: Path) -> None:
         service = start_clickhouse(tmp_path, concurrent_queries="1", queue_seconds="0.2")
@@ -218,7 +224,11 @@ class TestLimits:
         try:
             with ThreadPoolExecutor(1) as threads:
                 slow = threads.submit(client.query, "SELECT sleep(3)")
-                wait_until("it is refused", lambda: _refusal(second.query, "SELECT 1") == 202)
+                wait_until(
+                    "it is refused",
+                    lambda: _refusal(second.query, "SELECT 1") == 202,
+                    _DEADLINE_SECONDS,
+                )
                 slow.result()
             assert second.query("SELECT 1").result_rows == [(1,)]
         finally:
@@ -261,9 +271,7 @@ class TestLimits:
         # The engine may take what the settings give it (1 GiB), beside what its allocator has not
         # returned yet, and gives it back.
         assert _resident_bytes(lasting_service) - before < 1536 * _MIB
-        wait_until(
-            "memory is given back", lambda: _resident_bytes(lasting_service) < before + 256 * _MIB
-        )
+        _wait_for_memory_below(lasting_service, before + 256 * _MIB)
 
     def test_long_inserts_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()

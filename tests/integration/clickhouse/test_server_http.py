@@ -103,6 +103,6 @@ class TestHttp:
 
         with socket.create_connection((address.host, address.port)) as connection:
             connection.sendall(head.encode() + sql.encode())
-            wait_until("it runs", running)
+            wait_until("it runs", running, 20)
 
-        wait_until("it ended", lambda: not running())
+        wait_until("it ended", lambda: not running(), 20)

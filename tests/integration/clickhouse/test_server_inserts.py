@@ -220,6 +220,7 @@ class TestInserts:
                 )
                 == 0
             ),
+            20,
         )
         assert client.query("SELECT n FROM t").result_rows == [(77,)]
 
