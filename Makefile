@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader train-second-reader evaluate
+.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -75,43 +75,71 @@ mutations: ## Send spoilt images and bodies; COUNT=10000 of each
 client: ## Make the typed Python client in clients/python from the API's description
 	@$(INSTALLED); $(PYTHON) -m deploy.python_client
 
-# Training has an environment of its own (recognition/training/README.md): make ... TRAIN=.venv-train/bin/python
+# Training has an environment of its own, made here unless another Python is named: make ... TRAIN=python
 TRAIN ?= .venv-train/bin/python
+TRAINING_READY := $(if $(filter .venv-train/%,$(TRAIN)),.venv-train/packages.stamp)
 PHOTOS ?= photos
 WORK ?= .local/training
 MODELS := recognition/models
-TRAINER = @test -x $(TRAIN) || { echo "no training environment: recognition/training/README.md"; exit 1; }; set -e; \
-	t="$(TRAIN) -m recognition.training"
+# The service's own commands take the models that are trained, wherever these are.
+TRAINER = set -e; mkdir -p $(WORK); t="$(TRAIN) -m recognition.training"; \
+	export PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$(MODELS)/plate-detector.onnx; \
+	export PLATESTREAM_RECOGNITION_READER_MODEL=$(MODELS)/plate-reader.onnx; \
+	export PLATESTREAM_RECOGNITION_SECOND_READER_MODEL=$(MODELS)/plate-second-reader.onnx
 PAIR := --detector $(MODELS)/plate-detector.onnx --reader $(MODELS)/plate-reader.onnx
+MISSES = $(PYTHON) -m api.cli evaluate $(PHOTOS)/scenes.jsonl --split val --report $(WORK)/misses.html
+# What the commands of the training take besides: the numbers of epochs, crops, steps ...
+FIRST ?= --epochs 18
+FURTHER ?= --epochs 6 --rate 0.0003
+READER ?=
+HEAD ?=
+TUNING ?=
 
-train-detector: ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: recognition/training/README.md
-	$(TRAINER); mkdir -p $(WORK); \
-	$$t.labels --photos $(PHOTOS) --teacher $(TEACHER) --out $(WORK)/labels.jsonl; \
-	test -e $(WORK)/data/data.yaml || \
+.venv-train/packages.stamp: requirements/train.txt
+	$(BOOTSTRAP) python
+	$(PYTHON) -m venv --clear .venv-train
+	.venv-train/bin/python -m pip install --quiet --require-hashes -r requirements/train.txt
+	.venv-train/bin/python -m pip install --quiet --no-deps -e .
+	touch $@
+
+train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: recognition/training/README.md
+	@$(TRAINER); first=$(WORK)/first; \
+	$$t.labels --photos $(PHOTOS) $(if $(TEACHER),--teacher $(TEACHER)) --out $(WORK)/labels.jsonl; \
+	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) --work $$first $(FIRST); \
+	$$t.detector export --weights $$first/detector/weights/last.pt --photos $(PHOTOS) \
+		--out $$first/plate-detector.onnx --float-out $$first/plate-detector-float.onnx; \
+	cp $(MODELS)/plate-detector.json $(MODELS)/plate-detector-float.json $$first; \
+	$$t.cards $$first/plate-detector.onnx $$first/plate-detector-float.onnx; \
+	test -d $(WORK)/others || PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$$first/plate-detector.onnx \
 		$(PYTHON) -m recognition.training.other_pictures --others $(OTHERS) --out $(WORK)/others; \
-	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) \
-		--others $(WORK)/others --work $(WORK); \
+	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $$first/detector/weights/last.pt \
+		--others $(WORK)/others --work $(WORK) $(FURTHER); \
 	$$t.detector export --weights $(WORK)/detector/weights/last.pt --photos $(PHOTOS) \
 		--out $(MODELS)/plate-detector.onnx --float-out $(MODELS)/plate-detector-float.onnx; \
 	$$t.cards $(MODELS)/plate-detector.onnx $(MODELS)/plate-detector-float.onnx; \
 	$(PYTHON) -m recognition.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS); \
-	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR)
+	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR); \
+	$(MISSES)
 
-train-reader: ## Train the plate reader; PHOTOS=, START=
-	$(TRAINER); mkdir -p $(WORK); \
+train-reader: $(TRAINING_READY) ## Train the plate reader; PHOTOS=, START=
+	@$(TRAINER); \
 	$$t.reader --photos $(PHOTOS) --start $(START) --card $(MODELS)/plate-reader.json \
-		--work $(WORK)/reader --out $(MODELS)/plate-reader.onnx; \
+		--work $(WORK)/reader --out $(MODELS)/plate-reader.onnx $(READER); \
 	$$t.cards $(MODELS)/plate-reader.onnx
 
-train-second-reader: ## Train the second reader; PHOTOS=, START=
-	$(TRAINER); mkdir -p $(WORK)/second; \
-	$$t.second_reader --photos $(PHOTOS) --start $(START) --work $(WORK)/second --out $(WORK)/second/head.onnx; \
+train-second-reader: $(TRAINING_READY) ## Train the second reader; PHOTOS=, START=
+	@$(TRAINER); \
+	$$t.second_reader --photos $(PHOTOS) --start $(START) --work $(WORK)/second --out $(WORK)/second/head.onnx $(HEAD); \
 	$$t.second_reader_tuning --photos $(PHOTOS) --start $(WORK)/second/head.onnx --card $(MODELS)/plate-second-reader.json \
-		--work $(WORK)/second --out $(MODELS)/plate-second-reader.onnx; \
+		--work $(WORK)/second --out $(MODELS)/plate-second-reader.onnx $(TUNING); \
 	$(PYTHON) -m recognition.training.second_card --photos $(PHOTOS)
 
-evaluate: ## Fit the confidence and measure both models on photos; PHOTOS=
-	$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR)
+evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on photos, with a picture of every miss; PHOTOS=
+	@$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR); $(MISSES)
+
+test-training: $(TRAINING_READY) ## Train everything for a moment on drawn pictures; START=PP-OCRv6_rec_small.onnx: the second reader too
+	$(BOOTSTRAP) python
+	PLATESTREAM_TEST_TRAINING=$(TRAIN) $(PYTHON) -m pytest -m training $(PYTEST)
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py

@@ -2,10 +2,12 @@
 
 ``python -m recognition.training.detector train --photos DIR --labels labels.jsonl --start FILE
 --work DIR`` starts, or goes on after an interruption; ``... export --weights last.pt --out FILE``
-writes the ONNX file.
+writes the ONNX file. ``work/detector`` shows how it goes: the loss of each epoch (``loss.png``,
+``results.csv``) and some of what is learnt from (``train_batch*.jpg``).
 """
 
 import argparse
+import csv
 import math
 import os
 import time
@@ -24,7 +26,13 @@ from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
 from recognition.evaluation.photos import load_photos, read_image
-from recognition.training.detector_data import write_dataset, write_description, write_others
+from recognition.training.curves import draw_curves
+from recognition.training.detector_data import (
+    Drawn,
+    write_dataset,
+    write_description,
+    write_others,
+)
 from recognition.training.detector_net import PlateModel, load_exported
 from recognition.training.halves import halve
 from recognition.training.labels import load_labels
@@ -113,6 +121,14 @@ class PlateTrainer(DetectionTrainer):
     def final_eval(self) -> None:
         """Nothing, as ``validate``."""
 
+    def save_metrics(self, metrics: dict[str, Any]) -> None:
+        """As ultralytics' own, and a picture of the losses so far."""
+        super().save_metrics(metrics)
+        draw_losses(self.csv)
+
+    def plot_metrics(self) -> None:
+        """Nothing: ultralytics' picture is half of what was not measured."""
+
     def _setup_train(self) -> None:
         super()._setup_train()
         torch.set_num_threads(self.threads)
@@ -153,15 +169,29 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     return state
 
 
+def draw_losses(results: Path) -> None:
+    """Write ``loss.png`` beside the file in which ultralytics notes each epoch."""
+    with results.open() as file:
+        rows = [{k.strip(): float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    names = [name for name in rows[0] if name.startswith("train/")]
+    losses = {name: {row["epoch"]: row[name] for row in rows} for name in names}
+    draw_curves(losses, "epoch", results.with_name("loss.png"))
+
+
 def train(args: argparse.Namespace) -> None:
-    """Prepare the data set once, then train or go on training."""
+    """Prepare the data set once, then train or go on training; what is finished stays."""
+    finished = args.work / args.name / "finished"
+    if finished.exists():
+        print(f"{finished.parent}: finished before")
+        return
     data = args.work / "data"
     if (data / "data.yaml").exists():
         print(f"{data}: taken as it is; --others counts for nothing")
     else:
-        labels = load_labels(args.labels)
+        labels, drawn = load_labels(args.labels), Drawn(args.floating, args.screens)
         for split in ("train", "val"):
-            write_dataset(load_photos(args.photos, split), labels, data, split, args.seed)
+            photos = load_photos(args.photos, split)
+            write_dataset(photos, labels, data, split, args.seed, drawn)
         if args.others:
             write_others(args.others, data)
         write_description(data)
@@ -173,6 +203,7 @@ def train(args: argparse.Namespace) -> None:
     PlateTrainer.start, PlateTrainer.threads = args.start, args.threads
     PlateTrainer.minutes, PlateTrainer.rate = args.minutes, args.rate
     PlateTrainer(overrides=overrides).train()
+    finished.touch()
 
 
 def export(args: argparse.Namespace) -> None:
@@ -212,7 +243,7 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "device": "cpu",
         "cache": "ram",
         "amp": False,
-        "plots": False,
+        "plots": True,
         "val": False,  # under a falling rate the last epoch is the best
     }
 
@@ -230,6 +261,8 @@ def main() -> None:
     )
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
     trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")
+    trainer.add_argument("--floating", type=int, default=Drawn.floating, help="drawn plates alone")
+    trainer.add_argument("--screens", type=int, default=Drawn.screens, help="drawn without a plate")
     trainer.add_argument("--name", default="detector")
     trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")

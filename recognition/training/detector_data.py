@@ -2,6 +2,7 @@
 
 import zlib
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -36,17 +37,19 @@ STEEP_SHARE = 0.2
 STEEP_WIDTHS, STEEP_SLOPES = (0.35, 0.75), (0.15, 0.55)
 """How much narrower it is then, and by how much of each pixel to the right it rises or falls."""
 
-FLOATING_PICTURES = 400
-"""Drawn ones of plates without a car."""
-
-SCREENS = 300
-"""Drawn pictures of buttons, rows and columns, without a plate."""
-
 FEW_PHOTOS = 300
 """A data set with fewer training photos comes twice: the large ones are of few kinds."""
 
 PLATE_FREE_MIN_PX = 160
 JPEG_QUALITY = 92
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How many pictures are drawn: of plates without a car, and of buttons, rows and columns."""
+
+    floating: int = 400
+    screens: int = 300
 
 
 def kept_back(photo: Photo) -> bool:
@@ -56,7 +59,7 @@ def kept_back(photo: Photo) -> bool:
 
 
 def write_dataset(
-    photos: list[Photo], labels: dict[str, Labels], out: Path, split: str, seed: int
+    photos: list[Photo], labels: dict[str, Labels], out: Path, split: str, seed: int, drawn: Drawn
 ) -> None:
     """Write ``out/images/split`` and ``out/labels/split``, one file a photo.
 
@@ -87,10 +90,10 @@ def write_dataset(
                 _write(out, split, f"{index:05d}_again", image, label.plates)
         _write(out, split, f"{index:05d}", image, label.plates)
     if split == "train":
-        for index in range(FLOATING_PICTURES):
+        for index in range(drawn.floating):
             staged = floating_plates(rng)
             _write(out, split, f"floating_{index:05d}", staged.image, staged.plates)
-        for index in range(SCREENS):
+        for index in range(drawn.screens):
             _write(out, split, f"screen_{index:05d}", screen(rng), ())
 
 

@@ -2,7 +2,8 @@
 
 A published detector (the teacher) looks at every photo. What it is sure of and nobody boxed
 becomes a label; what it half believes is neither taught as plate nor as background.
-``python -m recognition.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``
+``python -m recognition.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``;
+without a teacher the boxes count as they are.
 """
 
 import argparse
@@ -58,19 +59,21 @@ def main() -> None:
     """Write one line of labels a photo of both splits; photos already in the file are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
-    parser.add_argument("--teacher", type=Path, required=True, help="end-to-end ONNX detector")
+    parser.add_argument("--teacher", type=Path, help="end-to-end ONNX detector")
     parser.add_argument("--teacher-size", type=int, default=416)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
-    size = (args.teacher_size, args.teacher_size)
-    teacher = Detector(onnxruntime_runner(args.teacher, args.threads), size, "end2end_rows")
+    teacher: Detector | None = None
+    if args.teacher is not None:
+        size = (args.teacher_size, args.teacher_size)
+        teacher = Detector(onnxruntime_runner(args.teacher, args.threads), size, "end2end_rows")
     done = set(load_labels(args.out)) if args.out.exists() else set()
     photos = load_photos(args.photos, "train") + load_photos(args.photos, "val")
     with args.out.open("a") as out:
         for photo in photos:
             if photo.name not in done:
-                finds = teacher(read_image(photo.path), UNSURE)
+                finds = teacher(read_image(photo.path), UNSURE) if teacher else []
                 out.write(json.dumps(asdict(complete(photo, finds))) + "\n")
 
 

@@ -1,11 +1,13 @@
 """Pictures without a plate: half for the detector to learn from, half to tell how often it errs.
 
 ``python -m recognition.training.other_pictures --others DIR --out DIR`` writes those of the
-half to learn from on which the detector that the settings name finds something.
+half to learn from on which the detector that the settings name finds something. ``--out`` is not
+there before, and there only when it is whole.
 """
 
 import argparse
 import hashlib
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from enum import IntEnum
@@ -66,15 +68,21 @@ def pictures(folder: Path) -> Iterator[BgrImage]:
 
 
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
-    """Write what the detector finds something on, as JPEG; how many pictures these are."""
-    out.mkdir(parents=True, exist_ok=True)
+    """Write what the detector finds something on, as JPEG; how many pictures these are.
+
+    The folder gets its name in the end: what was interrupted is begun anew.
+    """
+    fresh = out.with_name(out.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
     count = 0
     for picture in half_of(folder, Half.LEARNT):
         if detector.find(picture):
             scale = min(1.0, LARGEST_PX / max(picture.shape[:2]))
             small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-            cv2.imwrite(str(out / f"{count:05d}.jpg"), small)
+            cv2.imwrite(str(fresh / f"{count:05d}.jpg"), small)
             count += 1
+    fresh.rename(out)
     return count
 
 
@@ -88,8 +96,8 @@ def main() -> None:
     parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    if any(args.out.glob("*.jpg")):
-        parser.error(f"{args.out} holds pictures already")
+    if args.out.exists():
+        parser.error(f"{args.out} is there already")
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
     print(f"{write_found(args.others, Detector.load(settings), args.out)} pictures")
 

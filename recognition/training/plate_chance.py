@@ -163,6 +163,8 @@ def main() -> None:
     others = [[signs for _, signs in finder.finds(picture)] for picture in kept_back]
     for name, found in (("views of plates", plates), ("photos", beside), ("others", others)):
         print(f"{name}: {len(found)} pictures, {sum(map(len, found))} finds")
+    if not plates:
+        parser.error(f"no plate of {args.photos} was kept from the readers")
     rows = counted(plates, True, 1.0)
     rows += counted(beside, False, OTHERS_COUNT * len(plates) / len(beside))
     rows += counted(others, False, OTHERS_COUNT * len(plates) / len(others))

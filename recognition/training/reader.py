@@ -3,6 +3,7 @@
 ``python -m recognition.training.reader --photos DIR --start FILE.onnx --work DIR --out FILE.onnx``
 starts, or goes on after an interruption. Each epoch is compared with the published weights; what
 is written at the end lies on the line between both, where the validation plates are read best.
+``work`` shows how it goes: ``loss.png``, and ``errors.jpg``, validation plates that are read wrong.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import torch
 from torch.nn import functional
 
 from recognition.evaluation.photos import Card, Image, as_image
+from recognition.training.curves import draw_curves
 from recognition.training.onnx_models import load_card
 from recognition.training.reader_data import (
     Sample,
@@ -32,6 +34,7 @@ from recognition.training.reader_data import (
 )
 from recognition.training.reader_net import blend, load_network, write_onnx
 from recognition.training.rendered import Rendered, render_samples
+from recognition.training.wrong_sheet import Reading, exact_share, write_wrong
 
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
@@ -39,6 +42,9 @@ TAUGHT_PART = 4
 """Of each batch, the published network is asked for the regions of one crop in so many."""
 
 EMA_DECAY = 0.998
+LOSS_EVERY = 10
+"""Steps whose mean loss is noted."""
+
 WARM_UP_STEPS = 60
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the trained weights that are tried at the end; the rest is the published ones."""
@@ -111,16 +117,11 @@ def validation_crops(samples: list[Sample], shape: Shape) -> tuple[list[Image], 
 
 
 @torch.no_grad()
-def exact_share(
-    network: torch.nn.Module, crops: list[Image], texts: list[str], shape: Shape
-) -> float:
-    """Share of the crops whose whole text is read right, 0–1."""
-    right = 0
-    for start in range(0, len(crops), 64):
-        batch = torch.from_numpy(np.stack(crops[start : start + 64]))
-        read = texts_of(network(batch)[0], shape)
-        right += sum(a == b for a, b in zip(read, texts[start : start + 64], strict=True))
-    return right / len(texts)
+def read_all(network: torch.nn.Module, crops: list[Image], shape: Shape) -> list[str]:
+    """The texts that the network reads on crops of its size, in order."""
+    batches = (np.stack(crops[start : start + 64]) for start in range(0, len(crops), 64))
+    read = (texts_of(network(torch.from_numpy(batch))[0], shape) for batch in batches)
+    return [text for texts in read for text in texts]
 
 
 def loss_of(
@@ -156,6 +157,8 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
         self.epoch, self.step = 0, 0
         self.history: list[Card] = []
+        self.losses: dict[float, float] = {}
+        self._recent: list[float] = []
         samples = load_samples(args.photos, "train", shape.slots, lone=True)
         learnt = [s for s in samples if not s.held_out]
         rendered = render_samples(args.rendered_share, args.rendered, shape.slots, args.seed)
@@ -196,7 +199,8 @@ class Training:
             if exact > best_exact + WORTH_IT:
                 best, best_exact, chosen = weights, exact, share
         self.history.append({"chosen_share": chosen, "val_exact": best_exact})
-        (self.args.work / "reader_history.json").write_text(json.dumps(self.history, indent=1))
+        noted = {"measured": self.history, "losses": self.losses}
+        (self.args.work / "reader_history.json").write_text(json.dumps(noted, indent=1))
         return best
 
     def _one_epoch(self) -> None:
@@ -206,10 +210,12 @@ class Training:
         for images, classes in loader:
             self._set_rate(total)
             self.optimizer.zero_grad()
-            loss_of(self.network, self.teacher, images, classes).backward()
+            loss = loss_of(self.network, self.teacher, images, classes)
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(self.weights.values(), 1.0)
             self.optimizer.step()
             self.step += 1
+            self._note_loss(float(loss.detach()))
             decay = min(EMA_DECAY, self.step / (self.step + 10))
             for name, value in self.weights.items():
                 self.average[name].lerp_(value.detach(), 1 - decay)
@@ -221,18 +227,30 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
-    def _measure(self, weights: dict[str, torch.Tensor]) -> float:
+    def _note_loss(self, loss: float) -> None:
+        self._recent.append(loss)
+        if self.step % LOSS_EVERY == 0:
+            self.losses[self.step] = float(np.mean(self._recent))
+            self._recent = []
+
+    def _read_val(self, weights: dict[str, torch.Tensor]) -> list[Reading]:
         network, parameters = copy.deepcopy((self.network, self.weights))
         with torch.no_grad():
             for name, value in weights.items():
                 parameters[name].copy_(value)
         crops, texts = self.val
-        exact: float = exact_share(network, crops, texts, self.shape)
-        return exact
+        return [*map(Reading, crops, texts, read_all(network, crops, self.shape))]
+
+    def _measure(self, weights: dict[str, torch.Tensor]) -> float:
+        return exact_share(self._read_val(weights))
 
     def _note(self, what: str, weights: dict[str, torch.Tensor]) -> None:
-        exact = self._measure(weights)
-        self.history.append({"what": what, "val_exact": exact})
+        readings = self._read_val(weights)
+        exact = exact_share(readings)
+        self.history.append({"what": what, "step": self.step, "val_exact": exact})
+        shares = {note["step"]: note["val_exact"] for note in self.history}
+        draw_curves({"loss": self.losses, "val exact": shares}, "step", self.args.work / "loss.png")
+        write_wrong(readings, self.args.work / "errors.jpg")
         print(f"{what}: val exact {exact:.4f}", flush=True)
 
     @torch.no_grad()
@@ -248,6 +266,7 @@ class Training:
             "epoch": self.epoch,
             "step": self.step,
             "history": self.history,
+            "losses": self.losses,
             "minutes": self._minutes,
         }
         torch.save(state, self._checkpoint.with_suffix(".new"))
@@ -259,6 +278,7 @@ class Training:
         state = torch.load(self._checkpoint, weights_only=True)
         self._set(state["weights"])
         self.average, self.history = state["average"], state["history"]
+        self.losses = state["losses"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.step = state["epoch"], state["step"]
         self._minutes_before = state["minutes"]

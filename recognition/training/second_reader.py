@@ -3,7 +3,8 @@
 ``python -m recognition.training.second_reader --photos DIR --start PP-OCRv6_rec_small.onnx
 --work DIR --out FILE.onnx``: the recogniser's body stays as it is, so what it makes of each crop
 is computed once (and kept in ``work``); the head in front of its thousands of characters is
-replaced by one of 36, which begins from the same characters' rows and learns in seconds.
+replaced by one of 36, which begins from the same characters' rows and learns in seconds
+(``work/head_loss.png`` shows how).
 """
 
 import argparse
@@ -21,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch.nn import functional
 
 from recognition.evaluation.photos import Image
+from recognition.training.curves import draw_curves
 from recognition.training.line_net import write_halved
 from recognition.training.reader_data import Sample, line_crop, load_samples
 from recognition.training.rendered import render_samples
@@ -32,6 +34,7 @@ FLATTEST = 1.45
 
 MIX_PLACES, MIX_START = 5, 0.3
 BATCH, RATE, WARM_UP, NOISE = 64, 1.5e-3, 30, 0.02
+LOSS_EVERY = 25
 Floats = npt.NDArray[np.float32]
 
 
@@ -119,13 +122,19 @@ def examples(
     return made
 
 
-def trained(body: Body, data: list[Example], steps: int, seed: int) -> Head:
-    """The head after ``steps`` batches, its weights averaged over the last hundred or so."""
+def trained(
+    body: Body, data: list[Example], steps: int, seed: int
+) -> tuple[Head, dict[float, float]]:
+    """The head after ``steps`` batches, its weights averaged over the last hundred or so.
+
+    With it comes the mean loss by step.
+    """
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     head, average = Head(body), Head(body)
     average.load_state_dict(head.state_dict())
     optimizer = torch.optim.AdamW(head.parameters(), lr=RATE, weight_decay=1e-3)
+    losses, recent = dict[float, float](), list[float]()
     for step in range(steps):
         falling = 0.02 + 0.49 * (1 + np.cos(np.pi * step / steps))
         for group in optimizer.param_groups:
@@ -138,9 +147,12 @@ def trained(body: Body, data: list[Example], steps: int, seed: int) -> Head:
         with torch.no_grad():
             for kept, new in zip(average.parameters(), head.parameters(), strict=True):
                 kept.lerp_(new, 1 - min(0.99, (step + 1) / (step + 10)))
-        if (step + 1) % 50 == 0:
-            print(f"step {step + 1}: loss {float(loss.detach()):.3f}", flush=True)
-    return average
+        recent.append(float(loss.detach()))
+        if (step + 1) % LOSS_EVERY == 0:
+            losses[step + 1] = float(np.mean(recent))
+            print(f"step {step + 1}: loss {losses[step + 1]:.3f}", flush=True)
+            recent = []
+    return average, losses
 
 
 def _loss(head: Head, batch: list[Example]) -> torch.Tensor:
@@ -243,7 +255,9 @@ def main() -> None:
         kept.write_bytes(pickle.dumps(made))
     data: list[Example] = pickle.loads(kept.read_bytes())
     print(f"{len(data)} crops")
-    write_onnx(body, trained(body, data, args.steps, args.seed), args.out)
+    head, losses = trained(body, data, args.steps, args.seed)
+    draw_curves({"loss of the head": losses}, "step", args.work / "head_loss.png")
+    write_onnx(body, head, args.out)
 
 
 if __name__ == "__main__":

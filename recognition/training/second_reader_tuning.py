@@ -2,7 +2,8 @@
 
 ``python -m recognition.training.second_reader_tuning --photos DIR --start FILE.onnx --card
 FILE.json --work DIR --out FILE.onnx`` starts, or goes on after an interruption. What is written is
-the mean of the weights over the last 500 steps or so.
+the mean of the weights over the last 500 steps or so. ``work`` shows how it goes (``loss.png``),
+and in the end which plates of the validation photos are read wrong (``errors.jpg``).
 """
 
 import argparse
@@ -20,6 +21,7 @@ import torch
 from recognition.crops import joined_rows
 from recognition.evaluation.photos import Image, as_image
 from recognition.plate_rows import PlateRows
+from recognition.training.curves import draw_curves
 from recognition.training.line_net import load_line_network, write_line_network
 from recognition.training.onnx_models import load_card
 from recognition.training.reader_data import (
@@ -37,6 +39,7 @@ from recognition.training.second_reader import (
     line_width,
     text_loss,
 )
+from recognition.training.wrong_sheet import Reading, exact_share, write_wrong
 from recognition.types import Detection
 
 OTHER_WIDTH = 0.1
@@ -45,7 +48,7 @@ OTHER_WIDTH = 0.1
 WIDTHS_A_DRAW = 4
 """So many batches are drawn together, and parted by width: a batch has one width."""
 
-EMA_DECAY, WARM_UP_STEPS, KEPT_EVERY = 0.998, 50, 200
+EMA_DECAY, WARM_UP_STEPS, KEPT_EVERY, LOSS_EVERY = 0.998, 50, 200, 50
 
 Batch = tuple[npt.NDArray[np.uint8], list[str]]
 """N×48×W×3 bytes, blue first, and the texts on them."""
@@ -138,6 +141,7 @@ class Training:
         self.average = {k: v.detach().clone() for k, v in self.weights.items()}
         self.optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=1e-3)
         self.step = 0
+        self.losses: dict[float, float] = {}
         samples = load_samples(args.photos, "train", args.slots, lone=True)
         learnt = lines([sample for sample in samples if not sample.held_out])
         rendered = render_samples(1.0, args.rendered, args.slots, args.seed)
@@ -156,22 +160,26 @@ class Training:
         """Train the steps that are left."""
         left = torch.utils.data.Subset(self.data, range(self.step, self.args.steps))
         loader = torch.utils.data.DataLoader(left, batch_size=None, num_workers=1)
-        losses = []
+        recent = []
         for crops, texts in loader:
-            losses.append(self._one_step(crops, texts))
+            recent.append(self._one_step(crops, texts))
+            if self.step % LOSS_EVERY == 0:
+                self.losses[self.step] = float(np.mean(recent))
+                print(f"step {self.step}: loss {self.losses[self.step]:.3f}", flush=True)
+                draw_curves({"loss": self.losses}, "step", self.args.work / "loss.png")
+                recent = []
             if self.step % KEPT_EVERY == 0:
-                print(f"step {self.step}: loss {np.mean(losses):.3f}", flush=True)
                 self._keep()
-                losses = []
+        self._keep()
 
-    def val_exact(self) -> float:
-        """Share of ``val`` that the network with the mean weights reads right, alone."""
+    def read_val(self) -> list[Reading]:
+        """What the network with the mean weights reads of ``val``, alone."""
         network, weights = copy.deepcopy((self.network, self.weights))
         with torch.no_grad():
             for name, value in self.average.items():
                 weights[name].copy_(value)
-        read = texts_read(network, self.val_crops)
-        return float(np.mean([a == b.sample.text for a, b in zip(read, self.val, strict=True)]))
+        texts = [line.sample.text for line in self.val]
+        return [*map(Reading, self.val_crops, texts, texts_read(network, self.val_crops))]
 
     @property
     def _checkpoint(self) -> Path:
@@ -202,6 +210,7 @@ class Training:
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
+            "losses": self.losses,
         }
         torch.save(state, self._checkpoint.with_suffix(".new"))
         self._checkpoint.with_suffix(".new").replace(self._checkpoint)
@@ -214,6 +223,7 @@ class Training:
         for name, value in state["weights"].items():
             self.weights[name].copy_(value)
         self.average, self.step = state["average"], state["step"]
+        self.losses = state["losses"]
         self.optimizer.load_state_dict(state["optimizer"])
 
 
@@ -257,7 +267,9 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     training = Training(args)
     training.run()
-    print(f"val exact, alone: {training.val_exact():.4f}")
+    readings = training.read_val()
+    write_wrong(readings, args.work / "errors.jpg")
+    print(f"val exact, alone: {exact_share(readings):.4f}")
     write_line_network(args.start, training.average, args.out)
 
 

@@ -78,12 +78,12 @@ def test_what_the_detector_finds_something_on_is_written_no_larger_than_needed(
     assert {p.shape for p in written if p is not None} == {(LARGEST_PX // 4, LARGEST_PX, 3)}
 
 
-def test_a_folder_with_pictures_is_not_written_into(
+def test_a_folder_that_is_there_is_not_written_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine.jpg").write_bytes(b"mine")
     monkeypatch.setattr(sys, "argv", ["x", "--others", str(tmp_path), "--out", str(tmp_path)])
     with pytest.raises(SystemExit):
         other_pictures.main()
-    assert "holds pictures already" in capsys.readouterr().err
+    assert "is there already" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.jpg"]

@@ -1,0 +1,30 @@
+"""Drawn pictures to train on, and the Python that trains."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.training.drawn_photos import write_photos, write_screens
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of labelled photos."""
+    folder = tmp_path_factory.mktemp("photos")
+    write_photos(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of pictures without a plate."""
+    folder = tmp_path_factory.mktemp("others")
+    write_screens(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trainer() -> str:
+    """The Python of the training environment: ``make test-training`` makes and names it."""
+    return os.environ["PLATESTREAM_TEST_TRAINING"]

@@ -1,0 +1,170 @@
+"""The training commands, each for a moment: what they write works, and they go on where they ended.
+
+Nothing worth keeping is learnt from so few drawn pictures. Starting weights are the committed ones,
+and those of the wheel that the second reader was made from.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import cv2
+import pytest
+
+from recognition.detector import Detector
+from recognition.engine import Recognizer
+from recognition.evaluation.photos import load_photos
+from recognition.images import decode_image
+from recognition.settings import RecognizerSettings
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "recognition" / "models"
+START_SECONDS, SECONDS = 300, 1200
+
+pytestmark = [pytest.mark.training, pytest.mark.timeout(2 * SECONDS)]
+
+
+class Workplace:
+    """A copy of the models, a folder for checkpoints, and ``make`` with both."""
+
+    def __init__(self, folder: Path, photos: Path, trainer: str) -> None:
+        self.models, self.work = folder / "models", folder / "work"
+        shutil.copytree(COMMITTED, self.models)
+        self._variables = {
+            "MODELS": str(self.models),
+            "WORK": str(self.work),
+            "PHOTOS": str(photos),
+            "TRAIN": trainer,
+        }
+
+    def start(self, target: str, **variables: str) -> subprocess.Popen[str]:
+        given = [f"{k}={v}" for k, v in (self._variables | variables).items()]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+        return subprocess.Popen(
+            ["make", target, *given],
+            cwd=ROOT,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def make(self, target: str, **variables: str) -> str:
+        """Run a target to its end; what it said."""
+        with self.start(target, **variables) as process:
+            said, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, said
+        return said
+
+    def settings(self) -> RecognizerSettings:
+        names = ("detector", "reader", "second_reader")
+        files = {n: self.models / f"plate-{n.replace('_', '-')}.onnx" for n in names}
+        return RecognizerSettings.model_validate(
+            {f"recognition_{name}_model": file for name, file in files.items()}
+        )
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, photos: Path, trainer: str) -> Workplace:
+    return Workplace(tmp_path, photos, trainer)
+
+
+def assert_picture(path: Path) -> None:
+    picture = cv2.imread(str(path))
+    assert picture is not None and picture.std() > 1, path
+
+
+def test_a_detector_is_trained_in_one_command_that_may_be_killed(
+    workplace: Workplace, photos: Path, others: Path
+) -> None:
+    few = "--floating 4 --screens 6"
+    command = {
+        "START": str(COMMITTED / "plate-detector-float.onnx"),
+        "OTHERS": str(others),
+        "FIRST": f"--epochs 2 --rate 0.0001 {few}",
+        "FURTHER": f"--epochs 1 --rate 0.00001 {few}",
+    }
+    checkpoint = workplace.work / "first" / "detector" / "weights" / "last.pt"
+    with workplace.start("train-detector", **command) as process:
+        wait_until("an epoch is kept", checkpoint.exists, START_SECONDS)
+        os.killpg(process.pid, signal.SIGKILL)
+
+    said = workplace.make("train-detector", **command)
+
+    assert f"{checkpoint}: goes on where it ended" in said
+    assert f"{workplace.work / 'detector'}: finished" not in said
+    for name in ("first/detector/loss.png", "detector/loss.png", "detector/train_batch0.jpg"):
+        assert_picture(workplace.work / name)
+    assert "plates found" in (workplace.work / "misses.html").read_text()
+    assert (workplace.models / "plate-detector.onnx").read_bytes() != (
+        COMMITTED / "plate-detector.onnx"
+    ).read_bytes()
+    new, old = (
+        Detector.load(workplace.settings()),
+        Detector.load(RecognizerSettings.model_validate({})),
+    )
+    val = [decode_image(photo.path.read_bytes()) for photo in load_photos(photos, "val")]
+    found, before = (sum(len(d.search(i, 0.3)) for i in val) for d in (new, old))
+    assert found >= 0.8 * before > 0
+
+    assert f"{checkpoint.parents[1]}: finished before" in workplace.make(
+        "train-detector", **command
+    )
+
+
+def test_a_reader_is_trained_and_goes_on(workplace: Workplace, tmp_path: Path) -> None:
+    start = str(COMMITTED / "plate-reader.onnx")
+    size = "--crops-an-epoch 640 --batch 32 --rendered 40"
+
+    def losses(epochs: int, work: Path = workplace.work) -> list[float]:
+        read = f"--epochs {epochs} {size}"
+        workplace.make("train-reader", START=start, READER=read, WORK=str(work))
+        noted = json.loads((work / "reader" / "reader_history.json").read_text())
+        return [*noted["losses"].values()]
+
+    once, again = losses(1), losses(1, tmp_path / "again")
+    assert once == again
+    further = losses(2)
+    assert len(further) == 2 * len(once) and further[: len(once)] == once
+    for name in ("loss.png", "errors.jpg"):
+        assert_picture(workplace.work / "reader" / name)
+    Recognizer(workplace.settings())
+
+
+def test_a_second_reader_is_trained_from_a_reader_of_printed_text(
+    workplace: Workplace, tmp_path: Path
+) -> None:
+    wheels = tmp_path / "wheels"
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(wheels)]
+    subprocess.run([*pip, "rapidocr==3.10.0"], check=True)
+    with ZipFile(next(wheels.iterdir())) as wheel:
+        start = wheel.extract("rapidocr/models/PP-OCRv6_rec_small.onnx", tmp_path)
+
+    def said(steps: int) -> str:
+        return workplace.make(
+            "train-second-reader",
+            START=start,
+            HEAD="--rendered 20 --repeats 1 --steps 50",
+            TUNING=f"--rendered 40 --batch 8 --steps {steps}",
+        )
+
+    assert "step 50: loss" in said(50)
+    further = said(100)
+    assert "step 100: loss" in further.split("learnt")[-1]
+    assert "step 50: loss" not in further.split("learnt")[-1]
+    for name in ("head_loss.png", "loss.png", "errors.jpg"):
+        assert_picture(workplace.work / "second" / name)
+    Recognizer(workplace.settings())
+
+
+def test_both_models_are_measured_together(workplace: Workplace) -> None:
+    said = workplace.make("evaluate")
+    assert "calibration:" in said
+    assert "plates found" in (workplace.work / "misses.html").read_text()
