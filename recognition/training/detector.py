@@ -121,6 +121,13 @@ class PlateTrainer(DetectionTrainer):
     def final_eval(self) -> None:
         """Nothing, as ``validate``."""
 
+    def save_model(self) -> None:
+        """As ultralytics' own; a checkpoint has its name only when it is whole."""
+        last: Path = self.wdir / "last.pt"
+        self.last = last.with_suffix(".new")
+        super().save_model()
+        self.last = self.last.replace(last)
+
     def save_metrics(self, metrics: dict[str, Any]) -> None:
         """As ultralytics' own, and a picture of the losses so far."""
         super().save_metrics(metrics)
