@@ -1,5 +1,7 @@
 """The engine: an image in, the plates that can be read in it out."""
 
+from itertools import chain
+
 from contracts.frames import Box as FrameBox
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.readings import CharacterOption, PlateReading
@@ -9,7 +11,7 @@ from recognition.detector import Detector
 from recognition.farther_look import FartherLook
 from recognition.plate_chance import Signs, chance_of_plate
 from recognition.plate_rows import PlateRows
-from recognition.reader import Reader
+from recognition.reader import Plate, Reader
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection
 
@@ -47,14 +49,35 @@ class Recognizer:
         Narrower plates than ``min_plate_width_px`` are not read; readings that the settings do
         not take for plates (too short, too unsure) are left out.
         """
-        readings = self.look(image, min_plate_width_px=min_plate_width_px)
-        return [reading for reading in readings if self.is_plate(reading)]
+        return self.read_all([image], [min_plate_width_px])[0]
 
-    def look(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
+    def read_all(
+        self, images: list[BgrImage], min_plate_widths_px: list[int]
+    ) -> list[list[PlateReading]]:
+        """Return what :meth:`read` returns of each image; on a GPU faster than one by one."""
+        found = [
+            [one for one in of_image if one.width_px >= least]
+            for of_image, least in zip(
+                self._finder.find_all(images), min_plate_widths_px, strict=True
+            )
+        ]
+        looked = self._look(images, found)
+        return [[reading for reading in one if self.is_plate(reading)] for one in looked]
+
+    def look(self, image: BgrImage) -> list[PlateReading]:
         """Return what was found and read, also what is too short or too unsure to be reported."""
-        wide = [f for f in self.find(image) if f.width_px >= min_plate_width_px]
-        texts = self._reader.read_plates(image, wide)
-        return [self._reading(image, f, t) for f, t in zip(wide, texts, strict=True)]
+        return self._look([image], [self.find(image)])[0]
+
+    def _look(
+        self, images: list[BgrImage], found: list[list[Detection]]
+    ) -> list[list[PlateReading]]:
+        """Read all plates of all images at once."""
+        plates = [
+            [Plate(image, one) for one in of_image]
+            for image, of_image in zip(images, found, strict=True)
+        ]
+        texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
+        return [[self._reading(plate, next(texts)) for plate in of_image] for of_image in plates]
 
     def find(self, image: BgrImage) -> list[Detection]:
         """Return what is found, best first, in pixels of the image."""
@@ -73,7 +96,8 @@ class Recognizer:
             and reading.confidence >= self._settings.recognition_reading_threshold
         )
 
-    def _reading(self, image: BgrImage, found: Detection, text: CropText) -> PlateReading:
+    def _reading(self, plate: Plate, text: CropText) -> PlateReading:
+        image, found = plate
         chance = chance_of_plate(self.signs(image, found, text), self._plate_chance)
         characters = calibrate(text.characters, self._reader.calibration(text), chance)
         return PlateReading(

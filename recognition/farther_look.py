@@ -34,10 +34,10 @@ _SAME_BOX_IOU = 0.5
 
 
 class Finder(Protocol):
-    """What finds plates in an image."""
+    """What finds plates in images."""
 
-    def find(self, image: BgrImage) -> list[Detection]:
-        """Return the plates in the image, best first, in pixels of the image."""
+    def find_all(self, images: list[BgrImage]) -> list[list[Detection]]:
+        """Return the plates in each image, best first, in pixels of the image."""
 
 
 class FartherLook:
@@ -51,7 +51,14 @@ class FartherLook:
 
     def find(self, image: BgrImage) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image."""
-        near = self._near.find(image)
+        return self.find_all([image])[0]
+
+    def find_all(self, images: list[BgrImage]) -> list[list[Detection]]:
+        """Return the plates in each image, best first, in pixels of the image."""
+        near = self._near.find_all(images)
+        return [self._with_large(image, one) for image, one in zip(images, near, strict=True)]
+
+    def _with_large(self, image: BgrImage, near: list[Detection]) -> list[Detection]:
         height, width = image.shape[:2]
         usual = [one for one in near if one.width_px < _USUAL_SHARE * width]
         if any(one.score >= _SURE_SCORE for one in usual):

@@ -51,6 +51,7 @@ class _Request:
     def __init__(self, job: Job, timeout_seconds: float, wait_seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
         self.job = job
+        self.is_suspect = False
         self.timeout_seconds = timeout_seconds
         self._wait_seconds = wait_seconds
         self.answer: asyncio.Future[Outcome] = self._loop.create_future()
@@ -91,6 +92,7 @@ class RecognizerPool:
         self._settings = settings
         self._worker_module = worker_module
         self._queue: asyncio.Queue[_Request] = asyncio.Queue(settings.recognition_queue_limit)
+        self._suspects: deque[_Request] = deque()
         self._slots: list[asyncio.Task[None]] = []
         self._pids: set[int] = set()
         self._idle = 0
@@ -105,7 +107,7 @@ class RecognizerPool:
     @property
     def waiting(self) -> int:
         """Images that wait for a process."""
-        return self._queue.qsize()
+        return self._queue.qsize() + len(self._suspects)
 
     @property
     def size(self) -> int:
@@ -159,7 +161,9 @@ class RecognizerPool:
         await asyncio.gather(*self._slots, return_exceptions=True)
         self._slots = []
         while not self._queue.empty():
-            self._queue.get_nowait().fail(RecognizerBusyError("the recogniser is stopping"))
+            self._suspects.append(self._queue.get_nowait())
+        while self._suspects:
+            self._suspects.pop().fail(RecognizerBusyError("the recogniser is stopping"))
 
     async def read_image(
         self,
@@ -223,23 +227,31 @@ class RecognizerPool:
     async def _serve(self, worker: WorkerProcess) -> None:
         """Give the process one request after the other until it has to be replaced.
 
-        Where more wait than idle processes take, the next one lies with the process before it is
-        done with the last, so that it need not stand idle until this process gets to run again.
+        Where more wait than idle processes take, the next ones, as many as it reads together, lie
+        with the process before it is done with the last, so that it need not stand idle until this
+        process gets to run again. A suspect is given alone.
         """
         given: deque[_Request] = deque()
+        most = 2 * self._settings.batch_size
         try:
             while True:
                 if not given:
                     self._give(worker, given, await self._next_request())
-                if len(given) == 1 and self._queue.qsize() > self._idle:
+                while given and not given[0].is_suspect and len(given) < most and self._is_crowded:
                     self._give(worker, given, self._queue.get_nowait())
-                if given and not await self._finish(worker, given.popleft()):
+                if given and not await self._finish(worker, given):
                     return
         finally:
             for request in given:
                 self._return(request)
 
+    @property
+    def _is_crowded(self) -> bool:
+        return self._queue.qsize() > self._idle
+
     async def _next_request(self) -> _Request:
+        if self._suspects:
+            return self._suspects.popleft()
         self._idle += 1
         try:
             return await self._queue.get()
@@ -260,18 +272,21 @@ class RecognizerPool:
         except asyncio.QueueFull:
             request.fail(RecognizerBusyError("too many images wait for a recogniser process"))
 
-    async def _finish(self, worker: WorkerProcess, request: _Request) -> bool:
-        """Answer the request that the process is at; return whether the process is still good."""
+    async def _finish(self, worker: WorkerProcess, given: deque[_Request]) -> bool:
+        """Answer the oldest request; return whether the process is still good."""
+        request = given.popleft()
         self._working += 1
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 outcome = await worker.receive()
         except TimeoutError:
             log.warning("recogniser_hung", pid=worker.pid, seconds=request.timeout_seconds)
-            request.fail(RecognizerTimeoutError("reading the image took too long"))
+            lost = RecognizerTimeoutError("reading the image took too long")
+            self._blame(request, given, lost)
         except (OSError, EOFError):
             log.warning("recogniser_crashed", pid=worker.pid, image_bytes=len(request.job.image))
-            request.fail(RecognizerCrashedError("the recogniser process died over the image"))
+            died = RecognizerCrashedError("the recogniser process died over the image")
+            self._blame(request, given, died)
         except asyncio.CancelledError:
             request.fail(RecognizerBusyError("the recogniser is stopping"))
             raise
@@ -281,6 +296,22 @@ class RecognizerPool:
         finally:
             self._working -= 1
         return False
+
+    def _blame(self, request: _Request, given: deque[_Request], error: Exception) -> None:
+        """Fail a request with what it did to its process.
+
+        Where it was not alone it may have been any of those that were with the process, which are
+        then tried one by one.
+        """
+        if not given or self._settings.batch_size == 1:
+            request.fail(error)
+            return
+        for one in (request, *given):
+            one.is_suspect = True
+            if not one.answer.done():
+                one.wait()
+        self._suspects.extend((request, *given))
+        given.clear()
 
     def _is_small_enough(self, worker: WorkerProcess, resident_bytes: int) -> bool:
         if resident_bytes <= self._settings.recognition_worker_memory_bytes:

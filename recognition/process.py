@@ -50,8 +50,13 @@ class WorkerProcess:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            process = _spawn(settings, module, theirs)
-        reader, writer = await asyncio.open_connection(sock=ours)
+            # First, as nobody would end the process if this were cancelled after it is started.
+            reader, writer = await asyncio.open_connection(sock=ours)
+            try:
+                process = _spawn(settings, module, theirs)
+            except OSError:
+                writer.close()
+                raise
         worker = cls(process, reader, writer)
         try:
             async with asyncio.timeout(START_TIMEOUT_SECONDS):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,13 @@ OPTIONS_A_CHARACTER = 3
 LEAST_PROBABILITY = 1e-6
 
 _Probabilities = npt.NDArray[np.floating]
+
+
+class Plate(NamedTuple):
+    """A plate and the image in which it was found."""
+
+    image: BgrImage
+    found: Detection
 
 
 @dataclass
@@ -79,18 +87,22 @@ class Reader:
         return cls(card, model, second, rows=PlateRows.load(), knows_formats=formats)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
-        """Return one text a plate found in the image, in order.
+        """Return one text a plate found in the image, in order (see :meth:`read_all`)."""
+        return self.read_all([Plate(image, one) for one in found])
+
+    def read_all(self, plates: list[Plate]) -> list[CropText]:
+        """Return one text a plate, in order.
 
         Where the card asks for a second crop, the plates that the first leaves unsure are read
         from that one too, and the readings averaged. Those that are unsure even then may hang:
         they are read from crops turned upright. Then the second reader helps to settle them, and
         what plates of the country look like.
         """
-        said = self._read([_cut(image, one, self.card.crop) for one in found])
-        self._read_again(image, found, said)
-        self._read_turned(image, found, said)
-        for one, text in zip(found, said, strict=True):
-            self._ask_second(image, one, text)
+        said = self._read([_cut(plate, self.card.crop) for plate in plates])
+        self._read_again(plates, said)
+        self._read_turned(plates, said)
+        for plate, text in zip(plates, said, strict=True):
+            self._ask_second(plate, text)
             if self._formats is not None:
                 text.slots = self._formats.settle(text.slots, text.region)
         return list(map(self._text, said))
@@ -108,18 +120,18 @@ class Reader:
         regions = np.zeros((len(crops), 0)) if tensor is None else said[tensor]
         return [_Said(*one) for one in zip(said[output.name], regions, strict=True)]
 
-    def _read_again(self, image: BgrImage, found: list[Detection], said: list[_Said]) -> None:
+    def _read_again(self, plates: list[Plate], said: list[_Said]) -> None:
         """Put the mean with the second crop in the place of what the first leaves unsure."""
         second = self.card.crop.second
         if second is None:
             return
         unsure = [i for i, one in enumerate(said) if self._sureness(one.slots) < second.below]
-        again = self._read([_cut(image, found[i], second) for i in unsure])
+        again = self._read([_cut(plates[i], second) for i in unsure])
         for i, other in zip(unsure, again, strict=True):
             said[i].slots = averaged(said[i].slots, other.slots)
             said[i].region = (said[i].region + other.region) / 2
 
-    def _read_turned(self, image: BgrImage, found: list[Detection], said: list[_Said]) -> None:
+    def _read_turned(self, plates: list[Plate], said: list[_Said]) -> None:
         """Put what an upright crop says in the place of what is unsure of a level one."""
         turned = self.card.crop.turned
         if turned is None:
@@ -127,41 +139,39 @@ class Reader:
         for i, level in enumerate(said):
             sureness = self._sureness(level.slots)
             if turned.above <= sureness < turned.below:
-                upright = self._upright(image, found[i], level, turned)
+                upright = self._upright(plates[i], level, turned)
                 if self._sureness(upright.slots) >= max(turned.least, sureness + turned.gain):
                     said[i] = upright
 
-    def _upright(
-        self, image: BgrImage, found: Detection, level: _Said, turned: TurnedCropsCard
-    ) -> _Said:
+    def _upright(self, plate: Plate, level: _Said, turned: TurnedCropsCard) -> _Said:
         """The surer of two crops, one turned each way, or of those further the same way."""
 
         def sureness(one: _Said) -> float:
             return self._sureness(one.slots)
 
         before = level
-        best = max(self._read_at(image, found, -turned.step, turned.step), key=sureness)
+        best = max(self._read_at(plate, -turned.step, turned.step), key=sureness)
         while sureness(best) > sureness(before) and abs(best.degrees) + turned.step <= turned.most:
             further = best.degrees + math.copysign(turned.step, best.degrees)
-            before, best = best, max(best, *self._read_at(image, found, further), key=sureness)
+            before, best = best, max(best, *self._read_at(plate, further), key=sureness)
         return best
 
-    def _read_at(self, image: BgrImage, found: Detection, *degrees: float) -> list[_Said]:
-        crops = [_cut(image, found, self.card.crop, angle) for angle in degrees]
+    def _read_at(self, plate: Plate, *degrees: float) -> list[_Said]:
+        crops = [_cut(plate, self.card.crop, angle) for angle in degrees]
         return [
             replace(one, degrees=angle)
             for one, angle in zip(self._read(crops), degrees, strict=True)
         ]
 
-    def _ask_second(self, image: BgrImage, found: Detection, said: _Said) -> None:
+    def _ask_second(self, plate: Plate, said: _Said) -> None:
         """Put what both readers say in the place of what this one leaves unsure."""
         second = self._second
         if second is None:
             return
         if not second.card.least <= self._sureness(said.slots) < second.card.below:
             return
-        crop = _cut(image, found, second.card.crop, said.degrees)
-        if self._rows is not None and self._rows.has_two(image, found, said.degrees):
+        crop = _cut(plate, second.card.crop, said.degrees)
+        if self._rows is not None and self._rows.has_two(plate.image, plate.found, said.degrees):
             crop = joined_rows(crop)
         said.slots = second.settle(said.slots, crop, self._pad)
         said.agreed = True
@@ -226,7 +236,7 @@ def averaged(one: _Probabilities, other: _Probabilities) -> _Probabilities:
     return np.asarray(product / product.sum(axis=-1, keepdims=True))
 
 
-def _cut(image: BgrImage, found: Detection, margins: MarginsCard, degrees: float = 0.0) -> BgrImage:
+def _cut(plate: Plate, margins: MarginsCard, degrees: float = 0.0) -> BgrImage:
     if not degrees:
-        return cut_plate(image, found, margins.margin_x, margins.margin_y)
-    return cut_turned(image, found, margins.margin_x, margins.margin_y, degrees)
+        return cut_plate(*plate, margins.margin_x, margins.margin_y)
+    return cut_turned(*plate, margins.margin_x, margins.margin_y, degrees)

@@ -12,6 +12,8 @@ MODELS = Path(__file__).parent / "models"
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
+GPU_BATCH = 8
+
 
 class RuntimeName(StrEnum):
     """What runs the ONNX files."""
@@ -143,6 +145,13 @@ class RecognizerPoolSettings(RecognizerSettings):
         le=256,
         description="Recogniser processes of this process; 0: one less than there are processors.",
     )
+    recognition_batch: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="Images that a recogniser process reads together, where so many wait; 0: "
+        f"{GPU_BATCH} on a GPU, 1 on a processor, which gains nothing by it.",
+    )
     recognition_queue_limit: int = Field(
         64, ge=1, le=10_000, description="Images that may wait for a free recogniser process."
     )
@@ -157,6 +166,11 @@ class RecognizerPoolSettings(RecognizerSettings):
         ge=268_435_456,
         description="Memory ceiling of one recogniser process; above it the process is replaced.",
     )
+
+    @property
+    def batch_size(self) -> int:
+        """How many images a process reads together at most."""
+        return self.recognition_batch or (1 if self.runs_on_cpu else GPU_BATCH)
 
     @property
     def worker_count(self) -> int:

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from queue import Queue
@@ -24,13 +24,14 @@ from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, Outcome, framed, job_decoder
 from recognition.settings import RecognizerPoolSettings
+from recognition.types import BgrImage
 
 _PR_SET_PDEATHSIG = 1
 _RESERVED, _RESIDENT = 0, 1
 
 
-Perform = Callable[[Job], Outcome]
-"""Does one job; an :class:`InvalidInputError` becomes an outcome with its code."""
+Perform = Callable[[list[Job]], list[Outcome]]
+"""Does some jobs; one outcome each, in order."""
 
 
 def main() -> None:
@@ -39,7 +40,10 @@ def main() -> None:
 
 
 def run_worker(prepare: Callable[[RecognizerPoolSettings], Perform]) -> None:
-    """Prepare, tell the parent, then do its jobs one by one, as the command line says."""
+    """Prepare, tell the parent, then do its jobs, as the command line says.
+
+    Those that lie there together are done together, as many as the settings say.
+    """
     descriptor, parent_pid, settings_json = sys.argv[1:]
     _die_with_parent(int(parent_pid))
     settings = RecognizerPoolSettings(**json.loads(settings_json))
@@ -51,35 +55,46 @@ def run_worker(prepare: Callable[[RecognizerPoolSettings], Perform]) -> None:
             return
         _limit_memory(settings.recognition_worker_memory_bytes)
         _answer(connection, Outcome(resident_bytes=_memory_bytes(_RESIDENT)))
-        jobs: Queue[Job | None] = Queue(maxsize=1)
+        jobs: Queue[Job | None] = Queue(maxsize=settings.batch_size)
         Thread(target=_take_jobs, args=(connection, jobs), daemon=True).start()
-        while (job := jobs.get()) is not None:
-            _answer(connection, _outcome(perform, job))
+        for together in batches(jobs, settings.batch_size):
+            for outcome in perform(together):
+                _answer(connection, outcome)
 
 
 def _image_reader(settings: RecognizerPoolSettings) -> Perform:
     # One thread a worker: several workers use cores better than one with a thread pool.
     cv2.setNumThreads(1)
     recognizer = Recognizer(settings)
-    return partial(read_image_file, recognizer)
+    return partial(read_image_files, recognizer)
 
 
-def read_image_file(recognizer: Recognizer, job: Job) -> Outcome:
-    """Return the readings of a job's image.
-
-    Raises:
-        InvalidInputError: the image cannot be read.
-    """
+def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[Outcome]:
+    """Return the readings of the jobs' images, or why one cannot be read."""
     started = time.perf_counter()
-    image = decode_image(job.image)
-    readings = recognizer.read(image, min_plate_width_px=job.min_plate_width_px)
-    return Outcome(
-        readings=tuple(readings),
-        width_px=image.shape[1],
-        height_px=image.shape[0],
-        duration_ms=(time.perf_counter() - started) * 1000,
-        resident_bytes=_memory_bytes(_RESIDENT),
-    )
+    outcomes, images = dict[int, Outcome](), dict[int, BgrImage]()
+    for place, job in enumerate(jobs):
+        try:
+            images[place] = decode_image(job.image)
+        except InvalidInputError as error:
+            outcomes[place] = refusal(error)
+    least = [jobs[place].min_plate_width_px for place in images]
+    readings = recognizer.read_all([*images.values()], least)
+    each_ms = (time.perf_counter() - started) * 1000 / len(jobs)
+    for (place, image), found in zip(images.items(), readings, strict=True):
+        outcomes[place] = Outcome(
+            readings=tuple(found),
+            width_px=image.shape[1],
+            height_px=image.shape[0],
+            duration_ms=each_ms,
+            resident_bytes=_memory_bytes(_RESIDENT),
+        )
+    return [outcomes[place] for place in range(len(jobs))]
+
+
+def refusal(error: InvalidInputError) -> Outcome:
+    """Return the outcome of a job whose image cannot be read."""
+    return Outcome(error_code=error.code, error_message=str(error))
 
 
 def _die_with_parent(parent_pid: int) -> None:
@@ -105,11 +120,16 @@ def _memory_bytes(column: int) -> int:
     return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
 
 
-def _outcome(perform: Perform, job: Job) -> Outcome:
-    try:
-        return perform(job)
-    except InvalidInputError as error:
-        return Outcome(error_code=error.code, error_message=str(error))
+def batches(jobs: "Queue[Job | None]", most: int) -> Iterator[list[Job]]:
+    """Yield the jobs, as many together as lie there, until there is None."""
+    while (job := jobs.get()) is not None:
+        together = [job]
+        while len(together) < most and not jobs.empty():
+            if (job := jobs.get()) is None:
+                yield together
+                return
+            together.append(job)
+        yield together
 
 
 def _take_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:

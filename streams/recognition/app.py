@@ -152,7 +152,9 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
 
 
 def _window(settings: RecognitionSettings) -> int:
-    return settings.reading_frames_per_worker * settings.worker_count
+    # A process gets the next batch before it is done with the last.
+    each = max(settings.reading_frames_per_worker, 2 * settings.batch_size)
+    return each * settings.worker_count
 
 
 def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:

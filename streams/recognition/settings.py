@@ -55,7 +55,7 @@ class ReadingSettings(Fragment):
         ge=1,
         le=64,
         description="Frames that are taken from Kafka and not yet done, for each recogniser "
-        "process; a few keep it busy.",
+        "process; a few keep it busy. At least twice PLATESTREAM_RECOGNITION_BATCH are taken.",
     )
     reading_cache_bytes: int = Field(
         134_217_728,

@@ -12,6 +12,7 @@ from contracts.errors import MisconfiguredError
 from recognition.detector import Detector
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.model_card import DetectorCard, load_card
 from recognition.reader import Reader
 from recognition.runtime import load_model
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
@@ -54,6 +55,32 @@ def test_runtimes_agree() -> None:
         assert one.text == other.text
         assert one.confidence == pytest.approx(other.confidence, abs=0.01)
         assert one.box.x == pytest.approx(other.box.x, abs=1)
+
+
+def test_images_together_say_what_each_says_alone() -> None:
+    """As on a GPU, where a batch comes to one size; the processor here computes it."""
+    gpu = RecognizerSettings.model_validate(
+        {"recognition_providers": "CUDAExecutionProvider,CPUExecutionProvider"}
+    )
+    here = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.ONNXRUNTIME})
+    model = load_model(gpu.detector_path, here, Precision.F32)
+    card = load_card(DetectorCard, gpu.detector_path)
+    assert card.input.dynamic_batch
+    engine = Recognizer(gpu, Detector(card, model, gpu), Reader.load(here))
+    two = car_scene([Parked(PLATES[0], 400), Parked(PLATES[1], 900)])
+    images = [decode_image(jpeg(one)) for one in (two, car_scene(), car_scene([Parked(PLATES[2])]))]
+    images.append(np.ascontiguousarray(images[2][:, 300:]))
+
+    alone = [engine.read(image) for image in images]
+    together = engine.read_all(images, [0] * len(images))
+
+    assert [len(one) for one in alone] == [2, 0, 1, 1]
+    for said, expected in zip(together, alone, strict=True):
+        assert [one.text for one in said] == [one.text for one in expected]
+        for one, other in zip(said, expected, strict=True):
+            assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
+            assert one.box.x == pytest.approx(other.box.x, abs=0.1)
+    assert engine.read_all(images[2:], [0, 2000])[1] == []
 
 
 def test_an_empty_road_has_no_plates() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from contracts.errors import InvalidInputError, MisconfiguredError
 from recognition.protocol import Job, Outcome
 from recognition.settings import RecognizerPoolSettings
-from recognition.worker import Perform, run_worker
+from recognition.worker import Perform, refusal, run_worker
 
 _MIB = 1024 * 1024
 
@@ -21,7 +21,12 @@ def prepare(settings: RecognizerPoolSettings) -> Perform:
     return perform
 
 
-def perform(job: Job) -> Outcome:
+def perform(jobs: list[Job]) -> list[Outcome]:
+    """Do what the jobs say."""
+    return [_outcome(job, len(jobs)) for job in jobs]
+
+
+def _outcome(job: Job, together: int) -> Outcome:
     """Do what the job says; the answer's width is this process's id."""
     word, _, what = job.image.decode().partition(" ")
     match word:
@@ -33,7 +38,9 @@ def perform(job: Job) -> Outcome:
         case "crash":
             os._exit(3)
         case "refuse":
-            raise InvalidInputError("The image is bad.", code="unreadable_image")
+            return refusal(InvalidInputError("The image is bad.", code="unreadable_image"))
+        case "together":
+            return Outcome(width_px=together)
         case "grown":
             return Outcome(width_px=os.getpid(), resident_bytes=int(what) * _MIB)
         case "allocate":

@@ -163,8 +163,58 @@ def test_boxes_are_right_without_the_grey() -> None:
     assert (found.left, found.top) == pytest.approx((160, 130))
 
 
+GPU = "CUDAExecutionProvider,CPUExecutionProvider"
+
+
+def says_of_each(*outputs: Tensor) -> SaidModel:
+    """A model that says of a batch what it says of each picture in it, told by a grey level."""
+
+    def say(batch: Tensor) -> dict[str, Tensor]:
+        which = [round(float(picture[0, 160, 160]) * 255) for picture in batch]
+        return {"output0": np.concatenate([outputs[n] for n in which])}
+
+    return SaidModel(say)
+
+
+def test_a_gpu_is_fed_images_of_any_sizes_together() -> None:
+    model = says_of_each(
+        centre_rows((100, 150, 40, 10, 0.9)),
+        centre_rows((100, 150, 40, 10, 0.8)),
+        centre_rows((100, 150, 40, 10, 0.1)),
+    )
+    card = detector_card(dynamic_batch=True, dynamic_size=True)
+    images = [np.full((s, 2 * s, 3), n, np.uint8) for n, s in enumerate((320, 160, 80))]
+    found = Detector(card, model, recognizer_settings(providers=GPU)).find_all(images)
+    assert [one.shape for one in model.inputs] == [(3, 3, 320, 320)]
+    assert [[round(f.score, 3) for f in one] for one in found] == [[0.9], [0.8], []]
+    assert [one[0].left for one in found[:2]] == pytest.approx([160, 80])
+
+
+def test_rows_of_a_batch_tell_the_image_that_they_are_of() -> None:
+    rows = np.array(
+        [[0, 80, 145, 120, 155, 0, 0.8], [2, 80, 145, 120, 155, 0, 0.7], [2, 9, 145, 49, 155, 0, 1]]
+    )
+    card = detector_card(DetectorDecoder.END2END_ROWS, dynamic_batch=True)
+    found = Detector(card, says(rows), recognizer_settings(providers=GPU)).find_all([IMAGE] * 3)
+    assert [[f.score for f in one] for one in found] == [[0.8], [], [1.0, 0.7]]
+
+
+@pytest.mark.parametrize(
+    ("dynamic_batch", "providers"), [(True, "CPUExecutionProvider"), (False, GPU)]
+)
+def test_images_are_fed_one_by_one_where_a_batch_gains_nothing_or_is_not_taken(
+    dynamic_batch: bool, providers: str
+) -> None:
+    model = says(centre_rows((100, 150, 40, 10, 0.9)))
+    card = detector_card(dynamic_batch=dynamic_batch)
+    found = Detector(card, model, recognizer_settings(providers=providers)).find_all([IMAGE] * 3)
+    assert [one.shape[0] for one in model.inputs] == [1, 1, 1]
+    assert [len(one) for one in found] == [1, 1, 1]
+    assert Detector(card, model, recognizer_settings()).find_all([]) == []
+
+
 def test_a_gpu_is_always_fed_one_size() -> None:
     model = says(centre_rows((0, 0, 0, 0, 0.0)))
-    settings = recognizer_settings(providers="CUDAExecutionProvider,CPUExecutionProvider")
+    settings = recognizer_settings(providers=GPU)
     Detector(detector_card(dynamic_size=True), model, settings).find(IMAGE)
     assert model.inputs[0].shape == (1, 3, 320, 320)

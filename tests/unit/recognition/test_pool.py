@@ -11,6 +11,7 @@ import pytest
 
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
 from recognition.pool import (
+    ImageReadings,
     RecognizerBusyError,
     RecognizerCrashedError,
     RecognizerPool,
@@ -170,6 +171,66 @@ async def test_processes_work_at_the_same_time(tmp_path: Path) -> None:
         await until(lambda: pool.working == 3)
         (tmp_path / "go").touch()
         assert {(await each).width_px for each in asking} == pool.pids
+
+
+async def asked_of_a_batch(
+    pool: RecognizerPool, folder: Path, *images: bytes
+) -> list[ImageReadings | BaseException]:
+    """Answers to images that come to the process at the same time."""
+    held = asyncio.create_task(pool.read_image(_until_there(folder / "go")))
+    await until(lambda: pool.working == 1)
+    asking = [
+        asyncio.create_task(pool.read_image(one, timeout_seconds=1, wait_seconds=60))
+        for one in images
+    ]
+    await until(lambda: pool.waiting == len(images))
+    (folder / "go").touch()
+    await held
+    return await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def test_a_process_has_what_it_reads_together_next_before_it_is_done(tmp_path: Path) -> None:
+    async with pool_of(batch=4) as pool:
+        images = [_until_there(tmp_path / "go"), *[b"together"] * 9]
+        asking = [asyncio.create_task(pool.read_image(image)) for image in images]
+        await until(lambda: pool.working == 1)
+        assert pool.waiting == len(images) - 2 * 4
+        (tmp_path / "go").touch()
+        together = [(await one).width_px for one in asking[1:]]
+    assert 1 <= min(together) <= max(together) <= 4
+
+
+async def test_images_are_read_one_by_one_where_nothing_is_said(tmp_path: Path) -> None:
+    async with pool_of() as pool:
+        answers = await asked_of_a_batch(pool, tmp_path, *[b"together"] * 5)
+    assert [getattr(one, "width_px", one) for one in answers] == [1] * 5
+
+
+@pytest.mark.parametrize(
+    ("image", "fault"),
+    [(b"crash", RecognizerCrashedError), (b"sleep 60", RecognizerTimeoutError)],
+)
+async def test_of_those_read_together_only_the_one_to_blame_is_lost(
+    tmp_path: Path, image: bytes, fault: type[Exception]
+) -> None:
+    async with pool_of(batch=4) as pool:
+        answers = await asked_of_a_batch(pool, tmp_path, b"do", b"do", image, b"do", b"do", b"do")
+        assert isinstance(answers.pop(2), fault)
+        assert all(isinstance(one, ImageReadings) for one in answers)
+        assert pool.waiting == 0
+
+
+async def test_stop_ends_those_that_wait_for_being_read_alone() -> None:
+    async with pool_of(batch=4) as pool:
+        await until(lambda: bool(pool.pids))
+        (pid,) = pool.pids
+        asking = [asyncio.create_task(pool.read_image(b"sleep 60")) for _ in range(4)]
+        await until(lambda: pool.working == 1)
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: pool.replaced == 1)
+    for one in asking:
+        with pytest.raises(RecognizerBusyError):
+            await one
 
 
 async def test_what_cannot_start_says_so() -> None:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 from typing import cast
 
+import psutil
 import pytest
 from structlog.testing import capture_logs
 
@@ -53,3 +54,18 @@ async def test_one_that_gets_what_is_no_job_ends_at_once() -> None:
             await asyncio.wait_for(worker.receive(), 30)
     finally:
         await worker.kill()
+
+
+async def test_a_start_that_is_given_up_leaves_no_process() -> None:
+    settings = RecognizerPoolSettings.model_validate({})
+    before = psutil.Process().children()
+    for steps in range(12):
+        starting = asyncio.create_task(
+            WorkerProcess.start(settings, "tests.unit.recognition.scripted_worker")
+        )
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+    assert psutil.Process().children() == before
