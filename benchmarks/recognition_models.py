@@ -5,18 +5,22 @@
 A PEER is NAME,DETECTOR,READER[,RUNTIME]: a pair of model files, each with a card beside it or of a
 maker whose files need none (recognition/models/README.md); an empty file is ours. Prints Markdown
 tables: accuracy with 95 % intervals, by data set, width, light and shape; what is gained over each
-peer; calibration; processor time of a 1080p photo with one plate, resident memory and start-up,
-each pair in a process of its own.
+peer; calibration; processor time of 1080p photos and the models' part of it, resident memory and
+start-up, each pair in a process of its own. The photos that are timed are drawn: one large plate on
+noise, and frames of a road with plates near and far.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
+from unittest.mock import patch
 
 import cv2
 import numpy as np
@@ -29,9 +33,12 @@ from recognition.evaluation.photos import Photo, load_photo_file
 from recognition.evaluation.run import Share
 from recognition.evaluation.scoring import score
 from recognition.images import decode_image
-from recognition.settings import RecognizerSettings, RuntimeName
+from recognition.runtime import Model, Tensor, load_model
+from recognition.settings import Precision, RecognizerSettings, RuntimeName
 from synthetic.layouts import BY_CODE
 from synthetic.plates import plate_with_text
+from synthetic.road import LightPlan, RoadScene, RoadSceneOptions
+from synthetic.scene import FPS
 
 REPEAT = 30
 _HOST = (1080, 1920)
@@ -62,11 +69,47 @@ class Pair:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a pair costs: CPU milliseconds of a photo, resident MiB, seconds to start."""
+    """What a pair costs: CPU milliseconds of each photo and of the models alone, MiB, seconds."""
 
-    photo_ms: float
+    photo_ms: dict[str, tuple[float, float]]
     resident_mib: float
     start_seconds: float
+
+
+class Stopwatch:
+    """Counts the processor time of all models that are loaded while it is in use."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> Self:
+        """Stand between the engine and its models."""
+        self._patches = [
+            patch(f"recognition.{name}.load_model", self._load)
+            for name in ("detector", "reader", "second_reader")
+        ]
+        for one in self._patches:
+            one.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let models be loaded as ever."""
+        for one in self._patches:
+            one.stop()
+
+    def _load(self, path: Path, settings: RecognizerSettings, precision: Precision) -> Model:
+        return _TimedModel(load_model(path, settings, precision), self)
+
+
+class _TimedModel:
+    def __init__(self, model: Model, watch: Stopwatch) -> None:
+        self._model, self._watch = model, watch
+
+    def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        started = time.process_time()
+        outputs = self._model.run(tensor)
+        self._watch.seconds += time.process_time() - started
+        return outputs
 
 
 def photo_of_one_plate() -> bytes:
@@ -79,24 +122,59 @@ def photo_of_one_plate() -> bytes:
     return cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 88])[1].tobytes()
 
 
-def cost_here(pair: Pair) -> Cost:
+def road_photo(time_s: float) -> bytes:
+    """A 1080p JPEG of a drawn road, as ingest sends it."""
+    scene = RoadScene(RoadSceneOptions(passes=2, seed=7, light=LightPlan.DUSK))
+    index = round(time_s * FPS)
+    _, frame = next(scene.frames(index, index + 1))
+    return cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()
+
+
+def write_timed_photos(folder: Path) -> None:
+    """Write the photos that are timed, named by what they show."""
+    photos = {"a large plate": photo_of_one_plate()}
+    photos |= {f"road at {at} s": road_photo(at) for at in (2.0, 2.8, 5.6)}
+    for name, data in photos.items():
+        (folder / f"{name}.jpg").write_bytes(data)
+
+
+def cost_here(pair: Pair, photos: Path) -> Cost:
     """Measure a pair in this process, which should have done nothing else."""
     cv2.setNumThreads(1)
-    data = photo_of_one_plate()
-    started = time.perf_counter()
-    recognizer = pair.recognizer()
-    start_seconds = time.perf_counter() - started
-    if len(recognizer.read(decode_image(data))) != 1:
-        sys.stderr.write(f"{pair.name} does not read the one plate of the timed photo\n")
-    photo_ms = quick_cpu_ms(lambda: recognizer.read(decode_image(data)), REPEAT)
-    return Cost(photo_ms, resident_mib(), start_seconds)
+    with Stopwatch() as watch:
+        started = time.perf_counter()
+        recognizer = pair.recognizer()
+        start_seconds = time.perf_counter() - started
+        costs = {}
+        for path in sorted(photos.glob("*.jpg")):
+            data = path.read_bytes()
+            costs[path.stem] = quick_cpu_and_models_ms(recognizer, data, watch)
+            plates = ", ".join(reading.text for reading in recognizer.read(decode_image(data)))
+            sys.stderr.write(f"{pair.name}, {path.stem}: {plates or 'nothing read'}\n")
+    return Cost(costs, resident_mib(), start_seconds)
 
 
-def cost_of(pair: Pair) -> Cost:
+def quick_cpu_and_models_ms(
+    recognizer: Recognizer, data: bytes, watch: Stopwatch
+) -> tuple[float, float]:
+    """The lower quartile of a photo's CPU time, decoding included, and the models' part of it."""
+    parts = list[float]()
+
+    def read() -> None:
+        watch.seconds = 0.0
+        recognizer.read(decode_image(data))
+        parts.append(watch.seconds)
+
+    whole_ms = quick_cpu_ms(read, REPEAT)
+    return whole_ms, statistics.quantiles(parts, n=4)[0] * 1000
+
+
+def cost_of(pair: Pair, photos: Path) -> Cost:
     """Measure a pair in a fresh process."""
     with TemporaryDirectory(prefix="platestream-bench-") as folder:
         out = Path(folder) / "cost.json"
-        command = [sys.executable, "-m", "benchmarks.recognition_models", "--cost-to", str(out)]
+        command = [sys.executable, "-m", "benchmarks.recognition_models", str(photos)]
+        command += ["--cost-to", str(out)]
         subprocess.run([*command, "--peer", _argument(pair)], check=True)
         return Cost(**json.loads(out.read_text()))
 
@@ -161,12 +239,18 @@ def print_reliability(found: dict[str, Evaluation]) -> None:
 
 def print_costs(pairs: list[Pair]) -> None:
     """Processor time, memory and start-up of each pair."""
-    print("\n| models | 1080p photo, one plate, CPU | resident | start |")
-    print("|---|---|---|---|")
-    for pair in pairs:
-        cost = cost_of(pair)
+    with TemporaryDirectory(prefix="platestream-bench-") as folder:
+        write_timed_photos(Path(folder))
+        costs = {pair.name: cost_of(pair, Path(folder)) for pair in pairs}
+    names = [*next(iter(costs.values())).photo_ms]
+    print(
+        "\n| models | " + " | ".join(f"{n}: CPU, models" for n in names) + " | resident | start |"
+    )
+    print("|---" * (len(names) + 3) + "|")
+    for name, cost in costs.items():
+        times = [f"{whole:.1f}, {models:.1f} ms" for whole, models in cost.photo_ms.values()]
         print(
-            f"| {pair.name} | {cost.photo_ms:.1f} ms | {cost.resident_mib:.0f} MiB "
+            f"| {name} | {' | '.join(times)} | {cost.resident_mib:.0f} MiB "
             f"| {cost.start_seconds:.2f} s |"
         )
 
@@ -180,7 +264,7 @@ def main() -> None:
     parser.add_argument("--cost-to", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.cost_to is not None:
-        cost = cost_here(arguments.peer[0])
+        cost = cost_here(arguments.peer[0], arguments.photos)
         arguments.cost_to.write_text(json.dumps(asdict(cost)))
         return
     pairs = [Pair("ours"), *arguments.peer]

@@ -131,8 +131,9 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     """Crops of a plate that may hang, turned upright by ``step`` degrees one way and the other.
 
     Where that makes the reading surer, it goes on that way up to ``most`` degrees. Read where the
-    mean character probability lies between ``above`` and ``below``; that of the surest of them
-    must be higher by ``gain``, and ``least`` or more: it would make a plate of what is none.
+    mean character probability lies between ``above`` and ``below``, of plates that are at least
+    ``least_width`` pixels wide; that of the surest of them must be higher by ``gain``, and
+    ``least`` or more: it would make a plate of what is none.
     """
 
     step: Annotated[float, msgspec.Meta(ge=5, le=40)]
@@ -141,6 +142,7 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     below: Annotated[float, msgspec.Meta(ge=0, le=1)]
     gain: Annotated[float, msgspec.Meta(ge=0, le=1)]
     least: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    least_width: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
     def __post_init__(self) -> None:
         """Check that it can be done.

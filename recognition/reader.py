@@ -138,7 +138,8 @@ class Reader:
             return
         for i, level in enumerate(said):
             sureness = self._sureness(level.slots)
-            if turned.above <= sureness < turned.below:
+            is_wide = plates[i].found.width_px >= turned.least_width
+            if is_wide and turned.above <= sureness < turned.below:
                 upright = self._upright(plates[i], level, turned)
                 if self._sureness(upright.slots) >= max(turned.least, sureness + turned.gain):
                     said[i] = upright

@@ -179,6 +179,17 @@ def test_an_upright_crop_must_be_surer(level: float, upright: float, text: str) 
     assert [one.text for one in reader.read_plates(SCENE, FOUND[:1])] == [text]
 
 
+@pytest.mark.parametrize(("width", "crops"), [(49.0, [1]), (50.0, [1, 2])])
+def test_narrow_plates_are_not_turned(width: float, crops: list[int]) -> None:
+    turned = TurnedCropsCard(
+        step=10, most=30, above=0.4, below=0.9, gain=0.1, least=0.7, least_width=50.0
+    )
+    model = SaidModel(lambda batch: {"plate": np.stack([slots_of("AB1", 0.6)] * len(batch))})
+    plate = Detection(10.0, 10.0, 10.0 + width, 30.0, 0.9, "plate")
+    Reader(reader_card(crop=CropCard(turned=turned)), model).read_plates(SCENE, [plate])
+    assert [len(tensor) for tensor in model.inputs] == crops
+
+
 @pytest.mark.parametrize("sure", ["AB1", ""], ids=["sure", "nothing read"])
 def test_what_is_sure_or_hopeless_is_not_turned(sure: str) -> None:
     reader, model = hanging((sure, 0.92), ("XY9", 0.95))
