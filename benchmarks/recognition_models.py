@@ -6,8 +6,8 @@ A PEER is NAME,DETECTOR,READER[,RUNTIME]: a pair of model files, each with a car
 maker whose files need none (recognition/models/README.md); an empty file is ours. Prints Markdown
 tables: accuracy with 95 % intervals, by data set, width, light and shape; what is gained over each
 peer; calibration; processor time of 1080p photos and the models' part of it, resident memory and
-start-up, each pair in a process of its own. The photos that are timed are drawn: one large plate on
-noise, and frames of a road with plates near and far.
+start-up, each pair in a process of its own. The photos that are timed are drawn, and named by the
+width of the one plate in them: frames of a road, and one of noise.
 """
 
 import argparse
@@ -42,6 +42,9 @@ from synthetic.scene import FPS
 
 REPEAT = 30
 _HOST = (1080, 1920)
+
+ROAD_PHOTOS = {"043 px": 0.6, "065 px": 1.8, "129 px": 3.0}
+"""When the one car of the drawn road has a plate of this width, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -123,18 +126,17 @@ def photo_of_one_plate() -> bytes:
 
 
 def road_photo(time_s: float) -> bytes:
-    """A 1080p JPEG of a drawn road, as ingest sends it."""
-    scene = RoadScene(RoadSceneOptions(passes=2, seed=7, light=LightPlan.DUSK))
+    """A 1080p JPEG of a drawn road with one car, as ingest sends it."""
+    scene = RoadScene(RoadSceneOptions(passes=1, seed=7, light=LightPlan.DAY))
     index = round(time_s * FPS)
     _, frame = next(scene.frames(index, index + 1))
     return cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()
 
 
 def write_timed_photos(folder: Path) -> None:
-    """Write the photos that are timed, named by what they show."""
-    photos = {"a large plate": photo_of_one_plate()}
-    photos |= {f"road at {at} s": road_photo(at) for at in (2.0, 2.8, 5.6)}
-    for name, data in photos.items():
+    """Write the photos that are timed, by name."""
+    photos = {name: road_photo(at) for name, at in ROAD_PHOTOS.items()}
+    for name, data in ({"230 px, noise": photo_of_one_plate()} | photos).items():
         (folder / f"{name}.jpg").write_bytes(data)
 
 

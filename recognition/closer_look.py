@@ -28,8 +28,8 @@ _PLATE_PX = 80.0
 
 _LARGEST_SCALE = 1.5
 _LEAST_GAIN = 1.25
-_CLEAR_PX, _CLEAR_SCORE = 32.0, 0.4
-"""Wider on the first canvas, and surer, needs no second look."""
+_CLEAR = ((32.0, 0.4), (20.0, 0.6))
+"""Wider on the first canvas, and surer, needs no second look: either is enough."""
 
 _SAME_PLATE_IOU = 0.2
 _MOST_LOOKS = 20
@@ -72,7 +72,8 @@ class CloserLook:
 def _zoom(found: Detection, scale: float) -> float | None:
     """Return the scale of a second look, None where it would show nothing new."""
     zoom = min(_PLATE_PX / found.width_px, _LARGEST_SCALE)
-    is_clear = found.width_px * scale > _CLEAR_PX and found.score >= _CLEAR_SCORE
+    width = found.width_px * scale
+    is_clear = any(width > px and found.score >= score for px, score in _CLEAR)
     return None if is_clear or zoom < _LEAST_GAIN * scale else zoom
 
 

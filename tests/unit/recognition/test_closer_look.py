@@ -57,13 +57,16 @@ def test_a_window_stays_inside_the_image() -> None:
     assert box(found) == pytest.approx((2, 2, 62, 22), abs=2)
 
 
-def test_a_wide_and_sure_plate_is_looked_at_once() -> None:
-    finder, model = looks(((160, 96, 40, 12, 0.9),), lambda _: _NOTHING)
-
-    (found,) = finder.find(IMAGE)
-
-    assert len(model.inputs) == 1
-    assert found.score == pytest.approx(0.9)
+@pytest.mark.parametrize(
+    ("width", "score", "looks_taken"),
+    [(40, 0.9, 1), (40, 0.41, 1), (40, 0.39, 2), (24, 0.61, 1), (24, 0.59, 2), (18, 0.9, 2)],
+)
+def test_the_smaller_the_surer_must_a_plate_be_to_be_looked_at_once(
+    width: float, score: float, looks_taken: int
+) -> None:
+    finder, model = looks(((160, 96, width, 8, score),), lambda _: _NOTHING)
+    finder.find(IMAGE)
+    assert len(model.inputs) == looks_taken
 
 
 def test_an_image_that_was_not_shrunk_is_looked_at_once() -> None:
