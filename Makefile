@@ -82,7 +82,7 @@ PHOTOS ?= photos
 WORK ?= .local/training
 MODELS := recognition/models
 # The service's own commands take the models that are trained, wherever these are.
-TRAINER = set -e; mkdir -p $(WORK); t="$(TRAIN) -m recognition.training"; \
+TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl || { echo "PHOTOS=: no scenes.jsonl there"; exit 1; }; t="$(TRAIN) -m recognition.training"; \
 	export PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$(MODELS)/plate-detector.onnx; \
 	export PLATESTREAM_RECOGNITION_READER_MODEL=$(MODELS)/plate-reader.onnx; \
 	export PLATESTREAM_RECOGNITION_SECOND_READER_MODEL=$(MODELS)/plate-second-reader.onnx
@@ -104,6 +104,7 @@ TUNING ?=
 
 train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: recognition/training/README.md
 	@$(TRAINER); first=$(WORK)/first; \
+	test -e "$(START)" -a -d "$(OTHERS)" || { echo "START= must be a file, OTHERS= a folder"; exit 1; }; \
 	$$t.labels --photos $(PHOTOS) $(if $(TEACHER),--teacher $(TEACHER)) --out $(WORK)/labels.jsonl; \
 	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) --work $$first $(FIRST); \
 	$$t.detector export --weights $$first/detector/weights/last.pt --photos $(PHOTOS) \
@@ -137,7 +138,7 @@ train-second-reader: $(TRAINING_READY) ## Train the second reader; PHOTOS=, STAR
 evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on photos, with a picture of every miss; PHOTOS=
 	@$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR); $(MISSES)
 
-test-training: $(TRAINING_READY) ## Train everything for a moment on drawn pictures; START=PP-OCRv6_rec_small.onnx: the second reader too
+test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictures
 	$(BOOTSTRAP) python
 	PLATESTREAM_TEST_TRAINING=$(TRAIN) $(PYTHON) -m pytest -m training $(PYTEST)
 

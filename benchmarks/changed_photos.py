@@ -1,10 +1,11 @@
-"""What is read of photos that are changed: close-ups, and plates that hang; and where none is.
+"""What is read of photos that are changed: close-ups, hanging and far plates; and where none is.
 
     python -m benchmarks.changed_photos PHOTOS.jsonl [--split val] [--without FOLDER]...
 
 ``PHOTOS`` are labelled as ``platestream evaluate`` takes them. Each certain plate is cut out with
 so much of its width around it on each side; the photos are turned (the picture rotates) and
-slanted (level lines hang, upright ones stay) either way. ``FOLDER`` has pictures without a plate,
+slanted (level lines hang, upright ones stay) either way; and several are put side by side, so that
+the detector sees them shrunk. ``FOLDER`` has pictures without a plate,
 in folders of any depth: on how many of them is a reading reported; look-alikes count once, and of
 each of its subfolders 800 at most. In close-ups, what is read of neighbours counts as "no labelled
 plate". Prints Markdown tables.
@@ -36,6 +37,9 @@ AROUND = (0.0, 0.05, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5)
 
 TURNS, SLANTS = (8.0, 14.0), (10.0,)
 """Degrees, either way."""
+
+MOSAICS, PART_PX, MOSAIC_GREY, MOSAIC_SEED = (2, 3), (640, 480), 90, 5
+"""Photos across and down, each of this width and height at most, in an order that is no one's."""
 
 SURE = 0.5
 
@@ -85,6 +89,24 @@ def changed(photo: Photo, image: BgrImage, change: Change) -> Changed:
     return Changed(replace(photo, plates=plates), np.asarray(pixels, np.uint8))
 
 
+def mosaic(parts: list[Changed], across: int) -> Changed:
+    """Put photos side by side, ``across`` in a row, each as large as its place lets it be."""
+    width, height = PART_PX
+    rows = -(-len(parts) // across)
+    image = np.full((rows * height, across * width, 3), MOSAIC_GREY, np.uint8)
+    plates = list[Plate]()
+    for place, part in enumerate(parts):
+        top, left = (place // across) * height, (place % across) * width
+        scale = min(width / part.image.shape[1], height / part.image.shape[0])
+        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+        sized = cv2.resize(part.image, None, fx=scale, fy=scale, interpolation=method)
+        sized = sized[:height, :width]
+        image[top : top + sized.shape[0], left : left + sized.shape[1]] = sized
+        there = np.array([[scale, 0.0, left], [0.0, scale, top]])
+        plates += [replace(plate, box=_around(plate, there)) for plate in part.photo.plates]
+    return Changed(replace(parts[0].photo, plates=tuple(plates)), image)
+
+
 def _around(plate: Plate, change: Change) -> Box:
     left, top, right, bottom = plate.box
     corners = np.array([(x, y, 1.0) for x in (left, right) for y in (top, bottom)]) @ change.T
@@ -93,11 +115,19 @@ def _around(plate: Plate, change: Change) -> Box:
 
 
 def _row(name: str, looked: list[Looked]) -> str:
-    certain = [outcome for one in looked for outcome in one.outcomes if outcome.certain]
+    if not looked:
+        return f"| {name} |" + " – |" * 5
+    plates = [outcome for one in looked for outcome in one.outcomes]
+    found = sum(outcome.found for outcome in plates)
+    certain = [outcome for outcome in plates if outcome.certain]
     read = sum(outcome.exact for outcome in certain)
     beside = sum(len(one.invented) for one in looked)
     error = calibration_error(pairs(looked))
-    return f"| {name} | {read} of {len(certain)} | {error:.1%} | {beside} |"
+    ms = sum(one.cpu_ms for one in looked) / len(looked)
+    return (
+        f"| {name} | {found} of {len(plates)} | {read} of {len(certain)} | {error:.1%} | {beside} "
+        f"| {ms:.0f} ms |"
+    )
 
 
 def _decoded(photos: list[Photo]) -> Iterator[Changed]:
@@ -118,6 +148,13 @@ def _close_ups(photos: list[Photo], around: float) -> Iterator[Changed]:
         yield from close_ups(photo, image, around)
 
 
+def _mosaics(photos: list[Photo], across: int) -> Iterator[Changed]:
+    order = np.random.default_rng(MOSAIC_SEED).permutation(len(photos))
+    for start in range(0, len(order) - across**2 + 1, across**2):
+        chosen = [photos[i] for i in order[start : start + across**2]]
+        yield mosaic([*_decoded(chosen)], across)
+
+
 def _all(photos: list[Photo]) -> Iterator[tuple[str, Iterator[Changed]]]:
     yield "as they are", _decoded(photos)
     for around in AROUND:
@@ -126,6 +163,8 @@ def _all(photos: list[Photo]) -> Iterator[tuple[str, Iterator[Changed]]]:
         yield f"turned by ±{degrees:.0f}°", _both_ways(photos, turned, degrees)
     for degrees in SLANTS:
         yield f"slanted by ±{degrees:.0f}°", _both_ways(photos, slanted, degrees)
+    for across in MOSAICS:
+        yield f"{across**2} in one picture", _mosaics(photos, across)
 
 
 def main() -> None:
@@ -137,8 +176,11 @@ def main() -> None:
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     recognizer = Recognizer(load_settings(RecognizerSettings))
-    print("| photos | read | calibration error | readings at no labelled plate |")
-    print("|---|---|---|---|")
+    print(
+        "| photos | found | read | calibration error | readings at no labelled plate "
+        "| processor time, decoding apart |"
+    )
+    print("|---" * 6 + "|")
     together: list[Looked] = []
     for name, made in _all(load_photo_file(arguments.photos, arguments.split)):
         looked = [look_at_pixels(one.photo, one.image, recognizer)[0] for one in made]

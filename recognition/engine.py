@@ -2,6 +2,8 @@
 
 from itertools import chain
 
+import numpy as np
+
 from contracts.frames import Box as FrameBox
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.readings import CharacterOption, PlateReading
@@ -17,6 +19,8 @@ from recognition.types import BgrImage, Character, CropText, Detection
 
 TWO_ROW = "two-row"
 _KINDS = (TWO_ROW, "motorcycle")
+
+_BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
 
 class Recognizer:
@@ -78,6 +82,11 @@ class Recognizer:
         ]
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
         return [[self._reading(plate, next(texts)) for plate in of_image] for of_image in plates]
+
+    def warm_up(self, images: int) -> None:
+        """Look at so many blank images and plates together: runtimes of GPUs prepare for that."""
+        self._finder.find_all([_BLANK] * images)
+        self._reader.read([_BLANK] * images)
 
     def find(self, image: BgrImage) -> list[Detection]:
         """Return what is found, best first, in pixels of the image."""

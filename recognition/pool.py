@@ -57,9 +57,9 @@ class _Request:
         self.answer: asyncio.Future[Outcome] = self._loop.create_future()
         self.wait()
 
-    def wait(self) -> None:
+    def wait(self, longer_seconds: float = 0.0) -> None:
         """Wait for a process from now on, until it expires."""
-        self._expiry = self._loop.call_later(self._wait_seconds, self._expire)
+        self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self._expire)
 
     def taken(self) -> bool:
         """Return whether somebody still waits for it; it no longer expires then."""
@@ -227,9 +227,9 @@ class RecognizerPool:
     async def _serve(self, worker: WorkerProcess) -> None:
         """Give the process one request after the other until it has to be replaced.
 
-        Where more wait than idle processes take, the next ones, as many as it reads together, lie
-        with the process before it is done with the last, so that it need not stand idle until this
-        process gets to run again. A suspect is given alone.
+        Where more wait than idle processes take (each as many), the next ones, as many as it reads
+        together, lie with the process before it is done with the last, so that it need not stand
+        idle until this process gets to run again. A suspect is given alone.
         """
         given: deque[_Request] = deque()
         most = 2 * self._settings.batch_size
@@ -237,17 +237,15 @@ class RecognizerPool:
             while True:
                 if not given:
                     self._give(worker, given, await self._next_request())
-                while given and not given[0].is_suspect and len(given) < most and self._is_crowded:
+                while 0 < len(given) < most and not given[0].is_suspect:
+                    if self._queue.qsize() <= self._idle * len(given):
+                        break
                     self._give(worker, given, self._queue.get_nowait())
                 if given and not await self._finish(worker, given):
                     return
         finally:
             for request in given:
                 self._return(request)
-
-    @property
-    def _is_crowded(self) -> bool:
-        return self._queue.qsize() > self._idle
 
     async def _next_request(self) -> _Request:
         if self._suspects:
@@ -306,10 +304,12 @@ class RecognizerPool:
         if not given or self._settings.batch_size == 1:
             request.fail(error)
             return
+        before_seconds = 0.0
         for one in (request, *given):
             one.is_suspect = True
             if not one.answer.done():
-                one.wait()
+                one.wait(before_seconds)
+            before_seconds += one.timeout_seconds
         self._suspects.extend((request, *given))
         given.clear()
 

@@ -159,7 +159,8 @@ class RecognizerPoolSettings(RecognizerSettings):
         10.0,
         gt=0,
         le=600,
-        description="A recogniser process that needs longer for one image is killed and replaced.",
+        description="A recogniser process that needs longer for one image, or for those that it "
+        "reads together, is killed and replaced.",
     )
     recognition_worker_memory_bytes: int = Field(
         1_610_612_736,

@@ -66,6 +66,8 @@ def _image_reader(settings: RecognizerPoolSettings) -> Perform:
     # One thread a worker: several workers use cores better than one with a thread pool.
     cv2.setNumThreads(1)
     recognizer = Recognizer(settings)
+    if settings.batch_size > 1:
+        recognizer.warm_up(settings.batch_size)
     return partial(read_image_files, recognizer)
 
 

@@ -121,12 +121,13 @@ class PlateTrainer(DetectionTrainer):
     def final_eval(self) -> None:
         """Nothing, as ``validate``."""
 
-    def save_model(self) -> None:
+    def save_model(self) -> bool:
         """As ultralytics' own; a checkpoint has its name only when it is whole."""
         last: Path = self.wdir / "last.pt"
         self.last = last.with_suffix(".new")
-        super().save_model()
+        is_saved: bool = super().save_model()
         self.last = self.last.replace(last)
+        return is_saved
 
     def save_metrics(self, metrics: dict[str, Any]) -> None:
         """As ultralytics' own, and a picture of the losses so far."""
@@ -176,6 +177,14 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     return state
 
 
+def epochs_of(checkpoint: Path) -> int:
+    """How many epochs a checkpoint has behind it; 0 where there is none."""
+    if not checkpoint.exists():
+        return 0
+    # ultralytics pickles whole networks; these are of our own making.
+    return int(torch.load(checkpoint, weights_only=False)["epoch"]) + 1
+
+
 def draw_losses(results: Path) -> None:
     """Write ``loss.png`` beside the file in which ultralytics notes each epoch."""
     with results.open() as file:
@@ -187,8 +196,10 @@ def draw_losses(results: Path) -> None:
 
 def train(args: argparse.Namespace) -> None:
     """Prepare the data set once, then train or go on training; what is finished stays."""
+    args.work = args.work.resolve()  # ultralytics has a place of its own for relative ones
     finished = args.work / args.name / "finished"
-    if finished.exists():
+    last = args.work / args.name / "weights" / "last.pt"
+    if finished.exists() or epochs_of(last) >= args.epochs:
         print(f"{finished.parent}: finished before")
         return
     data = args.work / "data"
@@ -202,7 +213,6 @@ def train(args: argparse.Namespace) -> None:
         if args.others:
             write_others(args.others, data)
         write_description(data)
-    last = args.work / args.name / "weights" / "last.pt"
     overrides = _settings(args, data / "data.yaml")
     if last.exists():
         print(f"{last}: goes on where it ended; --start counts for nothing")

@@ -68,13 +68,20 @@ def main() -> None:
     if args.teacher is not None:
         size = (args.teacher_size, args.teacher_size)
         teacher = Detector(onnxruntime_runner(args.teacher, args.threads), size, "end2end_rows")
-    done = set(load_labels(args.out)) if args.out.exists() else set()
+    name = args.teacher.name if args.teacher is not None else None
+    done = set[str]()
+    if args.out.exists():
+        whole, _, _ = args.out.read_text().rpartition("\n")  # the last line may be half of one
+        args.out.write_text(whole + "\n" if whole else "")
+        done = set(load_labels(args.out))
+        if any(json.loads(line).get("teacher") != name for line in whole.splitlines()):
+            parser.error(f"{args.out} is of another teacher")
     photos = load_photos(args.photos, "train") + load_photos(args.photos, "val")
     with args.out.open("a") as out:
         for photo in photos:
             if photo.name not in done:
                 finds = teacher(read_image(photo.path), UNSURE) if teacher else []
-                out.write(json.dumps(asdict(complete(photo, finds))) + "\n")
+                out.write(json.dumps(asdict(complete(photo, finds)) | {"teacher": name}) + "\n")
 
 
 if __name__ == "__main__":

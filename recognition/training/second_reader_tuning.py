@@ -267,10 +267,10 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     training = Training(args)
     training.run()
+    write_line_network(args.start, training.average, args.out)
     readings = training.read_val()
     write_wrong(readings, args.work / "errors.jpg")
     print(f"val exact, alone: {exact_share(readings):.4f}")
-    write_line_network(args.start, training.average, args.out)
 
 
 if __name__ == "__main__":

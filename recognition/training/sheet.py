@@ -20,27 +20,23 @@ from recognition.training.reader_data import (
     plain_crops,
 )
 from recognition.training.rendered import render_samples
+from recognition.training.tiles import tiled, write_sheet
 
 COLUMNS, ROWS = 8, 8
-TILE_PX, GAP_PX = (150, 76), 6
+TILE_PX = (150, 76)
 LONGEST_TEXT = 10
 BOX_JITTER = 0.03
 
 
 def sheet(photographed: list[Image], rendered: list[Image]) -> Image:
     """Rows of both in turns, photographed plates first; crops are brought to one size."""
-    rows = []
+    blank = np.full((TILE_PX[1], TILE_PX[0], 3), 255, np.uint8)
+    tiles = []
     for first in range(0, COLUMNS * ROWS // 2, COLUMNS):
-        rows += [_row(crops[first : first + COLUMNS]) for crops in (photographed, rendered)]
-    return np.vstack(rows)
-
-
-def _row(crops: list[Image]) -> Image:
-    row = np.full((TILE_PX[1] + GAP_PX, COLUMNS * (TILE_PX[0] + GAP_PX), 3), 255, np.uint8)
-    for place, crop in enumerate(crops):
-        left = place * (TILE_PX[0] + GAP_PX)
-        row[: TILE_PX[1], left : left + TILE_PX[0]] = cv2.resize(crop, TILE_PX)
-    return as_image(row)
+        for crops in (photographed, rendered):
+            row = [as_image(cv2.resize(crop, TILE_PX)) for crop in crops[first : first + COLUMNS]]
+            tiles += row + [blank] * (COLUMNS - len(row))
+    return tiled(tiles, COLUMNS, ROWS)
 
 
 def main() -> None:
@@ -57,8 +53,7 @@ def main() -> None:
     photographed = [plain_crops(samples[i], margins, BOX_JITTER, rng)[0] for i in chosen]
     drawn = render_samples(1.0, 2 * count, LONGEST_TEXT, args.seed).samples[:count]
     rendered = [changed_crop(sample, TILE_PX, rng) for sample in drawn]
-    both = sheet(photographed, rendered)
-    cv2.imwrite(str(args.out), np.ascontiguousarray(both[..., ::-1]))
+    write_sheet(sheet(photographed, rendered), args.out)
     print(args.out)
 
 

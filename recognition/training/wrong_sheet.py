@@ -9,9 +9,10 @@ import cv2
 import numpy as np
 
 from recognition.evaluation.photos import Image, as_image
+from recognition.training.tiles import tiled, write_sheet
 
 COLUMNS, ROWS = 8, 4
-TILE_PX, CAPTION_PX, GAP_PX = (160, 80), 34, 8
+TILE_PX, CAPTION_PX = (160, 80), 34
 WANTED_COLOUR, GOT_COLOUR = (0, 90, 0), (170, 0, 0)
 
 
@@ -24,8 +25,8 @@ class Reading(NamedTuple):
 
 
 def exact_share(readings: Sequence[Reading]) -> float:
-    """The share of which the whole text was read right, 0-1."""
-    return sum(one.got == one.wanted for one in readings) / len(readings)
+    """The share of which the whole text was read right, 0-1; 0 where there are none."""
+    return sum(one.got == one.wanted for one in readings) / max(1, len(readings))
 
 
 def write_wrong(readings: Iterable[Reading], out: Path) -> None:
@@ -34,17 +35,12 @@ def write_wrong(readings: Iterable[Reading], out: Path) -> None:
     Below each stands what is on it, then what was read.
     """
     wrong = (_tile(one) for one in readings if one.got != one.wanted)
-    tiles = list(islice(wrong, COLUMNS * ROWS))
-    blank = np.full((TILE_PX[1] + CAPTION_PX, TILE_PX[0] + GAP_PX, 3), 255, np.uint8)
-    tiles += [blank] * (COLUMNS * ROWS - len(tiles))
-    sheet = np.vstack([np.hstack(tiles[i : i + COLUMNS]) for i in range(0, len(tiles), COLUMNS)])
-    out.parent.mkdir(parents=True, exist_ok=True)
-    cv2.imwrite(str(out), np.ascontiguousarray(sheet[..., ::-1]))
+    write_sheet(tiled(list(islice(wrong, COLUMNS * ROWS)), COLUMNS, ROWS), out)
 
 
 def _tile(one: Reading) -> Image:
-    tile = np.full((TILE_PX[1] + CAPTION_PX, TILE_PX[0] + GAP_PX, 3), 255, np.uint8)
-    tile[: TILE_PX[1], : TILE_PX[0]] = cv2.resize(one.crop, TILE_PX)
+    tile = np.full((TILE_PX[1] + CAPTION_PX, TILE_PX[0], 3), 255, np.uint8)
+    tile[: TILE_PX[1]] = cv2.resize(one.crop, TILE_PX)
     captions = ((one.wanted, WANTED_COLOUR), (one.got or "-", GOT_COLOUR))
     for row, (text, colour) in enumerate(captions):
         place = (2, TILE_PX[1] + 14 + 15 * row)

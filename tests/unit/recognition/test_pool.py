@@ -179,10 +179,7 @@ async def asked_of_a_batch(
     """Answers to images that come to the process at the same time."""
     held = asyncio.create_task(pool.read_image(_until_there(folder / "go")))
     await until(lambda: pool.working == 1)
-    asking = [
-        asyncio.create_task(pool.read_image(one, timeout_seconds=1, wait_seconds=60))
-        for one in images
-    ]
+    asking = [asyncio.create_task(pool.read_image(one, timeout_seconds=3)) for one in images]
     await until(lambda: pool.waiting == len(images))
     (folder / "go").touch()
     await held
@@ -198,6 +195,17 @@ async def test_a_process_has_what_it_reads_together_next_before_it_is_done(tmp_p
         (tmp_path / "go").touch()
         together = [(await one).width_px for one in asking[1:]]
     assert 1 <= min(together) <= max(together) <= 4
+
+
+async def test_processes_that_take_several_at_once_leave_idle_ones_as_many(tmp_path: Path) -> None:
+    async with pool_of(workers=2, batch=4) as pool:
+        await until(lambda: len(pool.pids) == 2)
+        job = _until_there(tmp_path / "go")
+        asking = [asyncio.create_task(pool.read_image(job)) for _ in range(8)]
+        await until(lambda: pool.working == 2)
+        (tmp_path / "go").touch()
+        done_by = [(await one).width_px for one in asking]
+    assert [done_by.count(pid) for pid in set(done_by)] == [4, 4]
 
 
 async def test_images_are_read_one_by_one_where_nothing_is_said(tmp_path: Path) -> None:

@@ -1,8 +1,14 @@
 """What the teacher's finds make of a photo's labels."""
 
+import json
+import sys
 from pathlib import Path
 
+import pytest
+
 from recognition.evaluation.photos import Photo, Plate
+from recognition.settings import MODELS
+from recognition.training import labels
 from recognition.training.labels import complete
 from recognition.training.onnx_models import Found
 
@@ -16,16 +22,49 @@ def photo(exhaustive: bool) -> Photo:
 
 
 def test_sure_finds_are_taught_and_doubtful_ones_masked() -> None:
-    labels = complete(photo(False), [Found(OWN, 0.9), Found(OTHER, 0.7), Found(FAR, 0.2)])
-    assert labels.plates == (OWN, OTHER)
-    assert labels.masked == (FAR,)
+    found = complete(photo(False), [Found(OWN, 0.9), Found(OTHER, 0.7), Found(FAR, 0.2)])
+    assert found.plates == (OWN, OTHER)
+    assert found.masked == (FAR,)
 
 
 def test_where_every_plate_is_boxed_the_teacher_adds_nothing() -> None:
-    labels = complete(photo(True), [Found(OTHER, 0.7), Found(FAR, 0.2)])
-    assert (labels.plates, labels.masked) == ((OWN,), ())
+    found = complete(photo(True), [Found(OTHER, 0.7), Found(FAR, 0.2)])
+    assert (found.plates, found.masked) == ((OWN,), ())
 
 
 def test_a_find_around_a_boxed_plate_is_that_plate() -> None:
     around = (60.0, 80.0, 240.0, 170.0)
     assert complete(photo(False), [Found(around, 0.6)]).plates == (OWN,)
+
+
+def labels_of(folder: Path, monkeypatch: pytest.MonkeyPatch, *given: str) -> list[str]:
+    """The photos in ``labels.jsonl`` once the command has run."""
+    row = {"image": "a.jpg", "split": "train", "plates": [{"text": "AB", "box": OWN}]}
+    rows = [row, row | {"image": "b.jpg", "split": "val"}]
+    (folder / "scenes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    out = folder / "labels.jsonl"
+    monkeypatch.setattr(sys, "argv", ["x", "--photos", str(folder), "--out", str(out), *given])
+    labels.main()
+    return [json.loads(line)["photo"] for line in out.read_text().splitlines()]
+
+
+def test_what_was_interrupted_goes_on_after_the_last_whole_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert labels_of(tmp_path, monkeypatch) == ["a.jpg", "b.jpg"]
+    out = tmp_path / "labels.jsonl"
+    first, second = out.read_text().splitlines(keepends=True)
+    for half in (first + second[:20], first[:20], ""):
+        out.write_text(half)
+        assert labels_of(tmp_path, monkeypatch) == ["a.jpg", "b.jpg"]
+        assert out.read_text() == first + second
+
+
+def test_labels_of_another_teacher_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels_of(tmp_path, monkeypatch)
+    teacher = MODELS / "plate-detector.onnx"
+    with pytest.raises(SystemExit):
+        labels_of(tmp_path, monkeypatch, "--teacher", str(teacher))
+    assert "is of another teacher" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 import numpy as np
 
-from recognition.training.sheet import COLUMNS, GAP_PX, ROWS, TILE_PX, sheet
+from recognition.training.sheet import COLUMNS, ROWS, TILE_PX, sheet
+from recognition.training.tiles import GAP_PX
 
 
 def test_rows_of_photographed_and_rendered_plates_take_turns() -> None:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pytest
 
 from recognition.training.wrong_sheet import (
     COLUMNS,
@@ -30,6 +31,12 @@ def test_only_what_is_wrong_is_shown_and_no_more_than_fits(tmp_path: Path) -> No
 
 
 def test_a_sheet_without_anything_wrong_is_blank(tmp_path: Path) -> None:
-    write_wrong([], tmp_path / "sheet.png")
+    write_wrong([Reading(GREEN, "X", "X")], tmp_path / "sheet.png")
     sheet = cv2.imread(str(tmp_path / "sheet.png"))
     assert sheet is not None and (sheet == 255).all()
+
+
+def test_where_it_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "sheet.png").mkdir()
+    with pytest.raises(OSError, match="cannot write"):
+        write_wrong([Reading(RED, "A", "B")], tmp_path / "sheet.png")
