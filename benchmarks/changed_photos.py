@@ -5,10 +5,10 @@
 ``PHOTOS`` are labelled as ``platestream evaluate`` takes them. Each certain plate is cut out with
 so much of its width around it on each side; the photos are turned (the picture rotates) and
 slanted (level lines hang, upright ones stay) either way; and several are put side by side, so that
-the detector sees them shrunk. ``FOLDER`` has pictures without a plate,
-in folders of any depth: on how many of them is a reading reported; look-alikes count once, and of
-each of its subfolders 800 at most. In close-ups, what is read of neighbours counts as "no labelled
-plate". Prints Markdown tables.
+the detector sees them shrunk. ``FOLDER`` has pictures without a plate, in folders of any depth: on
+how many of them is a reading reported; look-alikes count once, and of each of its subfolders 800 at
+most. In close-ups, what is read of neighbours counts as "no labelled plate". Prints Markdown
+tables.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import numpy as np
 from recognition.evaluation.photos import Image
 from recognition.training.writing import screen
 from synthetic.road import LightPlan, RoadScene, RoadSceneOptions
+from synthetic.scene import FPS
 
 _PASSES, _EVERY = 8, 8
 _LEAST_PLATE_PX = 30
@@ -27,7 +28,7 @@ def write_photos(folder: Path) -> None:
     photos: list[dict[str, Any]] = []
     crops: list[dict[str, Any]] = []
     for index in range(0, scene.frame_count, _EVERY):
-        plates = _plates(scene, index / 25)
+        plates = _plates(scene, index / FPS)
         if not plates:
             continue
         split = "train" if len(photos) % _VAL_EVERY else "val"
