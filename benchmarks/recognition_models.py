@@ -33,7 +33,7 @@ from recognition.evaluation.photos import Photo, load_photo_file
 from recognition.evaluation.run import Share
 from recognition.evaluation.scoring import score
 from recognition.images import decode_image
-from recognition.runtime import Model, Tensor, load_model
+from recognition.runtime import Model, Shape, Tensor, load_model
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 from synthetic.layouts import BY_CODE
 from synthetic.plates import plate_with_text
@@ -100,8 +100,14 @@ class Stopwatch:
         for one in self._patches:
             one.stop()
 
-    def _load(self, path: Path, settings: RecognizerSettings, precision: Precision) -> Model:
-        return _TimedModel(load_model(path, settings, precision), self)
+    def _load(
+        self,
+        path: Path,
+        settings: RecognizerSettings,
+        precision: Precision,
+        usual: Shape | None = None,
+    ) -> Model:
+        return _TimedModel(load_model(path, settings, precision, usual), self)
 
 
 class _TimedModel:

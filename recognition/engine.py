@@ -1,5 +1,6 @@
 """The engine: an image in, the plates that can be read in it out."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import numpy as np
@@ -38,13 +39,15 @@ class Recognizer:
             MisconfiguredError: a model or its card is missing or does not fit.
         """
         self._settings = settings
-        detector = detector or Detector.load(settings)
+        with ThreadPoolExecutor(1) as beside:
+            loading = beside.submit(lambda: reader or Reader.load(settings))
+            detector = detector or Detector.load(settings)
+            self._reader = loading.result()
         looks_closer = settings.recognition_closer_look and detector.takes_any_size
         near = CloserLook(detector) if looks_closer else detector
         self._finder = FartherLook(detector, near)
         self._plate_chance = detector.plate_chance
         self._tells_kinds = any(kind in _KINDS for kind in detector.classes)
-        self._reader = reader or Reader.load(settings)
         self._rows = PlateRows.load()
 
     def read(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:

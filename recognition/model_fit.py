@@ -81,12 +81,11 @@ def _check_resize(name: str, card: InputCard, known: Resize) -> None:
 
 
 def _tried(name: str, card: InputCard, model: Model) -> dict[str, Tensor]:
-    if card.dynamic_size:
-        # Any other size than the card's own tells a size that is fixed. The card's own is tried
-        # too, as a runtime may prepare itself for small and for large pictures apart.
-        small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
-        _run_grey(name, card, model, (small_height, small_width))
-    return _run_grey(name, card, model, (card.height, card.width))
+    if not card.dynamic_size:
+        return _run_grey(name, card, model, (card.height, card.width))
+    # Any other size than the card's own tells a size that is fixed.
+    height, width = (card.stride * strides for strides in _STRIDES_TRIED)
+    return _run_grey(name, card, model, (height, width))
 
 
 def _run_grey(

@@ -8,7 +8,7 @@ from contracts.errors import MisconfiguredError
 from recognition.line_texts import Floats, Texts, folded, likely_texts, line_text, settled
 from recognition.model_card import Interpolation, LineReaderCard, load_card
 from recognition.runtime import Model, load_model
-from recognition.settings import CPU_PROVIDER, Precision, RecognizerSettings
+from recognition.settings import CPU_PROVIDER, RecognizerSettings
 from recognition.tensors import stretch, to_tensor
 from recognition.types import BgrImage
 
@@ -68,7 +68,9 @@ class SecondReader:
     def _model(self) -> Model:
         # On the CPU always: runtimes of GPUs prepare anew for each width of a line.
         settings = self._settings.model_copy(update={"recognition_providers": CPU_PROVIDER})
-        return load_model(settings.second_reader_path, settings, Precision.F32)
+        return load_model(
+            settings.second_reader_path, settings, settings.recognition_reader_precision
+        )
 
     @cached_property
     def _groups(self) -> Texts:

@@ -75,7 +75,7 @@ class RecognizerSettings(Fragment):
     )
     recognition_reader_precision: Precision = Field(
         Precision.BF16,
-        description="Numbers of the reader under OpenVINO: bf16, where the processor has it, is "
+        description="Numbers of the readers under OpenVINO: bf16, where the processor has it, is "
         "faster; f32 is exact.",
     )
     recognition_providers: str = Field(

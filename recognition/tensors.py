@@ -86,9 +86,14 @@ def stretch(
     return np.asarray(resized, np.uint8)
 
 
+def tensor_shape(width: int, height: int, card: InputCard) -> tuple[int, ...]:
+    """Return the shape of one image of this size, as the card describes it."""
+    return to_tensor([np.zeros((height, width, 3), np.uint8)], card).shape
+
+
 def to_tensor(images: list[BgrImage], card: InputCard) -> Tensor:
     """Return images of one size as the batch that the card describes."""
-    batch = np.stack(images)
+    batch = images[0][None] if len(images) == 1 else np.stack(images)
     if card.colour is ColourOrder.RGB:
         batch = batch[..., ::-1]
     if card.layout is TensorLayout.NCHW:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from recognition.boxes import Box, iou
 from recognition.evaluation.photos import Photo, load_photos, read_image
-from recognition.training.onnx_models import Detector, Found, onnxruntime_runner
+from recognition.training.onnx_models import Detector, Found, as_floats, onnxruntime_runner
 
 SURE, UNSURE = 0.5, 0.08
 """Teacher scores from which an unboxed find is a label, and from which it is masked."""
@@ -67,7 +67,8 @@ def main() -> None:
     teacher: Detector | None = None
     if args.teacher is not None:
         size = (args.teacher_size, args.teacher_size)
-        teacher = Detector(onnxruntime_runner(args.teacher, args.threads), size, "end2end_rows")
+        run = onnxruntime_runner(args.teacher, args.threads)
+        teacher = Detector(run, size, "end2end_rows", feed=as_floats)
     name = args.teacher.name if args.teacher is not None else None
     done = set[str]()
     if args.out.exists():

@@ -42,6 +42,12 @@ class Read:
         return float(np.mean(self.probabilities)) if self.probabilities else 0.0
 
 
+class Feed(Protocol):
+    """Makes the tensor that a file takes of a picture, H×W×3 uint8, red first."""
+
+    def __call__(self, image: Image) -> Tensor: ...
+
+
 class Runner(Protocol):
     """A loaded ONNX file: a named input in, the outputs in the file's order out."""
 
@@ -74,17 +80,20 @@ def openvino_runner(path: Path, threads: int = 1, precision: str = "f32") -> Run
 class Detector:
     """Finds plates in one photo at a time."""
 
-    def __init__(self, run: Runner, size: tuple[int, int], decoder: str, stride: int = 0) -> None:
+    def __init__(
+        self, run: Runner, size: tuple[int, int], decoder: str, stride: int = 0, *, feed: Feed
+    ) -> None:
         """``size`` is height, width of the letterbox; ``decoder`` as in the card.
 
         With a ``stride``, the file takes any multiple of it: grey beside the photo is left out.
         """
         self._run, self._size, self._decoder, self._stride = run, size, decoder, stride
+        self._feed = feed
 
     def __call__(self, image: Image, score: float, overlap: float = 0.5) -> list[Found]:
         """Plates of at least ``score``, best first, overlapping by ``overlap`` at most."""
-        tensor, ratio, left, top = letterbox(image, self._fitting(image))
-        output = self._run(tensor)[0]
+        canvas, ratio, left, top = letterbox(image, self._fitting(image))
+        output = self._run(self._feed(canvas))[0]
         boxes, scores = _decode(output, self._decoder)
         boxes = (boxes - [left, top, left, top]) / ratio
         height, width = image.shape[:2]
@@ -135,8 +144,18 @@ def margins_of(card: Card) -> list[tuple[float, float]]:
     return [(view["margin_x"], view["margin_y"]) for view in views]
 
 
-def letterbox(image: Image, size: tuple[int, int]) -> tuple[Tensor, float, float, float]:
-    """``image`` centred in ``size`` (height, width) on grey, as 1×3×H×W float32 0–1.
+def as_floats(image: Image) -> Tensor:
+    """1×3×H×W float32, 0-1, red first: what detectors take."""
+    return np.ascontiguousarray(image.transpose(2, 0, 1)[None].astype(np.float32) / 255.0)
+
+
+def as_picture(image: Image) -> Tensor:
+    """1×H×W×3 uint8, blue first: what detectors of 8 bits take."""
+    return np.ascontiguousarray(image[None, ..., ::-1])
+
+
+def letterbox(image: Image, size: tuple[int, int]) -> tuple[Image, float, float, float]:
+    """``image`` centred in ``size`` (height, width) on grey.
 
     Also the ratio and the left and top offset in pixels that undo it.
     """
@@ -149,8 +168,7 @@ def letterbox(image: Image, size: tuple[int, int]) -> tuple[Tensor, float, float
     canvas[top : top + new_h, left : left + new_w] = cv2.resize(
         image, (new_w, new_h), interpolation=mode
     )
-    tensor = canvas.transpose(2, 0, 1)[None].astype(np.float32) / 255.0
-    return np.ascontiguousarray(tensor), ratio, left, top
+    return canvas, ratio, left, top
 
 
 def suppress(boxes: Tensor, scores: Tensor, overlap: float) -> list[Found]:

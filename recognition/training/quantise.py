@@ -4,6 +4,8 @@ Only what goes into a convolution is brought to 8 bits. What comes out stays as 
 one, so that a runtime joins the activation to the convolution, and boxes (hundreds of pixels) and
 scores (0-1) never share a scale. With NNCF's defaults, which bring what lies between to 8 bits too,
 an early checkpoint found 238 of 471 plates; as floats 387, in this way 380.
+
+The file takes pictures as decoders give them: their pixels are 8 bits already.
 """
 
 import random
@@ -12,7 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import (
     CalibrationDataReader,
     CalibrationMethod,
@@ -23,10 +27,12 @@ from onnxruntime.quantization import (
 
 from recognition.evaluation.photos import Photo, read_image
 from recognition.training.halves import save_plain
-from recognition.training.onnx_models import letterbox
+from recognition.training.onnx_models import as_floats, letterbox
 
 CALIBRATION_PHOTOS = 100
 CALIBRATION_PX = 640
+
+PIXEL_SCALE = 1 / 255
 
 WITHOUT = "dfl"
 """In the names of the operations that stay: the one that makes a distance of a distribution."""
@@ -44,7 +50,7 @@ class _Photos(CalibrationDataReader):
     def _each(photos: list[Photo], tensor: str) -> Iterator[dict[str, Any]]:
         for photo in photos:
             image, *_ = letterbox(read_image(photo.path), (CALIBRATION_PX, CALIBRATION_PX))
-            yield {tensor: image}
+            yield {tensor: as_floats(image)}
 
 
 def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
@@ -54,6 +60,7 @@ def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
     """
     chosen = random.Random(seed).sample(photos, min(CALIBRATION_PHOTOS, len(photos)))
     graph = onnx.load(source).graph
+    pixels = {"scale": np.float32(PIXEL_SCALE), "zero_point": np.uint8(0)}
     with TemporaryDirectory() as folder:
         written = Path(folder) / "quantised.onnx"
         quantize_static(
@@ -68,6 +75,40 @@ def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
             calibrate_method=CalibrationMethod.MinMax,
             op_types_to_quantize=["Conv"],
             nodes_to_exclude=[n.name for n in graph.node if WITHOUT in n.name],
-            extra_options={"OpTypesToExcludeOutputQuantization": ["Conv"]},
+            extra_options={
+                "OpTypesToExcludeOutputQuantization": ["Conv"],
+                "TensorQuantOverrides": {graph.input[0].name: [pixels]},
+            },
         )
-        save_plain(onnx.load(written), out)
+        model = onnx.load(written)
+    take_pictures(model)
+    save_plain(model, out)
+
+
+def take_pictures(model: onnx.ModelProto) -> None:
+    """Let an 8-bit detector take pictures as they are: uint8, N×H×W×3, blue first.
+
+    It took floats, N×3×H×W, red first, pixel ÷ 255, and brought them to 8 bits, which are the
+    pixels again. The numbers that come out stay the same; a 768x448 px picture takes 1.5 ms less of
+    18 (measured).
+    """
+    graph = model.graph
+    makers = {output: node for node in graph.node for output in node.output}
+    pictures = graph.input[0]
+    quantise = next(n for n in graph.node if n.input[0] == pictures.name)
+    floats = next(n for n in graph.node if n.input[0] == quantise.output[0])
+    first = next(n for n in graph.node if n.input[0] == floats.output[0])
+    weights = makers[first.input[1]].input[0]
+    for initialiser in graph.initializer:
+        if initialiser.name == weights:
+            turned = np.ascontiguousarray(numpy_helper.to_array(initialiser)[:, ::-1])
+            initialiser.CopyFrom(numpy_helper.from_array(turned, weights))
+    batch, _, height, width = (side.dim_param for side in pictures.type.tensor_type.shape.dim)
+    sides = [batch, height, width, 3]
+    pictures.type.CopyFrom(helper.make_tensor_type_proto(TensorProto.UINT8, sides))
+    # Only in this order (to floats, then the axes) does OpenVINO still compute the first
+    # convolution in 8 bits.
+    floats.input[0], first.input[0] = pictures.name, f"{pictures.name}_planes"
+    planes = helper.make_node("Transpose", [floats.output[0]], [first.input[0]], perm=[0, 3, 1, 2])
+    graph.node.insert(list(graph.node).index(floats) + 1, planes)
+    graph.node.remove(quantise)

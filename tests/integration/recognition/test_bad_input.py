@@ -143,7 +143,7 @@ def test_a_larger_picture_is_refused_before_it_is_decoded(monkeypatch: pytest.Mo
     [
         ("plate-detector", {"output": {"name": "boxes"}}, "not boxes"),
         ("plate-detector", {"output": {"classes": ["car", "plate"]}}, "1 x 6 x anchors"),
-        ("plate-detector", {"input": {"layout": "NHWC"}}, "does not fit its card"),
+        ("plate-detector", {"input": {"layout": "NCHW"}}, "does not fit its card"),
         ("plate-detector", {"input": {"height": 333}}, "multiples of its stride"),
         ("plate-reader", {"output": {"alphabet": "ABC_"}}, "1 x 10 x 4"),
         ("plate-reader", {"output": {"slots": 9}}, "1 x 9 x 37"),

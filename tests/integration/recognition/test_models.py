@@ -14,7 +14,7 @@ from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.model_card import DetectorCard, load_card
 from recognition.reader import Reader
-from recognition.runtime import load_model
+from recognition.runtime import USUAL_AFTER, Model, Tensor, load_model
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 from tests.integration.recognition.scenes import PLATES, Parked, car_scene, jpeg
 
@@ -133,8 +133,7 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
 @pytest.mark.parametrize("precision", list(Precision))
 def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone(precision: Precision) -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
-    rng = np.random.default_rng(3)
-    pictures = [rng.random((1, 3, *size), np.float32) for size in ((96, 160), (384, 640))]
+    pictures = [a_picture(*size) for size in ((160, 96), (640, 384))]
     alone = [
         load_model(settings.detector_path, settings, precision).run(picture)["output0"]
         for picture in pictures
@@ -145,20 +144,66 @@ def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone(precision:
     for _ in range(2):
         for picture, said in zip(pictures, alone, strict=True):
             assert np.array_equal(model.run(picture)["output0"], said)
-    small, large = (model._request(picture.size) for picture in pictures)  # type: ignore[attr-defined]
+    small, large = (model._request(picture.shape) for picture in pictures)  # type: ignore[attr-defined]
     assert small is not large
     assert len(model._requests) == 2  # type: ignore[attr-defined]
 
 
-def test_all_copies_are_made_at_start() -> None:
+def test_the_copy_of_the_usual_size_says_the_same() -> None:
+    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
+    usual, other = a_picture(640, 384), a_picture(384, 640)
+    path, f32 = settings.detector_path, Precision.F32
+    alone = load_model(path, settings, f32)
+
+    model = load_model(path, settings, f32, usual.shape)
+
+    for picture in (usual, other, usual):
+        said, expected = (one.run(picture)["output0"] for one in (model, alone))
+        assert np.abs(said[:, 4] - expected[:, 4]).max() < 1e-4
+        assert np.abs(said[:, :4] - expected[:, :4]).max() < 0.1
+    assert is_for_one_size(model, usual)
+    assert not is_for_one_size(model, other)
+
+
+def test_another_size_becomes_the_usual_one_where_it_comes_often() -> None:
+    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
+    first, often = a_picture(640, 384), a_picture(384, 640)
+    model = load_model(settings.detector_path, settings, Precision.F32, first.shape)
+    before = model.run(often)["output0"]
+
+    for _ in range(USUAL_AFTER - 2):
+        model.run(often)
+        model.run(a_picture(160, 96))
+    assert not is_for_one_size(model, often)
+
+    assert np.abs(model.run(often)["output0"] - before).max() < 0.1
+    assert is_for_one_size(model, often)
+    assert not is_for_one_size(model, first)
+
+
+def is_for_one_size(model: Model, picture: Tensor) -> bool:
+    request = model._request(picture.shape)  # type: ignore[attr-defined]
+    return not request.get_compiled_model().input().partial_shape.is_dynamic
+
+
+def test_copies_for_the_usual_picture_and_for_small_ones_are_made_at_start() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     detector, reader = Detector.load(settings), Reader.load(settings)
     made = dict(detector._model._requests)  # type: ignore[attr-defined]
-    detector.find(np.zeros((1080, 1920, 3), np.uint8))
+    for height, width in ((1080, 1920), (1512, 2688)):
+        detector.find(np.zeros((height, width, 3), np.uint8))
     assert made == detector._model._requests  # type: ignore[attr-defined]
-    assert len(made) == 2
+    assert len(made) == 1
+    detector.find(np.zeros((1200, 1600, 3), np.uint8))
+    assert len(detector._model._requests) == 2  # type: ignore[attr-defined]
     reader.read([np.zeros((30, 90, 3), np.uint8)] * 9)
     assert len(reader._model._requests) == 1  # type: ignore[attr-defined]
+
+
+def a_picture(width: int, height: int) -> Tensor:
+    """Of noise, as the detector takes it."""
+    pixels = np.random.default_rng(3).integers(0, 256, (1, height, width, 3))
+    return pixels.astype(np.uint8)
 
 
 def test_openvino_pins_no_process_to_a_core() -> None:
@@ -167,7 +212,8 @@ def test_openvino_pins_no_process_to_a_core() -> None:
 
     detector = Detector.load(settings)
 
-    requests = detector._model._requests.values()  # type: ignore[attr-defined]
+    model = detector._model
+    requests = [model._of_usual, *model._requests.values()]  # type: ignore[attr-defined]
     copies = [request.get_compiled_model() for request in requests]
     assert [copy.get_property("ENABLE_CPU_PINNING") for copy in copies] == [False, False]
     assert [copy.get_property("INFERENCE_NUM_THREADS") for copy in copies] == [1, 1]

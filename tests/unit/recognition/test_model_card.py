@@ -10,10 +10,13 @@ from msgspec.structs import replace
 from contracts.errors import MisconfiguredError
 from recognition.model_card import (
     CalibrationCard,
+    ColourOrder,
     DetectorCard,
     LineReaderCard,
     PlateChanceCard,
     ReaderCard,
+    TensorLayout,
+    TensorType,
     TurnedCropsCard,
     load_card,
 )
@@ -116,9 +119,10 @@ def test_our_own_cards_fit_their_files() -> None:
 def test_the_detector_for_gpus_is_used_as_the_one_for_processors() -> None:
     eight_bits = load_card(DetectorCard, MODELS / "plate-detector.onnx")
     floats = load_card(DetectorCard, MODELS / "plate-detector-float.onnx")
-    assert replace(floats, name="", file="", sha256="") == replace(
-        eight_bits, name="", file="", sha256=""
-    )
+    own = {"name": "", "file": "", "sha256": ""}
+    assert replace(floats, **own, input=eight_bits.input) == replace(eight_bits, **own)
+    fed = {"dtype": TensorType.UINT8, "layout": TensorLayout.NHWC, "colour": ColourOrder.BGR}
+    assert replace(floats.input, **fed, scale=1.0) == eight_bits.input
 
 
 @pytest.mark.parametrize(
