@@ -7,7 +7,7 @@ from recognition.plate_formats import Floats, PlateFormats, unnamed_country
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 PAD = ALPHABET.index("_")
-COUNTRIES = ("Romania", "Brazil", "Thailand", "Germany", "United States")
+COUNTRIES = ("Romania", "Brazil", "Thailand", "Germany", "United States", "United Kingdom")
 FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
 
 
@@ -41,6 +41,11 @@ def text(said: Floats) -> str:
         ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
         ("United States", ("6", "B", "0 0.8 O", "E", "7", "3", "1"), "6BOE731"),
         ("United States", ("E", "A", "B", "0", "O 0.8 0", "0", "1"), "EAB0001"),
+        # Both orders are British; numbers of the older one begin with no zero.
+        ("United Kingdom", ("V", "0 0.6 O", "5", "8", "B", "V", "E"), "VO58BVE"),
+        ("United Kingdom", ("V", "4 0.6 O", "5", "8", "B", "V", "E"), "V458BVE"),
+        # No Thai number is so long, and the reader has no name for India.
+        ("Thailand", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
     ],
 )
 def test_the_kind_of_a_place_settles_look_alikes(
@@ -65,6 +70,11 @@ def test_the_kind_of_a_place_settles_look_alikes(
 def test_what_is_sure_or_of_no_format_stays(read: tuple[str, ...], region: str) -> None:
     said = slots(*read)
     assert text(FORMATS.settle(said, sure_of(region))) == text(said)
+
+
+def test_orders_of_countries_that_readers_do_not_name_settle_where_no_country_is_sure() -> None:
+    said = slots("0 0.6 O", "1", "3", "6", "A", "B", "1", "3", "6")
+    assert text(FORMATS.settle(said, sure_of("Romania", 0.3))) == "O136AB136"
 
 
 def test_a_guessed_country_settles_nothing() -> None:
@@ -96,6 +106,9 @@ def test_nothing_read_is_nothing_settled() -> None:
         ("CA123456", None),
         ("AB12345", None),
         ("AB123CD", None),
+        ("O136AB136", "Russia"),
+        ("K123CM77", "Russia"),
+        ("K123CZ77", None),
         ("", None),
     ],
 )
