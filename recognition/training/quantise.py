@@ -60,7 +60,7 @@ def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
     """
     chosen = random.Random(seed).sample(photos, min(CALIBRATION_PHOTOS, len(photos)))
     graph = onnx.load(source).graph
-    pixels = {"scale": np.float32(PIXEL_SCALE), "zero_point": np.uint8(0)}
+    pixels = {"scale": np.array(PIXEL_SCALE, np.float32), "zero_point": np.array(0, np.uint8)}
     with TemporaryDirectory() as folder:
         written = Path(folder) / "quantised.onnx"
         quantize_static(
