@@ -20,8 +20,7 @@ CHECKPOINT = ".pt"
 """An ultralytics checkpoint: brought into ONNX before it is loaded."""
 
 USUAL_PX = (1920, 1080)
-"""What cameras send, most of them: pictures that come to a canvas of this one's size are found in
-less time."""
+"""What most cameras send: pictures that come to the same canvas as this one cost less."""
 
 Scores = npt.NDArray[np.float64]
 """N values, 0..1."""
@@ -59,9 +58,10 @@ class Detector:
         path = settings.detector_path
         path = converted(path) if path.suffix == CHECKPOINT else path
         card = detector_card(path)
-        usual = tensor_shape(*CanvasSizes(card.input, settings).canvas(*USUAL_PX), card.input)
+        usual_px = CanvasSizes(card.input, settings).canvas(*USUAL_PX)
+        usual = tensor_shape(*usual_px, card.input)
         model = load_model(path, settings, settings.recognition_detector_precision, usual)
-        check_detector(card, model)
+        check_detector(card, model, usual_px)
         return cls(card, model, settings)
 
     def find(self, image: BgrImage) -> list[Detection]:

@@ -10,9 +10,9 @@ from recognition.model_card import (
     LineReaderCard,
     ReaderCard,
     Resize,
-    TensorLayout,
 )
 from recognition.runtime import Model, Tensor
+from recognition.tensors import tensor_shape
 
 _ROW_VALUES = 7
 
@@ -20,8 +20,13 @@ _STRIDES_TRIED = (4, 6)
 """Height and width in strides at which a model that takes any size is tried."""
 
 
-def check_detector(card: DetectorCard, model: Model) -> None:
-    """Run a grey image through a detector and look at the shape of what comes out.
+def check_detector(
+    card: DetectorCard, model: Model, canvas_px: tuple[int, int] | None = None
+) -> None:
+    """Run grey images through a detector and look at the shape of what comes out.
+
+    They have the size of the card, or of a canvas (width, height); and another one, where the card
+    says that it takes any.
 
     Raises:
         MisconfiguredError: the model does not take or give what the card says.
@@ -30,7 +35,9 @@ def check_detector(card: DetectorCard, model: Model) -> None:
     stride = card.input.stride
     if card.input.dynamic_size and (card.input.height % stride or card.input.width % stride):
         raise _unfit(card.name, f"height and width must be multiples of its stride {stride}")
-    output = _output(card.name, _tried(card.name, card.input, model), card.output.name)
+    width, height = canvas_px or (card.input.width, card.input.height)
+    outputs = _tried(card.name, card.input, model, (height, width))
+    output = _output(card.name, outputs, card.output.name)
     if card.output.decoder is DetectorDecoder.END2END_ROWS:
         fits = output.ndim == 2 and output.shape[1] == _ROW_VALUES
         wanted = f"rows of {_ROW_VALUES}"
@@ -52,7 +59,7 @@ def check_reader(card: ReaderCard, model: Model) -> None:
     said = card.output
     if said.alphabet.count(said.pad_char) != 1 or len(said.pad_char) != 1:
         raise _unfit(card.name, f"the alphabet must hold pad_char {said.pad_char!r} once")
-    outputs = _tried(card.name, card.input, model)
+    outputs = _tried(card.name, card.input, model, (card.input.height, card.input.width))
     shape = _output(card.name, outputs, said.name).shape
     if shape != (1, said.slots, len(said.alphabet)):
         wanted = f"1 x {said.slots} x {len(said.alphabet)}"
@@ -80,18 +87,20 @@ def _check_resize(name: str, card: InputCard, known: Resize) -> None:
         raise _unfit(name, f"images are brought to its size by {known}, not by {card.resize}")
 
 
-def _tried(name: str, card: InputCard, model: Model) -> dict[str, Tensor]:
-    if not card.dynamic_size:
-        return _run_grey(name, card, model, (card.height, card.width))
-    # Any other size than the card's own tells a size that is fixed.
-    height, width = (card.stride * strides for strides in _STRIDES_TRIED)
-    return _run_grey(name, card, model, (height, width))
+def _tried(name: str, card: InputCard, model: Model, sides: tuple[int, int]) -> dict[str, Tensor]:
+    if card.dynamic_size:
+        # Any other size than the one in use tells a size that is fixed. That one is tried too, as
+        # a runtime may prepare itself for it.
+        small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
+        _run_grey(name, card, model, (small_height, small_width))
+    return _run_grey(name, card, model, sides)
 
 
 def _run_grey(
     name: str, card: InputCard, model: Model, sides: tuple[int, int]
 ) -> dict[str, Tensor]:
-    shape = (1, 3, *sides) if card.layout is TensorLayout.NCHW else (1, *sides, 3)
+    height, width = sides
+    shape = tensor_shape(width, height, card)
     grey = np.full(shape, 128).astype(card.dtype.value)
     try:
         return model.run(grey if card.scale == 1.0 else grey * grey.dtype.type(card.scale))

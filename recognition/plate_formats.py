@@ -35,13 +35,13 @@ NO_FORMAT = 0.3
 """Share of a country's plates that are taken to follow no format."""
 
 NO_UNNAMED_FORMAT = 0.5
-"""The same of plates that are of no country which the reader names and whose formats are known."""
+"""The same of plates that are of none of the countries which the reader names."""
 
 SELDOM, WRONG_KIND = 0.03, 0.05
 """How much a character of the wrong kind counts: when a format is looked for, and in the answer."""
 
 LEADING_ZERO = 0.2
-"""How much a zero counts where a number begins that has no leading ones."""
+"""How much a zero counts where a number begins that is written without leading zeros."""
 
 _NORTH_AMERICA = (
     "L3D4 D1L3D3 L3D3 D3L3 L2D5 D6-7 D4L2 D3L2D1 D1L2D4 L2D1L1D3 L2D1L1D1L1 L1D2L3 L3D2L1 L2D4 "
@@ -142,42 +142,52 @@ class PlateFormats:
         self._pad = pad
         characters = [alphabet[i] for i in self._places]
         self._by_region = [_patterns(_FORMATS.get(name, ""), characters) for name in regions]
+        self._is_none = np.array([name == "Unknown" for name in regions])
         self._unnamed = [p for one in _UNNAMED.values() for p in _patterns(one, characters)]
 
     def settle(self, slots: Floats, region: Floats) -> Floats:
         """Return slots x characters (probabilities) as the likeliest country's formats have them.
 
-        ``region`` holds the probability of each country. What is sure already, and what is of no
-        country with formats of this length, comes back as it is.
+        ``region`` holds the probability of each country. What is sure already, and what no format
+        has the length of, comes back as it is.
         """
         filled = slots.argmax(axis=-1) != self._pad
-        patterns, no_format = self._fitting(int(filled.sum()), region)
+        patterns, share = self._fitting(int(filled.sum()), region)
         if not patterns or slots[filled].max(axis=-1).mean() >= SURE:
             return slots
         rows = np.flatnonzero(filled)[:, None]
         said = np.asarray(slots[rows, self._places], np.float64)
         settled = np.array(slots, np.float64)
-        settled[rows, self._places] = _mixed(said, patterns, no_format)
+        settled[rows, self._places] = _mixed(said, patterns, share)
         return settled
 
     def _fitting(self, length: int, region: Floats) -> tuple[list[_Pattern], float]:
-        """The country's patterns of a length, else the unnamed ones'; and how many follow none."""
+        """The patterns of a length, and the share of plates that follow one of them.
+
+        Those of the country, if it is sure enough. Where the likeliest one has none, those of
+        countries that no reader names, as far as it may be one of them: it is no country at all, or
+        one whose orders have other lengths.
+        """
+        of_length = [[p for p in own if len(p.fits) == length] for own in self._by_region]
         best = int(region.argmax())
-        if region[best] >= LEAST_REGION:
-            own = [p for p in self._by_region[best] if len(p.fits) == length]
-            if own:
-                return own, NO_FORMAT
-        return [p for p in self._unnamed if len(p.fits) == length], NO_UNNAMED_FORMAT
+        if of_length[best]:
+            return of_length[best] if region[best] >= LEAST_REGION else [], 1 - NO_FORMAT
+        others = [
+            bool(all_) and not own for all_, own in zip(self._by_region, of_length, strict=True)
+        ]
+        unnamed = float(region[self._is_none | others].sum())
+        patterns = [p for p in self._unnamed if len(p.fits) == length]
+        return patterns, unnamed * (1 - NO_UNNAMED_FORMAT)
 
 
-def _mixed(said: Floats, patterns: list[_Pattern], no_format: float) -> Floats:
+def _mixed(said: Floats, patterns: list[_Pattern], share: float) -> Floats:
     """The answers of all formats and of none, each by its fit; rows keep their sums."""
     sums = said.sum(axis=-1, keepdims=True)
     said = said / sums
     fits = [(said * pattern.fits).sum(axis=-1) for pattern in patterns]
     weights = [np.prod(fit + SELDOM * (1 - fit)) for fit in fits]
-    by_format = (1 - no_format) / len(patterns) * np.array(weights)
-    by_none = no_format * 0.5 ** len(said)
+    by_format = share / len(patterns) * np.array(weights)
+    by_none = (1 - share) * 0.5 ** len(said)
     mixed = by_none * said
     for pattern, weight in zip(patterns, by_format, strict=True):
         likely = said * pattern.counts
@@ -188,11 +198,13 @@ def _mixed(said: Floats, patterns: list[_Pattern], no_format: float) -> Floats:
 def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:
     """Every order of letters and digits that the formats allow."""
     is_letter = np.array([character.isalpha() for character in characters])
+    is_zero = np.array([character == "0" for character in characters])
     rows = {"L": is_letter, "D": ~is_letter}
     patterns = []
     for order, firsts in _orders(formats).items():
         fits = np.array([rows[kind] for kind in order], np.float64)
-        fits[sorted(firsts), characters.index("0")] = LEADING_ZERO
+        for place in firsts:
+            fits[place, is_zero] = LEADING_ZERO
         patterns.append(_Pattern(fits, np.maximum(fits, WRONG_KIND)))
     return patterns
 

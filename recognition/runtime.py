@@ -3,7 +3,6 @@
 import math
 import os
 import sys
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +17,6 @@ from recognition.settings import Precision, RecognizerSettings, RuntimeName
 
 SMALL_VALUES = 3 * 256 * 192
 """Of a picture: up to here it is a small one. A closer look has 256x160 px, grown to the stride."""
-
-USUAL_AFTER = 64
-"""So many large pictures of a size in a row make it the usual one."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -72,13 +68,12 @@ class _OpenVinoModel:
     """A model in OpenVINO; for pictures of any size, in several copies.
 
     One takes the usual size alone: nothing is left to be worked out for each picture, and parts are
-    joined in place (768x448 px take the detector 16.1 ms in place of 17.8; measured). It is made
-    anew, in half a second, where many pictures in a row have another size. The others take small
-    and large pictures, as a network prepares itself anew where the size changes: a 768x448 px
-    picture and then a window of 256x160 px took 22.7 ms of processor time with one copy, 19.9 with
-    two (measured). A copy takes some 30 MB; a second one for any size is made when it is first
-    needed, out of the first, which takes 0.1 s where compiling once more took 0.45 (the detector;
-    measured).
+    joined in place (768x448 px took the detector 16.1 ms in place of 17.8 when it still took
+    floats; measured). The others take small and large pictures, as a network prepares itself anew
+    where the size changes: a 768x448 px picture and then a window of 256x160 px took 22.7 ms of
+    processor time with one copy, 19.9 with two (measured). A copy takes some 30 MB; a second one
+    for any size is made when it is first needed, out of the first, which takes 0.1 s where
+    compiling once more took 0.45 (the detector; measured).
     """
 
     def __init__(
@@ -97,20 +92,18 @@ class _OpenVinoModel:
             "ENABLE_CPU_PINNING": False,
         }
         core = openvino.Core()
-        self._read = partial(core.read_model, str(path))
-        self._compile = partial(core.compile_model, device_name=device, config=options)
-        self._import = partial(core.import_model, device_name=device, config=options)
-        model = self._read()
+        model = core.read_model(str(path))
         self._is_single = device == "CPU" and _fix_batch(model)
         self._has_copies = device == "CPU" and _is_free_size(model)
-        self._usual: Shape | None = None
-        self._requests: dict[bool, Any] = {}
-        self._large = deque[Shape](maxlen=USUAL_AFTER)
+        self._import = partial(core.import_model, device_name=device, config=options)
+        compiled = partial(core.compile_model, device_name=device, config=options)
+        alone = _of_one_size(model, usual) if self._has_copies and usual is not None else None
         with ThreadPoolExecutor(1) as beside:
-            compiling = beside.submit(self._compile, model)
-            if self._has_copies and usual is not None:
-                self._take_for_usual(usual)
-            self._compiled = compiling.result()
+            of_usual = None if alone is None else beside.submit(compiled, alone)
+            self._compiled = compiled(model)
+        self._usual = usual
+        self._of_usual = None if of_usual is None else of_usual.result().create_infer_request()
+        self._requests: dict[bool, Any] = {}
         self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
@@ -120,45 +113,22 @@ class _OpenVinoModel:
         return {name: np.concatenate([one[name] for one in each]) for name in self._outputs}
 
     def _infer(self, tensor: Tensor) -> dict[str, Tensor]:
-        if self._has_copies and not _is_small(tensor.shape):
-            self._note(tensor.shape)
         values = self._request(tensor.shape).infer([tensor], share_inputs=True).values()
         return {name: np.array(value) for name, value in zip(self._outputs, values, strict=True)}
-
-    def _note(self, shape: Shape) -> None:
-        """Of a large picture: its size may be the usual one from now on."""
-        self._large.append(shape)
-        if shape != self._usual and self._large.count(shape) == USUAL_AFTER:
-            self._take_for_usual(shape)
-            self._requests.pop(False, None)
 
     def _request(self, shape: Shape) -> Any:
         """The copy for a shape. Of those for any size, that of the start is for what comes first.
 
         They are told apart by whether they are for small pictures.
         """
-        if shape == self._usual:
+        if self._of_usual is not None and shape == self._usual:
             return self._of_usual
-        is_small = self._has_copies and _is_small(shape)
+        is_small = self._has_copies and math.prod(shape[1:]) <= SMALL_VALUES
         if is_small not in self._requests:
             is_first = not self._requests
             own = self._compiled if is_first else self._import(self._compiled.export_model())
             self._requests[is_small] = own.create_infer_request()
         return self._requests[is_small]
-
-    def _take_for_usual(self, shape: Shape) -> None:
-        """Make the copy for one size; a model that does not take it is left as it is.
-
-        Whoever loads a model tries it then, and tells better what does not fit.
-        """
-        model = self._read()
-        _fix_batch(model)
-        try:
-            model.reshape(list(shape))
-        except RuntimeError:
-            return
-        self._of_usual = self._compile(model).create_infer_request()
-        self._usual = shape
 
 
 def _fix_batch(model: Any) -> bool:
@@ -175,8 +145,17 @@ def _fix_batch(model: Any) -> bool:
     return is_free
 
 
-def _is_small(shape: Shape) -> bool:
-    return math.prod(shape[1:]) <= SMALL_VALUES
+def _of_one_size(model: Any, shape: Shape) -> Any | None:
+    """A copy of a model for tensors of a shape; None where it takes none of the kind.
+
+    Whoever loads a model tries it, and tells better what does not fit.
+    """
+    copy = model.clone()
+    try:
+        copy.reshape(list(shape))
+    except RuntimeError:
+        return None
+    return copy
 
 
 def _is_free_size(model: Any) -> bool:

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from recognition.model_card import ColourOrder, InputCard, Interpolation, TensorLayout, TensorType
-from recognition.runtime import Tensor
+from recognition.runtime import Shape, Tensor
 from recognition.types import BgrImage
 
 
@@ -86,13 +86,17 @@ def stretch(
     return np.asarray(resized, np.uint8)
 
 
-def tensor_shape(width: int, height: int, card: InputCard) -> tuple[int, ...]:
-    """Return the shape of one image of this size, as the card describes it."""
-    return to_tensor([np.zeros((height, width, 3), np.uint8)], card).shape
+def tensor_shape(width: int, height: int, card: InputCard) -> Shape:
+    """Return the shape of the tensor of one image of this size."""
+    is_planes = card.layout is TensorLayout.NCHW
+    return (1, 3, height, width) if is_planes else (1, height, width, 3)
 
 
 def to_tensor(images: list[BgrImage], card: InputCard) -> Tensor:
-    """Return images of one size as the batch that the card describes."""
+    """Return images of one size as the batch that the card describes.
+
+    It may share its memory with an image that is alone.
+    """
     batch = images[0][None] if len(images) == 1 else np.stack(images)
     if card.colour is ColourOrder.RGB:
         batch = batch[..., ::-1]

@@ -23,9 +23,8 @@ from recognition.training.onnx_models import (
     Found,
     Read,
     Reader,
-    as_floats,
-    as_picture,
     cut,
+    feed_of,
     grow,
     load_card,
     margins_of,
@@ -83,8 +82,7 @@ def load_pair(args: argparse.Namespace) -> Pair:
         size = (detector_card["input"]["height"], detector_card["input"]["width"])
     given = detector_card["input"]
     stride = given["stride"] if given["dynamic_size"] else 0
-    feed = as_picture if given["dtype"] == "uint8" else as_floats
-    decoder = detector_card["output"]["decoder"]
+    decoder, feed = detector_card["output"]["decoder"], feed_of(detector_card)
     detector = Detector(runner(args.detector, 1), size, decoder, stride, feed=feed)
     threshold = args.threshold or detector_card["output"]["score_threshold"]
     reader = Reader(runner(args.reader, 1), reader_card)

@@ -145,13 +145,28 @@ def margins_of(card: Card) -> list[tuple[float, float]]:
 
 
 def as_floats(image: Image) -> Tensor:
-    """1×3×H×W float32, 0-1, red first: what detectors take."""
+    """1×3×H×W float32, 0-1, red first: what detectors of floats take."""
     return np.ascontiguousarray(image.transpose(2, 0, 1)[None].astype(np.float32) / 255.0)
 
 
 def as_picture(image: Image) -> Tensor:
     """1×H×W×3 uint8, blue first: what detectors of 8 bits take."""
     return np.ascontiguousarray(image[None, ..., ::-1])
+
+
+def feed_of(card: Card) -> Feed:
+    """How a detector's file is fed, as its card says.
+
+    Raises:
+        ValueError: in neither of both ways.
+    """
+    given = card["input"]
+    match given["dtype"], given["layout"], given["colour"]:
+        case "uint8", "NHWC", "BGR":
+            return as_picture
+        case "float32", "NCHW", "RGB":
+            return as_floats
+    raise ValueError(f"{card['name']} takes pictures in a way that is not known here")
 
 
 def letterbox(image: Image, size: tuple[int, int]) -> tuple[Image, float, float, float]:

@@ -77,7 +77,7 @@ class Finder:
         detector = Detector.load(settings)
         detector.plate_chance = None  # what is measured must not depend on the last one
         self._reader = Reader.load(settings)
-        self._engine = Recognizer(settings, detector, self._reader)
+        self._engine = Recognizer(settings, (detector, self._reader))
 
     def finds(self, image: BgrImage) -> Iterator[tuple[Box, Signs]]:
         """What is found and read in a picture."""

@@ -33,6 +33,7 @@ CALIBRATION_PHOTOS = 100
 CALIBRATION_PX = 640
 
 PIXEL_SCALE = 1 / 255
+"""Of what goes into the first convolution: one of its 8-bit steps is one of a pixel's."""
 
 WITHOUT = "dfl"
 """In the names of the operations that stay: the one that makes a distance of a distribution."""
@@ -89,18 +90,19 @@ def take_pictures(model: onnx.ModelProto) -> None:
     """Let an 8-bit detector take pictures as they are: uint8, N×H×W×3, blue first.
 
     It took floats, N×3×H×W, red first, pixel ÷ 255, and brought them to 8 bits, which are the
-    pixels again. The numbers that come out stay the same; a 768x448 px picture takes 1.5 ms less of
-    18 (measured).
+    pixels again. The numbers that come out stay the same (measured, also that a 768x448 px picture
+    takes 1.5 ms less of 18).
     """
     graph = model.graph
     makers = {output: node for node in graph.node for output in node.output}
     pictures = graph.input[0]
-    quantise = next(n for n in graph.node if n.input[0] == pictures.name)
-    floats = next(n for n in graph.node if n.input[0] == quantise.output[0])
-    first = next(n for n in graph.node if n.input[0] == floats.output[0])
+    (to_8_bits,) = _takers(graph, pictures.name)
+    (to_floats,) = _takers(graph, to_8_bits.output[0])
+    (first,) = _takers(graph, to_floats.output[0])
     weights = makers[first.input[1]].input[0]
     for initialiser in graph.initializer:
         if initialiser.name == weights:
+            # Outputs x colours x height x width: red and blue change places.
             turned = np.ascontiguousarray(numpy_helper.to_array(initialiser)[:, ::-1])
             initialiser.CopyFrom(numpy_helper.from_array(turned, weights))
     batch, _, height, width = (side.dim_param for side in pictures.type.tensor_type.shape.dim)
@@ -108,7 +110,13 @@ def take_pictures(model: onnx.ModelProto) -> None:
     pictures.type.CopyFrom(helper.make_tensor_type_proto(TensorProto.UINT8, sides))
     # Only in this order (to floats, then the axes) does OpenVINO still compute the first
     # convolution in 8 bits.
-    floats.input[0], first.input[0] = pictures.name, f"{pictures.name}_planes"
-    planes = helper.make_node("Transpose", [floats.output[0]], [first.input[0]], perm=[0, 3, 1, 2])
-    graph.node.insert(list(graph.node).index(floats) + 1, planes)
-    graph.node.remove(quantise)
+    to_floats.input[0], first.input[0] = pictures.name, f"{pictures.name}_planes"
+    planes = helper.make_node(
+        "Transpose", [to_floats.output[0]], [first.input[0]], perm=[0, 3, 1, 2]
+    )
+    graph.node.insert(list(graph.node).index(to_floats) + 1, planes)
+    graph.node.remove(to_8_bits)
+
+
+def _takers(graph: onnx.GraphProto, tensor: str) -> list[onnx.NodeProto]:
+    return [node for node in graph.node if tensor in node.input]

@@ -41,13 +41,9 @@ def recognizer(
         return {"plate": np.stack([slots_of(t, probability) for t in texts[: len(batch)]])}
 
     fields = recognizer_settings(**settings)
-    return Recognizer(
-        fields,
-        Detector(
-            replace(detector_card(classes=classes), plate_chance=plate_chance), detects, fields
-        ),
-        Reader(reader_card(calibration=calibration), SaidModel(say)),
-    )
+    card = replace(detector_card(classes=classes), plate_chance=plate_chance)
+    reader = Reader(reader_card(calibration=calibration), SaidModel(say))
+    return Recognizer(fields, (Detector(card, detects, fields), reader))
 
 
 def test_a_reading_tells_what_where_and_how_sure() -> None:
@@ -128,5 +124,5 @@ def test_two_rows_are_told_where_the_classes_tell_no_kinds(
     fields, detects = recognizer_settings(), SaidModel(lambda _: {"output0": said})
     detector = Detector(detector_card(classes=classes), detects, fields)
     reader = Reader(reader_card(), SaidModel(lambda _: {"plate": slots_of("AB123CD", 0.9)[None]}))
-    (found,) = Recognizer(fields, detector, reader).read(striped)
+    (found,) = Recognizer(fields, (detector, reader)).read(striped)
     assert found.plate_type == expected

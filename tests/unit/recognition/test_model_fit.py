@@ -75,7 +75,9 @@ def test_a_size_that_any_is_said_of_is_tried_at_another() -> None:
     )
     detector = gives(output0=np.zeros((1, 5, 504), np.float32))
     check_detector(free, detector)
-    assert detector.inputs[0].shape == (1, 3, 128, 192)
+    check_detector(free, detector, (448, 256))
+    sizes = [tried.shape[2:] for tried in detector.inputs]
+    assert sizes == [(128, 192), (320, 320), (128, 192), (256, 448)]
 
 
 def test_another_way_of_resizing_is_refused() -> None:

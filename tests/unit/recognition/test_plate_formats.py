@@ -7,7 +7,15 @@ from recognition.plate_formats import Floats, PlateFormats, unnamed_country
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 PAD = ALPHABET.index("_")
-COUNTRIES = ("Romania", "Brazil", "Thailand", "Germany", "United States", "United Kingdom")
+COUNTRIES = (
+    "Romania",
+    "Brazil",
+    "Thailand",
+    "Germany",
+    "United States",
+    "United Kingdom",
+    "Unknown",
+)
 FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
 
 
@@ -44,8 +52,9 @@ def text(said: Floats) -> str:
         # Both orders are British; numbers of the older one begin with no zero.
         ("United Kingdom", ("V", "0 0.6 O", "5", "8", "B", "V", "E"), "VO58BVE"),
         ("United Kingdom", ("V", "4 0.6 O", "5", "8", "B", "V", "E"), "V458BVE"),
-        # No Thai number is so long, and the reader has no name for India.
-        ("Thailand", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
+        # The reader has no name for India; and no Romanian number is so long.
+        ("Unknown", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
+        ("Romania", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
     ],
 )
 def test_the_kind_of_a_place_settles_look_alikes(
@@ -65,6 +74,13 @@ def test_the_kind_of_a_place_settles_look_alikes(
         pytest.param(
             ("8", "A", "L", "A", "M", "B", "O 0.7 0"), "United States", id="made-to-order"
         ),
+        # India's order but for one place.
+        pytest.param(
+            ("H", "H", "B 0.8 8", "C", "1", "2", "3", "4"), "Germany", id="own-order-first"
+        ),
+        pytest.param(
+            ("H", "H", "B 0.8 8", "C", "1", "2", "3", "4"), "Thailand", id="without-orders"
+        ),
     ],
 )
 def test_what_is_sure_or_of_no_format_stays(read: tuple[str, ...], region: str) -> None:
@@ -72,9 +88,21 @@ def test_what_is_sure_or_of_no_format_stays(read: tuple[str, ...], region: str) 
     assert text(FORMATS.settle(said, sure_of(region))) == text(said)
 
 
-def test_orders_of_countries_that_readers_do_not_name_settle_where_no_country_is_sure() -> None:
+def test_a_country_that_may_be_it_comes_before_those_that_no_reader_names() -> None:
+    said = slots("H", "H", "B 0.8 8", "C", "1", "2", "3", "4")
+    assert FORMATS.settle(said, sure_of("Germany", 0.65)) is said
+
+
+def test_orders_of_countries_that_readers_do_not_name_settle_where_it_may_be_none() -> None:
     said = slots("0 0.6 O", "1", "3", "6", "A", "B", "1", "3", "6")
-    assert text(FORMATS.settle(said, sure_of("Romania", 0.3))) == "O136AB136"
+    assert text(FORMATS.settle(said, sure_of("Romania", 0.5))) == "O136AB136"
+
+
+def test_a_reader_without_a_zero_has_formats_too() -> None:
+    few = PlateFormats("123ABC_", 6, ("Romania", "Germany", "Unknown"))
+    said = np.full((3, 7), 0.01)
+    said[range(3), [3, 0, 0]] = 0.94
+    assert few.settle(said, np.array([0.1, 0.8, 0.1])).shape == said.shape
 
 
 def test_a_guessed_country_settles_nothing() -> None:

@@ -166,16 +166,16 @@ def test_a_file_of_ones_own_is_tried_at_start(tmp_path: Path) -> None:
     assert card["crop"] == msgspec.to_builtins(MarginsCard(margin_x=0.02, margin_y=0.04))
 
 
-def test_it_runs_on_the_processor_whatever_the_others_run_on(
+def test_it_runs_on_the_processor_whatever_the_others_run_on_in_the_numbers_of_the_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    providers: list[str] = []
+    loaded: list[tuple[str, Precision]] = []
 
-    def load(_: Path, settings: RecognizerSettings, __: Precision) -> Model:
-        providers.append(settings.recognition_providers)
+    def load(_: Path, settings: RecognizerSettings, precision: Precision) -> Model:
+        loaded.append((settings.recognition_providers, precision))
         return SaidModel(lambda _: {"logs": said("AB12CD")})
 
     monkeypatch.setattr("recognition.second_reader.load_model", load)
-    settings = recognizer_settings(providers="TensorrtExecutionProvider")
+    settings = recognizer_settings(providers="TensorrtExecutionProvider", reader_precision="f32")
     SecondReader(line_card(), settings).look(SCENE)
-    assert providers == [CPU_PROVIDER]
+    assert loaded == [(CPU_PROVIDER, Precision.F32)]

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from recognition.tensors import letterbox
+from recognition.model_card import InputCard
+from recognition.tensors import letterbox, tensor_shape, to_tensor
+from tests.unit.recognition.cards import detector_card, reader_card
 
 
 def test_a_large_frame_keeps_the_mean_of_thin_strokes() -> None:
@@ -23,3 +25,9 @@ def test_any_size_fills_its_place(size: tuple[int, int]) -> None:
     white = canvas.min(axis=2) > 0
     assert white.sum() == height * width
     assert white[where.top, where.left]
+
+
+@pytest.mark.parametrize("card", [detector_card().input, reader_card().input])
+def test_the_shape_is_that_of_the_tensor(card: InputCard) -> None:
+    tensor = to_tensor([np.zeros((64, 128, 3), np.uint8)], card)
+    assert tensor_shape(128, 64, card) == tensor.shape
