@@ -1,14 +1,14 @@
-"""What is read of photos that are changed: close-ups, hanging and far plates; and where none is.
+"""What is read of changed photos: close-ups, hanging, far and badly seen plates; and where none is.
 
     python -m benchmarks.changed_photos PHOTOS.jsonl [--split val] [--without FOLDER]...
 
 ``PHOTOS`` are labelled as ``platestream evaluate`` takes them. Each certain plate is cut out with
 so much of its width around it on each side; the photos are turned (the picture rotates) and
-slanted (level lines hang, upright ones stay) either way; and several are put side by side, so that
-the detector sees them shrunk. ``FOLDER`` has pictures without a plate, in folders of any depth: on
-how many of them is a reading reported; look-alikes count once, and of each of its subfolders 800 at
-most. In close-ups, what is read of neighbours counts as "no labelled plate". Prints Markdown
-tables.
+slanted (level lines hang, upright ones stay) either way; several are put side by side, so that the
+detector sees them shrunk; and they are seen worse: without colour, dark, noisy, blurred, and so on.
+``FOLDER`` has pictures without a plate, in folders of any depth: on how many of them is a reading
+reported; look-alikes count once, and of each of its subfolders 800 at most. In close-ups, what is
+read of neighbours counts as "no labelled plate". Prints Markdown tables.
 """
 
 import argparse
@@ -40,6 +40,8 @@ TURNS, SLANTS = (8.0, 14.0), (10.0,)
 
 MOSAICS, PART_PX, MOSAIC_GREY, MOSAIC_SEED = (2, 3), (640, 480), 90, 5
 """Photos across and down, each of this width and height at most, in an order that is no one's."""
+
+NOISE_SEED = 7
 
 SURE = 0.5
 
@@ -107,6 +109,41 @@ def mosaic(parts: list[Changed], across: int) -> Changed:
     return Changed(replace(parts[0].photo, plates=tuple(plates)), image)
 
 
+def noisy(image: BgrImage, levels: float, brightness: float = 1.0) -> BgrImage:
+    """Return a picture so much as bright, with noise of so many grey levels (deviation)."""
+    noise = np.random.default_rng(NOISE_SEED).normal(0, levels, image.shape)
+    return np.asarray(np.clip(image * brightness + noise, 0, 255), np.uint8)
+
+
+def compressed(image: BgrImage, quality: int) -> BgrImage:
+    """Return what a JPEG of this quality, 0 to 100, keeps of a picture."""
+    return decode_image(
+        cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])[1].tobytes()
+    )
+
+
+def coarse(image: BgrImage, share: float) -> BgrImage:
+    """Return a picture made larger again from this share of its width and height."""
+    small = cv2.resize(image, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.resize(small, image.shape[1::-1]), np.uint8)
+
+
+WORSE: dict[str, Callable[[BgrImage], BgrImage]] = {
+    "without colour": lambda i: np.repeat(cv2.cvtColor(i, cv2.COLOR_BGR2GRAY)[..., None], 3, 2),
+    "negative": lambda i: 255 - i,
+    "0.3 of the light, noise of 5 levels": lambda i: noisy(i, 5.0, 0.3),
+    "1.5 times the light and 30 levels": lambda i: np.asarray(
+        np.clip(i * 1.5 + 30, 0, 255), np.uint8
+    ),
+    "noise of 20 levels": lambda i: noisy(i, 20.0),
+    "blurred by 1.2 px": lambda i: np.asarray(cv2.GaussianBlur(i, (0, 0), 1.2), np.uint8),
+    "0.6 of the pixels' width": lambda i: coarse(i, 0.6),
+    "JPEG of quality 20": lambda i: compressed(i, 20),
+    "JPEG of quality 10": lambda i: compressed(i, 10),
+}
+"""How a picture may be seen worse."""
+
+
 def _around(plate: Plate, change: Change) -> Box:
     left, top, right, bottom = plate.box
     corners = np.array([(x, y, 1.0) for x in (left, right) for y in (top, bottom)]) @ change.T
@@ -165,6 +202,8 @@ def _all(photos: list[Photo]) -> Iterator[tuple[str, Iterator[Changed]]]:
         yield f"slanted by ±{degrees:.0f}°", _both_ways(photos, slanted, degrees)
     for across in MOSAICS:
         yield f"{across**2} in one picture", _mosaics(photos, across)
+    for name, worsen in WORSE.items():
+        yield name, (one._replace(image=worsen(one.image)) for one in _decoded(photos))
 
 
 def main() -> None:
