@@ -102,7 +102,9 @@ def test_a_reader_without_a_zero_has_formats_too() -> None:
     few = PlateFormats("123ABC_", 6, ("Romania", "Germany", "Unknown"))
     said = np.full((3, 7), 0.01)
     said[range(3), [3, 0, 0]] = 0.94
-    assert few.settle(said, np.array([0.1, 0.8, 0.1])).shape == said.shape
+    settled = few.settle(said, np.array([0.1, 0.8, 0.1]))
+    assert settled.sum(axis=-1) == pytest.approx(np.ones(3))
+    assert settled.argmax(axis=-1).tolist() == [3, 0, 0]
 
 
 def test_a_guessed_country_settles_nothing() -> None:
