@@ -1,9 +1,11 @@
-"""HTTP as uvicorn speaks it, but for two things that clients would stumble over.
+"""HTTP as uvicorn speaks it, but for what clients would stumble over, or could abuse.
 
 What is not HTTP at all is refused in the one shape of errors too. A request that offers to go on in
-another protocol (Java's HttpClient offers HTTP/2 with each) is answered as if it did not.
+another protocol (Java's HttpClient offers HTTP/2 with each) is answered as if it did not. The head
+of a request, which comes before any credential, may be neither endless nor slow.
 """
 
+import asyncio
 from http import HTTPStatus
 from uuid import uuid4
 
@@ -14,25 +16,86 @@ from api.error_handlers import error_response
 from api.errors import ApiError, ErrorCode
 from api.request_id import HEADER
 
-_SENTENCE = "This is not an HTTP request."
+MAX_HEAD_BYTES = 64 << 10
+"""Request line and headers. Servers and proxies take 8 to 64 KiB."""
+
+HEAD_SECONDS = 20.0
+"""How long a head may take, from the connection or its own first byte."""
+
+_STEP_BYTES = 16 << 10
+_NO_HTTP = "This is not an HTTP request."
+_LONG_HEAD = f"The request line and the headers may have {MAX_HEAD_BYTES} bytes together."
 
 
 class ApiHttpProtocol(HttpToolsProtocol):
     """uvicorn's own protocol, with another word for what is not HTTP, and deaf to ``Upgrade``."""
 
+    _head_bytes = 0
+    """Of a head that has begun and not ended; what came with the body before it is not counted."""
+    _is_in_head = True
+    _head_ends: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first head."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._stop_expecting()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Wait for the end of this head."""
+        super().on_message_begin()
+        self._is_in_head, self._head_bytes = True, 0
+        if self._head_ends is None:
+            self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        """Go on to the body."""
+        self._is_in_head = False
+        self._stop_expecting()
+        super().on_headers_complete()
+
     def data_received(self, data: bytes) -> None:
         """Take what has come."""
         self._unset_keepalive_if_required()
+        # A head is taken in small steps, so that none is far too long before that is seen.
+        while self._is_in_head and len(data) > _STEP_BYTES and not self.transport.is_closing():
+            self._take(data[:_STEP_BYTES])
+            data = data[_STEP_BYTES:]
+        if not self.transport.is_closing():
+            self._take(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse and close; nobody can tell where the next request would begin."""
+        self._refuse(_NO_HTTP)
+
+    def _take(self, data: bytes) -> None:
+        was_in_head = self._is_in_head
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
             self.send_400_response(str(error))
         except httptools.HttpParserUpgrade as offer:
             self._decline(rest=data[offer.args[0] :])
+        else:
+            if was_in_head and self._is_in_head:
+                self._head_bytes += len(data)
+                if self._head_bytes > MAX_HEAD_BYTES:
+                    self._refuse(_LONG_HEAD)
 
-    def send_400_response(self, msg: str) -> None:
-        """Refuse and close; nobody can tell where the next request would begin."""
-        self.transport.write(malformed_answer(uuid4().hex))
+    def _expect_head(self) -> None:
+        self._head_ends = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop_expecting(self) -> None:
+        if self._head_ends is not None:
+            self._head_ends.cancel()
+            self._head_ends = None
+
+    def _refuse(self, sentence: str) -> None:
+        self.transport.write(malformed_answer(uuid4().hex, sentence))
         self.transport.close()
 
     def _should_upgrade(self) -> bool:
@@ -58,9 +121,9 @@ class ApiHttpProtocol(HttpToolsProtocol):
         self.data_received(b"\r\n".join((*head, b"", rest)))
 
 
-def malformed_answer(request_id: str) -> bytes:
+def malformed_answer(request_id: str, sentence: str = _NO_HTTP) -> bytes:
     """Return the whole answer to what could not be parsed."""
-    answer = error_response(ApiError(ErrorCode.INVALID_REQUEST, _SENTENCE), request_id)
+    answer = error_response(ApiError(ErrorCode.INVALID_REQUEST, sentence), request_id)
     answer.headers[HEADER] = request_id
     answer.headers["Connection"] = "close"
     status = HTTPStatus(answer.status_code)
