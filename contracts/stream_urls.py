@@ -88,7 +88,7 @@ _HOST_NAME: Final = re.compile(r"^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$")
 # Passwords outside the user part: ?password=x, and user=admin_password=x_channel=1 as some
 # recorders have it in the path. Rather too much is masked than too little.
 _SECRET_PARAMETER: Final = re.compile(
-    r"(?P<name>pass(?:word|wd|wort)?|pwd|token|secret|auth|api_?key)="
+    r"(?P<name>pas(?:s(?:word|wd|wort|phrase)?)?|pwd|psw|token|secret|auth|api_?key)="
     r"(?P<value>[^&;?#\s]*?)(?=_[a-z]+=|[&;?#\s]|$)",
     re.IGNORECASE,
 )
@@ -205,6 +205,13 @@ def restore_password(text: str, stored: str) -> str:
         lambda m: _filled(m["name"] + "=", m["value"], secrets.get(m["name"].lower(), MASK), ""),
         text,
     )
+
+
+def has_masked_password(text: str) -> bool:
+    """Tell whether ``MASK`` stands where a stream address has a password."""
+    users = (match["password"] for match in _USER_INFO.finditer(text))
+    parameters = (match["value"] for match in _SECRET_PARAMETER.finditer(text))
+    return MASK in (*users, *parameters)
 
 
 def stream_identifier(url: StreamUrl) -> str:

@@ -51,7 +51,9 @@ def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault)
     stream = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
     if "rtsp_url" in sent:
         stream = vault.replace(stream, body.rtsp_url)
-    derived = body.identifier is None if "identifier" in sent else values.identifier_derived
+    # One that is sent back as it was read is no wish to keep it when the address changes.
+    is_chosen = "identifier" in sent and body.identifier != values.identifier
+    derived = body.identifier is None if is_chosen else values.identifier_derived
     identifier = body.identifier or values.identifier
     return replace(
         values,

@@ -8,6 +8,7 @@ from contracts.errors import InvalidInputError
 from contracts.secrets import SecretBox
 from contracts.stream_urls import (
     StreamUrlRules,
+    has_masked_password,
     mask_password,
     parse_stream_url,
     restore_password,
@@ -40,6 +41,8 @@ class StreamVault:
         Raises:
             ApiError: 400 on ``rtspUrl``; the sentence never repeats the address.
         """
+        if has_masked_password(text):
+            raise invalid_field(FIELD, "*** stands for a password that is not known here; give it.")
         self._identifier(text)
         return StoredStream(self._box.encrypt(text), mask_password(text))
 

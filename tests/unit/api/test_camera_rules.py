@@ -136,3 +136,30 @@ async def test_a_wait_ends_with_the_news_or_with_its_time() -> None:
     assert await board.wait_until_taken(CAMERA, 1, 0)
     board.post([(CAMERA, None)])
     assert board.latest(CAMERA) is None
+
+
+def test_an_identifier_that_is_sent_back_still_follows_the_stream() -> None:
+    moved = "rtsp://viewer:***@10.0.0.9/1"
+    sent = {"name": "Gate", "identifier": ROW.values.identifier, "rtspUrl": moved}
+    values = edited_values(ROW.values, CameraUpdate.model_validate(sent), VAULT)
+
+    assert values.identifier_derived
+    assert values.identifier != ROW.values.identifier
+    assert edited_values(values, CameraUpdate.model_validate({"identifier": "gate"}), VAULT) == (
+        replace(values, identifier="gate", identifier_derived=False)
+    )
+
+
+@pytest.mark.parametrize(
+    "masked", ["rtsp://viewer:***@10.0.0.8/1", "http://10.0.0.8/mjpeg?usr=a&pwd=***"]
+)
+def test_a_mask_without_a_password_behind_it_is_refused(masked: str) -> None:
+    bare = CameraCreate.model_validate({"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"})
+    with pytest.raises(ApiError) as refused_new:
+        new_values(CameraCreate.model_validate({"name": "Gate", "rtspUrl": masked}), VAULT)
+    sent = CameraUpdate.model_validate({"rtspUrl": masked})
+    with pytest.raises(ApiError) as refused_edit:
+        edited_values(new_values(bare, VAULT), sent, VAULT)
+
+    for refused in (refused_new, refused_edit):
+        assert [fault.path for fault in refused.value.fields] == ["rtspUrl"]
