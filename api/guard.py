@@ -134,13 +134,18 @@ async def _authenticate(request: Request, services: Services) -> Principal:
     """Return the caller by the key or, where none is sent, by the session cookie."""
     authorization = request.headers.get("authorization")
     token = request.cookies.get(SESSION_COOKIE)
-    if authorization is not None or not token:
+    # A proxy's own log-in (Basic) may come along; it says nothing here.
+    if not token or _is_bearer(authorization):
         return await services.authenticator.authenticate(authorization)
     principal = await services.authenticator.authenticate_session(token)
     # Browsers send cookies along with what other sites ask for.
     if request.method not in _SAFE_METHODS:
         check_origin(request, required=True)
     return principal
+
+
+def _is_bearer(authorization: str | None) -> bool:
+    return (authorization or "").partition(" ")[0].lower() == "bearer"
 
 
 def _check_content_type(request: Request, access: Access) -> None:

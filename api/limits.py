@@ -85,7 +85,7 @@ class _Counter:
         limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
         counted = await self._store.count(caller, [limit.usual for limit in limits])
         if counted.blocked_until is not None:
-            raise _blocked(counted.blocked_until)
+            raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
         if counted.refused is not None:
             # What one limit refuses is abuse of those behind it as well.
             for refusing in limits[counted.refused :]:
@@ -105,17 +105,19 @@ class _Counter:
         if passed + refused > ABUSE_FACTOR * limit.usual.amount:
             await self._store.block(caller, self._block_seconds)
             until = await self._store.blocked_until(caller)
-            raise _blocked(until or time.time())
+            raise _blocked(until or time.time(), limit.usual.amount)
 
     async def _used(self, window: RateLimitItem, caller: str) -> int:
         found = await self._store.windows.get_window_stats(window, caller)
         return window.amount - found.remaining
 
 
-def _blocked(until: float) -> ApiError:
+def _blocked(until: float, limit: int) -> ApiError:
     left = max(1, math.ceil(until - time.time()))
     return ApiError(
-        ErrorCode.TEMPORARILY_BLOCKED, headers=_headers(0, 0, left), retry_after_seconds=left
+        ErrorCode.TEMPORARILY_BLOCKED,
+        headers=_headers(limit, 0, left),
+        retry_after_seconds=left,
     )
 
 

@@ -59,7 +59,7 @@ class LoginAttempts:
 
     @asynccontextmanager
     async def attempt(self, email: str, address: str) -> AsyncIterator[None]:
-        """Surround an attempt, which has failed where it raises an :class:`ApiError`.
+        """Surround an attempt, which has failed where its credentials are refused.
 
         Raises:
             ApiError: 429, before anything is known of the account.
@@ -68,8 +68,9 @@ class LoginAttempts:
         begun = await self._books.ask(lambda asked: asked.begin(windows))
         try:
             yield
-        except ApiError:
-            await self._books.ask(lambda asked: asked.note_failure(windows))
+        except ApiError as error:
+            if error.code is ErrorCode.INVALID_CREDENTIALS:
+                await self._books.ask(lambda asked: asked.note_failure(windows))
             raise
         finally:
             # Where the store has gone meanwhile, what is under way there is forgotten by itself.

@@ -111,6 +111,19 @@ async def test_a_key_needs_no_origin_and_comes_before_the_cookie(
     assert statuses == [404, 401]
 
 
+async def test_a_proxys_own_log_in_does_not_hide_the_cookie(
+    application: Application, owner: Caller
+) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        answer = await browser.get("/api/credits", headers={"Authorization": "Basic dTpw"})
+        alone = await browser.get(
+            "/api/credits", headers={"Authorization": "Basic dTpw", "Cookie": ""}
+        )
+
+    assert (answer.status_code, alone.status_code) == (200, 401)
+
+
 async def test_logging_out_ends_the_session(application: Application, owner: Caller) -> None:
     async with _browser(application) as browser:
         await _log_in(browser, owner)

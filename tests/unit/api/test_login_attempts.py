@@ -60,3 +60,14 @@ async def test_what_is_under_way_counts_in_the_next_span_of_time(clock: Clock) -
     async with attempts.attempt(EMAIL, ADDRESS):
         clock.now += 2
         assert not await _fail(attempts)
+
+
+async def test_an_attempt_that_found_no_room_is_no_failure() -> None:
+    attempts = LoginAttempts(RULES)
+    for _ in range(2 * RULES.per_minute):
+        with pytest.raises(ApiError) as refused:
+            async with attempts.attempt(EMAIL, ADDRESS):
+                raise ApiError(ErrorCode.RATE_LIMITED, "Too many log in at once.")
+        assert str(refused.value) == "Too many log in at once."
+
+    assert await _fail(attempts)

@@ -104,6 +104,7 @@ async def test_five_times_the_limit_blocks_for_five_minutes(clock: Clock) -> Non
     blocked = await _refusal(limiter)
     assert blocked.code is ErrorCode.TEMPORARILY_BLOCKED
     assert blocked.retry_after_seconds == 180
+    assert blocked.headers["RateLimit-Limit"] == "10"
     clock.now += 181
     assert await _passes(limiter, "key")
 
