@@ -13,6 +13,9 @@ from api.request_id import HEADER, give_request_id
 
 log = structlog.get_logger()
 
+_Header = tuple[bytes, bytes]
+_NO_SNIFFING: _Header = (b"x-content-type-options", b"nosniff")
+
 
 class RequestContext:
     """ASGI middleware around everything else."""
@@ -41,8 +44,8 @@ class RequestContext:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 header = (HEADER.lower().encode(), request_id.encode())
-                told = [*message.get("headers", ()), header, *limit_headers(scope)]
-                message["headers"] = told
+                told = [*message.get("headers", ()), header, *limit_headers(scope), _NO_SNIFFING]
+                message["headers"] = _unkept(told)
             await send(message)
 
         try:
@@ -68,6 +71,13 @@ class RequestContext:
             status=status,
             duration_ms=round(seconds * 1000, 2),
         )
+
+
+def _unkept(headers: list[_Header]) -> list[_Header]:
+    """Have nobody on the way keep an answer, unless it says what may be kept of it."""
+    if any(name == b"cache-control" for name, _ in headers):
+        return headers
+    return [*headers, (b"cache-control", b"private, no-store")]
 
 
 def _route(scope: Scope) -> str:

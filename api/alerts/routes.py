@@ -11,13 +11,12 @@ from api.alerts.schemas import (
     alert_list,
 )
 from api.answers import BODY_ERRORS, errors
-from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
 from api.services import services_of
 
-router = APIRouter(route_class=GuardedRoute, tags=["Alerts"], dependencies=[UNKEPT])
+router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
 
 
 @router.get("/api/alertas", summary="List alerts", responses=errors())

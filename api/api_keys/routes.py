@@ -11,7 +11,6 @@ from api.api_keys.schemas import (
     NewApiKeyAnswer,
     api_key_body,
 )
-from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
@@ -31,7 +30,6 @@ async def list_api_keys(request: Request, caller: Caller) -> ApiKeyList:
     "/api/api-keys",
     status_code=201,
     summary="Make an API key",
-    dependencies=[UNKEPT],
     responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
 async def create_api_key(request: Request, caller: Caller, body: ApiKeyCreate) -> NewApiKeyAnswer:

@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from api.answers import errors
-from api.caching import UNKEPT
 from api.errors import ErrorCode
 from api.guard import Caller, GuardedRoute
 from api.ids import ResourceId
@@ -37,7 +36,6 @@ async def list_recognitions(
 @router.get(
     "/api/recognitions/{id}",
     summary="One recognition with links to its images",
-    dependencies=[UNKEPT],
     responses=errors(ErrorCode.NOT_FOUND),
 )
 async def get_recognition(request: Request, caller: Caller, id: ResourceId) -> RecognitionAnswer:
