@@ -32,6 +32,9 @@ _MATCH = """How `plate` is compared, both without case, spaces, dots and dashes:
 
 All but `substring` need a `plate` of 1 to 16 characters."""
 
+_MOST_WRITTEN = 256
+"""Normalising takes time by the square of a text's length: a second for 150,000 characters."""
+
 
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)]
@@ -45,7 +48,7 @@ class PlateQuery(BaseModel):
 
     # Before plate, which is checked with it.
     match: MatchMode = Field(default=MatchMode.SUBSTRING, description=_MATCH)
-    plate: str | None = Field(
+    plate: Annotated[str, Field(max_length=_MOST_WRITTEN)] | None = Field(
         default=None,
         validate_default=True,
         description="The plate, or what match makes of it; case, spaces, dots and dashes do not"

@@ -90,3 +90,8 @@ def test_all_faults_are_named_at_once() -> None:
 
     assert set(faults) == {"plate", "limit", "minConfidence", "cameraId", "to"}
     assert set(_faults(match="regex", limit="0")) == {"match", "limit"}
+
+
+def test_a_text_without_end_is_refused_before_it_is_read() -> None:
+    assert _faults(plate="A" * 257) == {"plate": "String should have at most 256 characters"}
+    assert _wanted(plate="A" * 256).plate == "A" * 256
