@@ -28,6 +28,7 @@ _REQUEST_ID = {
     "schema": {"type": "string"},
 }
 _UPDATE = "Update"
+_SCHEMAS = "#/components/schemas/"
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
 
 
@@ -66,9 +67,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
     components = description["components"]
     for name in _FROM_FASTAPI:
         components["schemas"].pop(name, None)
-    for name, schema in components["schemas"].items():
-        if name.endswith(_UPDATE):
-            _forget_defaults(schema)
+    for name in [name for name in components["schemas"] if name.endswith(_UPDATE)]:
+        _forget_defaults(components["schemas"], name)
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {
@@ -105,10 +105,16 @@ def _counts(access: Access) -> bool:
     return access.limited_by_address or not isinstance(access.scope, Public)
 
 
-def _forget_defaults(schema: dict[str, Any]) -> None:
-    """Take the defaults out of a body that changes only what is sent."""
-    for field in schema["properties"].values():
+def _forget_defaults(schemas: dict[str, Any], name: str) -> None:
+    """Take the defaults out of a body that changes only what is sent, and out of its parts.
+
+    A client that is made from the description would send them.
+    """
+    for field in schemas[name].get("properties", {}).values():
         field.pop("default", None)
+        part = field.get("$ref", "").removeprefix(_SCHEMAS)
+        if part:
+            _forget_defaults(schemas, part)
 
 
 def _security(access: Access) -> list[dict[str, list[str]]]:

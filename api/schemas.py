@@ -173,5 +173,9 @@ ShortNumber = Annotated[
 """A number that is mostly whole: 5, not 5.0, for clients that keep it as an integer."""
 
 JsonBoolean = Annotated[bool, BeforeValidator(_boolean)]
-Timestamp = Annotated[datetime, PlainSerializer(iso_utc, return_type=str, when_used="json")]
+Timestamp = Annotated[
+    datetime,
+    PlainSerializer(iso_utc, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]
 """A moment, as ISO 8601 in UTC with milliseconds."""

@@ -133,7 +133,7 @@ class WebhookBody(ResponseModel):
     enabled: bool
     events: list[EventName]
     headers: dict[str, str]
-    failure_count: int = Field(description="Failed deliveries since the last success.")
+    failure_count: int = Field(description="Failed attempts since the last success.")
     last_delivery_at: Timestamp | None
     last_delivery_status: int | None
     disabled_reason: str | None = Field(

@@ -70,3 +70,12 @@ def test_a_change_has_no_defaults() -> None:
     for schema in updates:
         assert "required" not in schema
         assert not any("default" in field for field in schema["properties"].values())
+    times = schemas["ScheduleBody"]["properties"]
+    assert not any("default" in field for field in times.values())
+
+
+def test_moments_are_told_as_such() -> None:
+    schemas = describe(create_app(no_services))["components"]["schemas"]
+    shown = schemas["AlertBody"]["properties"]["createdAt"]
+
+    assert (shown["type"], shown["format"]) == ("string", "date-time")
