@@ -26,6 +26,8 @@ _MAX_PATTERN = 2 * MAX_PLATE_LENGTH
 _MAX_CAMERAS = 1000
 _MAX_NOTIFICATIONS = 20
 _MAX_ADDRESSES = 50
+_MAX_DESTINATIONS = 100
+"""Each firing is a delivery for each of them, which holds the whole alert."""
 _MINUTES_OF_A_YEAR = 366 * 24 * 60
 _KINDS = ("email", "webhook")
 
@@ -73,6 +75,17 @@ class WebhookNotificationBody(RequestModel):
     url: OutboundAddress
 
 
+def _few_destinations(
+    notifications: list[EmailNotificationBody | WebhookNotificationBody],
+) -> list[EmailNotificationBody | WebhookNotificationBody]:
+    counts = (
+        len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
+    )
+    if sum(counts) > _MAX_DESTINATIONS:
+        raise ValueError(f"may name at most {_MAX_DESTINATIONS} addresses and URLs together")
+    return notifications
+
+
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Stolen cars"])]
 Description = Annotated[FreeText, Field(max_length=2000)]
 Plates = Annotated[
@@ -118,12 +131,19 @@ NotificationBody = Annotated[
         custom_error_message="must be an object with the type email or webhook",
     ),
 ]
-Notifications = Annotated[list[NotificationBody], Field(max_length=_MAX_NOTIFICATIONS)]
+Notifications = Annotated[
+    list[NotificationBody],
+    Field(
+        max_length=_MAX_NOTIFICATIONS,
+        description=f"At most {_MAX_DESTINATIONS} addresses and URLs together.",
+    ),
+    AfterValidator(_few_destinations),
+]
 
 
 class ScheduleBody(RequestModel):
     """A window of local time; an end before the start is overnight."""
 
-    start_time: TimeOfDay = "00:00"
-    end_time: TimeOfDay = "23:59"
+    start_time: TimeOfDay = Field(default="00:00", description="00:00 in a new alert.")
+    end_time: TimeOfDay = Field(default="23:59", description="23:59 in a new alert.")
     days_of_week: Days = Field(default_factory=list)

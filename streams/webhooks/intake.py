@@ -1,6 +1,7 @@
 """The agents' bodies: what happened becomes deliveries, attempts become statuses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Protocol
 from uuid import UUID
 
@@ -38,6 +39,8 @@ from streams.webhooks.fan_out import (
 log = structlog.get_logger()
 
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
+_PIECE = 200
+"""Deliveries made before they are sent: 8 MB where each holds an alert of 1,000 plates."""
 
 
 class Published(Protocol):
@@ -71,12 +74,10 @@ class FanOut:
         Raises:
             TransientError: Kafka is away.
         """
-        await self._publish(
-            [
-                delivery
-                for event, recognition in told
-                for delivery in self._of_recognition(recognition, published_ms(event))
-            ]
+        await self._publish_all(
+            delivery
+            for event, recognition in told
+            for delivery in self._of_recognition(recognition, published_ms(event))
         )
 
     async def triggers(self, told: Sequence[tuple[Event, AlertTrigger]]) -> None:
@@ -88,7 +89,9 @@ class FanOut:
                 webhooks are told of it all the same.
         """
         try:
-            deliveries = [each for event, trigger in told for each in self._all(event, trigger)]
+            await self._publish_all(
+                each for event, trigger in told for each in self._all(event, trigger)
+            )
         except MisconfiguredError:
             if len(told) == 1:
                 # They are tried for longer than it takes to mend the key.
@@ -96,7 +99,12 @@ class FanOut:
                 webhooks = self._webhooks_for(event, trigger)
                 await self._publish(trigger_webhook_deliveries(trigger, webhooks))
             raise
-        await self._publish(deliveries)
+
+    async def _publish_all(self, deliveries: Iterable[Delivery]) -> None:
+        """Publish them piece by piece: each holds its alert, and a batch may give very many."""
+        coming = iter(deliveries)
+        while piece := list(islice(coming, _PIECE)):
+            await self._publish(piece)
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Delivery]:
         wanted = EventName.RECOGNITION_CREATED

@@ -210,6 +210,10 @@ async def test_every_change_leaves_for_the_topic(
     assert b"t0ken" not in created
 
 
+def _addresses(number: int) -> dict[str, Any]:
+    return {"type": "email", "addresses": [f"guard{n}@example.com" for n in range(number)]}
+
+
 @pytest.mark.parametrize(
     ("change", "path"),
     [
@@ -280,6 +284,7 @@ async def test_every_change_leaves_for_the_topic(
         ),
         ({"notifications": [NOTIFICATIONS[0] | {"url": "x"}]}, "notifications.0.url"),
         ({"notifications": [NOTIFICATIONS[0]] * 21}, "notifications"),
+        ({"notifications": [_addresses(50), _addresses(50), _addresses(1)]}, "notifications"),
         ({"colour": "red"}, "colour"),
     ],
     ids=str,
