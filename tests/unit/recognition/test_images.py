@@ -160,3 +160,14 @@ def test_refuses_with_a_code(data: bytes, code: str) -> None:
         decode_image(data)
     assert refused.value.code == code
     assert str(refused.value).endswith(".")
+
+
+def test_refuses_a_jpeg_that_goes_over_its_pixels_without_end() -> None:
+    data = noise_jpeg(progressive=True)
+    start = data.rindex(b"\xff\xda")
+    scan = data[start:-2]
+    assert decode_image(data[:-2] + 20 * scan + data[-2:]).shape == (80, 80, 3)
+    with pytest.raises(InvalidInputError) as refused:
+        decode_image(data[:-2] + 100 * scan + data[-2:])
+
+    assert refused.value.code == "unreadable_image"
