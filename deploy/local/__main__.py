@@ -122,7 +122,11 @@ def execute(command: Annotated[list[str], typer.Argument(help="Program and argum
 
 def _stack() -> LocalStack:
     settings = load_settings(LocalStackSettings)
-    return LocalStack(make_plan(settings, os.environ), Progress(sys.stdout))
+    # What the stack's processes write is nobody else's business on this machine.
+    os.umask(0o077)
+    plan = make_plan(settings, os.environ)
+    plan.layout.close_to_others()
+    return LocalStack(plan, Progress(sys.stdout))
 
 
 def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:

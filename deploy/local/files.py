@@ -8,6 +8,8 @@ from deploy.local.servers.base import CLONE
 
 JARS = CLONE / ".local" / "jars"
 
+_PRIVATE = ("logs", "streams", "kafka", "s3", "postgres", "clickhouse")
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -53,6 +55,16 @@ class Layout:
     def data(self, server: str) -> Path:
         """Return the folder of one server."""
         return self.root / server
+
+    def close_to_others(self) -> None:
+        """Keep what is there to this user: frames, pictures, plates and logs.
+
+        The folders in it, not it: who chose the folder may keep other things there.
+        """
+        for name in _PRIVATE:
+            folder = self.root / name
+            if folder.is_dir() and folder.stat().st_uid == os.geteuid():
+                folder.chmod(0o700)
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:

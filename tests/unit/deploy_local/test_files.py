@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.files import java_property, write_whole
+from deploy.local.files import Layout, java_property, write_whole
 
 
 def test_a_file_has_its_mode_from_the_first_moment(tmp_path: Path) -> None:
@@ -49,3 +49,15 @@ def test_the_rest_of_a_crash_is_no_hindrance(tmp_path: Path) -> None:
 )
 def test_java_reads_a_property_as_it_was_meant(value: str, written: str) -> None:
     assert java_property(value) == written
+
+
+def test_what_an_older_release_left_open_is_closed(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    for folder in (tmp_path, layout.logs, layout.data("s3"), tmp_path / "somebody's"):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+    layout.close_to_others()
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"logs": 0o700, "s3": 0o700, "somebody's": 0o755}
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
