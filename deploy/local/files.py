@@ -11,7 +11,10 @@ JARS = CLONE / ".local" / "jars"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the local stack keeps what: one folder, safe to delete while the stack is down."""
+    """Where the local stack keeps what: one folder, with all its data and secrets.
+
+    Deleting it while the stack is down starts over from nothing.
+    """
 
     root: Path
 
