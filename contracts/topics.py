@@ -33,8 +33,8 @@ class CleanupPolicy(StrEnum):
 class Topic:
     """One topic. ``name`` is without the prefix of the settings.
 
-    ``producer`` is the one folder that writes it. ``retention_bytes`` is for each partition
-    (-1: no bound).
+    ``producer`` is the folder that writes it. Into some the API's outbox writes as well what
+    clients asked for: a comment says so. ``retention_bytes`` is for each partition (-1: no bound).
     """
 
     name: str

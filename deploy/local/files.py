@@ -13,7 +13,10 @@ _PRIVATE = ("logs", "streams", "kafka", "s3", "postgres", "clickhouse")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the local stack keeps what: one folder, safe to delete while the stack is down."""
+    """Where the local stack keeps what: one folder, with all its data and secrets.
+
+    Deleting it while the stack is down starts over from nothing.
+    """
 
     root: Path
 

@@ -42,7 +42,7 @@ MEETS_IOU, IS_IOU = 0.1, 0.3
 OTHERS_COUNT = 0.5
 """How much all finds beside plates, and all on pictures without one, count beside as many views of
 plates. The more, the fewer readings of what is no plate are reported, and the less sure those of
-plates are said to be (docs/accuracy.md); and some finds beside plates are plates nobody boxed."""
+plates are said to be (HISTORY.md); and some finds beside plates are plates nobody boxed."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
 """Lower and shorter than what is reported by default: settings can ask for it."""

@@ -1,10 +1,14 @@
 """Documents that are made from code say what the code says."""
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from api.access import ACCESS
 from api.metrics import MetricName as ApiMetricName
 from contracts.metrics import METRICS
 from deploy import settings_docs
@@ -31,6 +35,17 @@ def test_readme_fits_its_bound() -> None:
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 FOR_OPERATORS = [ROOT / "docs" / name for name in ("runbook.md", "operations.md", "mqtt.md")]
+MONITORING = sorted((ROOT / "deploy" / "monitoring").glob("*.yml"))
+LINKING = [
+    *PAGES,
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "clients" / "python" / "README.md",
+    *sorted((ROOT / "recognition").rglob("*.md")),
+]
+NAMES_PATHS = [ROOT / "docs" / name for name in ("deployment.md", "operations.md", "runbook.md")]
+LABELS = {metric.name: metric.labels for metric in METRICS}
+LABELS_OF_THE_API = ("method", "route", "status")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.name))
@@ -42,11 +57,46 @@ def test_settings_that_a_page_names_are_there(page: Path) -> None:
         assert name in known or others.match(name), name
 
 
-@pytest.mark.parametrize("page", FOR_OPERATORS, ids=lambda p: str(p.name))
+@pytest.mark.parametrize("page", [*FOR_OPERATORS, *MONITORING], ids=lambda p: str(p.name))
 def test_metrics_that_a_page_names_are_there(page: Path) -> None:
     known = {metric.name for metric in METRICS} | {f"{name}_total" for name in ApiMetricName}
     for name in re.findall(r"platestream_[a-z_]+[a-z]", _text(page)):
-        assert name in known, name
+        assert name.removesuffix("_bucket") in known, name
+
+
+def test_alert_rules_select_by_labels_that_the_metrics_have() -> None:
+    for rule in _alert_rules():
+        for name, chosen in re.findall(r"(platestream_[a-z_]+)\{([^}]*)\}", rule["expr"]):
+            labels = set(re.findall(r"(\w+)\s*[!=]", chosen))
+            assert labels <= set(LABELS.get(name, LABELS_OF_THE_API)), name
+
+
+def test_every_metric_worth_an_alarm_has_its_rule() -> None:
+    rules = "".join(rule["expr"] for rule in _alert_rules())
+    table = [line for line in _text(FOR_OPERATORS[1]).splitlines() if line.startswith("|")]
+    named = re.findall(r"platestream_[a-z_]+[a-z]", "".join(table))
+    assert named
+    assert [name for name in named if name not in rules] == []
+
+
+def test_what_prometheus_scrapes_are_the_ports_that_the_page_sets() -> None:
+    scraped = {
+        (labels["process"], address.partition(":")[2])
+        for one in _yaml("prometheus.yml")["scrape_configs"][0]["static_configs"]
+        for address, labels in [(one["targets"][0], one["labels"])]
+    }
+    ports = re.findall(r"^PLATESTREAM_(\w+)_METRICS_PORT=(\d+)$", _text(FOR_OPERATORS[1]), re.M)
+    # The API's port is its own; MQTT is off unless a broker is named.
+    assert scraped - {("api", "8000")} == {(p.lower(), n) for p, n in ports if p != "MQTT"}
+
+
+def _alert_rules() -> Iterator[Mapping[str, Any]]:
+    for group in _yaml("alerts.yml")["groups"]:
+        yield from group["rules"]
+
+
+def _yaml(name: str) -> Any:
+    return msgspec.yaml.decode((ROOT / "deploy" / "monitoring" / name).read_bytes())
 
 
 @pytest.mark.parametrize("page", FOR_OPERATORS, ids=lambda p: str(p.name))
@@ -70,7 +120,37 @@ def _text(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.name))
+@pytest.mark.parametrize("page", NAMES_PATHS, ids=lambda p: str(p.name))
+def test_paths_that_a_page_names_are_answered(page: Path) -> None:
+    of_ingest = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "ingest" / "health.py"))
+    assert of_ingest
+    known = {_any_id(path) for _, path in ACCESS} | set(of_ingest)
+    # Not what ends a file's name, as in contracts/metrics.py.
+    named = re.findall(
+        r"(?<![a-z.])(/(?:livez|readyz|healthz|metrics)\b|/api/[\w:{}./-]*[\w}])", _text(page)
+    )
+    assert named
+    assert [path for path in named if _any_id(path) not in known] == []
+
+
+def _any_id(path: str) -> str:
+    return re.sub(r":\w+|\{\w+\}", "{}", path)
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for target, place in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", _prose(page)):
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{page.name}: {target}"
+        if place:
+            assert place in _anchors(linked), f"{page.name}: {target}#{place}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """The names under which GitHub links to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", _prose(page), re.M)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```", "", _text(page), flags=re.M | re.S)

@@ -1,4 +1,4 @@
-"""One owner each: a topic has one producer, Postgres and ClickHouse one writer."""
+"""One owner each: a topic names its producer, Postgres and ClickHouse have one writer."""
 
 import re
 from collections.abc import Iterator
