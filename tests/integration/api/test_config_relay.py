@@ -116,10 +116,12 @@ def test_a_lost_database_connection_loses_no_change(
         for number in range(5):
             _terminate_the_lock_holder(engine)
             rename_camera(engine, owner_id, camera_id, f"name {number}")
-        reader.read(6)
+        reader.read_revision(camera_id, 6)
 
-    configs = reader.of(camera_id)
-    assert [config.revision for config in configs if config is not None] == list(range(1, 7))
+    # What was published when the connection went, but not yet noted as such, comes again.
+    revisions = [config.revision for config in reader.of(camera_id) if config is not None]
+    assert sorted(set(revisions)) == list(range(1, 7))
+    assert revisions[-1] == 6
 
 
 # kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector; log

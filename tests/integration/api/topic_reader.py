@@ -1,6 +1,7 @@
 """Reads what lies on a topic, in order, for tests of the relay."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,12 +36,17 @@ class ConfigReader:
 
     def read(self, count: int, *, seconds: float = 20) -> list[Change]:
         """Return the first ``count`` changes; fails where they do not come in time."""
-        deadline = time.monotonic() + seconds
-        while len(self.changes) < count:
-            assert time.monotonic() < deadline, f"{len(self.changes)} of {count} changes came"
-            for records in self._consumer.poll(timeout_ms=50).values():
-                self.changes += [_change(record.key, record.value) for record in records]
+        self._read_until(lambda: len(self.changes) >= count, seconds)
         return self.changes[:count]
+
+    def read_revision(self, camera_id: UUID, revision: int, *, seconds: float = 20) -> None:
+        """Read until a camera is told of in a revision; fails where that does not come in time."""
+
+        def came() -> bool:
+            configs = self.of(camera_id)
+            return any(config is not None and config.revision == revision for config in configs)
+
+        self._read_until(came, seconds)
 
     def of(self, camera_id: UUID) -> list[CameraConfig | None]:
         """Return what was read of one camera, in order."""
@@ -49,6 +55,13 @@ class ConfigReader:
     def close(self) -> None:
         """End."""
         self._consumer.close()
+
+    def _read_until(self, enough: Callable[[], bool], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not enough():
+            assert time.monotonic() < deadline, f"only {len(self.changes)} changes came"
+            for records in self._consumer.poll(timeout_ms=50).values():
+                self.changes += [_change(record.key, record.value) for record in records]
 
 
 def _change(key: bytes, value: bytes | None) -> Change:
