@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,6 +105,7 @@ class _OpenVinoModel:
         self._usual = usual
         self._of_usual = None if of_usual is None else of_usual.result().create_infer_request()
         self._requests: dict[bool, Any] = {}
+        self._asked = Lock()
         self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
@@ -113,8 +115,10 @@ class _OpenVinoModel:
         return {name: np.concatenate([one[name] for one in each]) for name in self._outputs}
 
     def _infer(self, tensor: Tensor) -> dict[str, Tensor]:
-        values = self._request(tensor.shape).infer([tensor], share_inputs=True).values()
-        return {name: np.array(value) for name, value in zip(self._outputs, values, strict=True)}
+        # A second thread's question would change the first one's answer, in silence.
+        with self._asked:
+            values = self._request(tensor.shape).infer([tensor], share_inputs=True).values()
+            return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
 
     def _request(self, shape: Shape) -> Any:
         """The copy for a shape. Of those for any size, that of the start is for what comes first.

@@ -1,0 +1,36 @@
+"""One engine that several threads share says what it says to one."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import cv2
+import numpy as np
+import pytest
+
+from recognition.engine import Recognizer
+from recognition.settings import RecognizerSettings
+from recognition.types import BgrImage
+from synthetic.layouts import BY_CODE
+from synthetic.plates import plate_with_text
+
+pytestmark = pytest.mark.integration
+
+TEXT = "SH350AZ"
+
+
+def _picture(width: int) -> BgrImage:
+    plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(1)).image
+    image = np.full((720, 1280, 3), 90, np.uint8)
+    height = round(width * plate.shape[0] / plate.shape[1])
+    image[400 : 400 + height, 500 : 500 + width] = cv2.resize(plate, (width, height))
+    return image
+
+
+def test_threads_that_share_an_engine_do_not_mix_up_their_answers() -> None:
+    recognizer = Recognizer(RecognizerSettings())
+    pictures = [_picture(width) for width in range(40, 220, 15)]
+    alone = [recognizer.look(picture) for picture in pictures]
+    with ThreadPoolExecutor(3) as threads:
+        together = list(threads.map(recognizer.look, pictures * 5))
+
+    assert [one.text for said in alone for one in said].count(TEXT) > len(pictures) / 2
+    assert together == alone * 5
