@@ -75,4 +75,6 @@ def _evaluate(
         command.write_predictions(predictions, evaluation.looked)
     if report is not None:
         write_report(report, f"{path.name} {split or ''}", evaluation.summary, [*evaluation.misses])
+    for refused in evaluation.refused:
+        typer.echo(f"refused, counted as nothing found: {refused}", err=True)
     typer.echo(json.dumps(evaluation.summary.as_json()) if as_json else as_text(evaluation.summary))

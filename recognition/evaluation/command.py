@@ -5,20 +5,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from contracts.errors import InvalidInputError
 from recognition.engine import Recognizer
 from recognition.evaluation.photos import Photo
 from recognition.evaluation.report import Miss, misses
-from recognition.evaluation.run import Looked, look_at
+from recognition.evaluation.run import Looked, look_at, seen_nothing
 from recognition.evaluation.summary import Summary, summarise
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every photo that was looked at, the figures over them, and a picture of every mistake."""
+    """Every photo that was looked at, the figures over them, and a picture of every mistake.
+
+    ``refused`` says of each photo that is no picture to the engine what is wrong with it; nothing
+    is found on those.
+    """
 
     looked: tuple[Looked, ...]
     summary: Summary
     misses: tuple[Miss, ...]
+    refused: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -32,17 +38,21 @@ def evaluate(
 
     Raises:
         OSError: a photo cannot be read.
-        InvalidInputError: one is no picture.
     """
     looked: list[Looked] = []
     wrong: list[Miss] = []
+    refused: list[str] = []
     for photo in photos:
-        one, image = look_at(photo, recognizer)
+        try:
+            one, image = look_at(photo, recognizer)
+        except InvalidInputError as error:
+            refused.append(f"{photo.name}: {error}")
+            one, image = seen_nothing(photo)
         looked.append(one)
         if pictures:
             wrong += misses(one, image)
         advance()
-    return Evaluation(tuple(looked), summarise(looked), tuple(wrong))
+    return Evaluation(tuple(looked), summarise(looked), tuple(wrong), tuple(refused))
 
 
 def write_predictions(path: Path, looked: tuple[Looked, ...]) -> None:

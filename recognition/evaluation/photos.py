@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.errors import InvalidInputError
+from contracts.plates import normalise_plate
 from recognition.boxes import Box
 
 Image = npt.NDArray[np.uint8]
@@ -65,8 +66,8 @@ def load_photos(folder: Path, split: str) -> list[Photo]:
 def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
     """The photos that a file names, a JSON object a line, in its order; of one split if given.
 
-    Needed are ``image`` (a path from the file's folder) and ``plates``, each with ``text`` and
-    ``box`` (x1, y1, x2, y2 in pixels).
+    Needed are ``image`` (a path from the file's folder) and ``plates``, which may be none, each
+    with ``box`` (x1, y1, x2, y2 in pixels) and, where it is known, ``text``.
 
     Raises:
         InvalidInputError: the file cannot be read, or a line is no such object.
@@ -103,13 +104,13 @@ def read_image(path: Path) -> Image:
 
 
 def _lines(path: Path) -> Iterator[Card]:
-    with path.open() as file:
-        yield from map(json.loads, file)
+    with path.open(encoding="utf-8-sig") as file:
+        yield from (json.loads(line) for line in file if line.strip())
 
 
 def _photo(folder: Path, row: Card) -> Photo:
     plates = tuple(
-        Plate(p["text"] or "", p.get("uncertain", False), _box(p["box"]), p.get("region"))
+        Plate(_text(p), p.get("uncertain", False), _box(p["box"]), p.get("region"))
         for p in row["plates"]
     )
     return Photo(
@@ -120,6 +121,11 @@ def _photo(folder: Path, row: Card) -> Photo:
         plates,
         row.get("exhaustive", False),
     )
+
+
+def _text(plate: Card) -> str:
+    """The plate's text as the engine writes them, whatever spaces and dashes the label has."""
+    return normalise_plate(str(plate.get("text") or ""))
 
 
 def _box(values: list[float]) -> Box:

@@ -13,7 +13,7 @@ from recognition.evaluation.compare import groups
 from recognition.evaluation.outcomes import Outcome, invented, outcomes
 from recognition.evaluation.photos import Image, Photo
 from recognition.evaluation.scoring import Said
-from recognition.images import decode_image
+from recognition.images import MAX_SIDE_PX, decode_image
 from recognition.types import BgrImage
 
 DRAWS = 2000
@@ -83,6 +83,14 @@ def look_at_pixels(photo: Photo, image: BgrImage, recognizer: Recognizer) -> tup
     reported = tuple(_said(r) for r in readings if recognizer.is_plate(r))
     rgb = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
     return Looked(photo, said, reported, tuple(outcomes(photo, said, rgb)), cpu_ms), rgb
+
+
+def seen_nothing(photo: Photo) -> tuple[Looked, Image]:
+    """Say that nothing was found, of a file that is no picture to the engine; a grey one for it."""
+    edges = (max((p.box[i] for p in photo.plates), default=0) for i in (2, 3))
+    right, bottom = (int(min(max(edge, 0), MAX_SIDE_PX)) for edge in edges)
+    rgb = np.full((bottom + 1, right + 1, 3), 128, np.uint8)
+    return Looked(photo, (), (), tuple(outcomes(photo, (), rgb)), 0.0), rgb
 
 
 def share_with_interval(looked: list[Looked], hit: Callable[[Outcome], bool]) -> Share:

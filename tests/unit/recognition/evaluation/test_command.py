@@ -33,7 +33,7 @@ def photo_file(folder: Path, *texts: str) -> Path:
 
 @pytest.fixture
 def evaluation(tmp_path: Path) -> Evaluation:
-    photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CO", "AB<b>"))
+    photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CO", "AB<B>"))
     return evaluate(photos, recognizer("AB123CD"))
 
 
@@ -55,8 +55,8 @@ def test_the_page_shows_each_miss_and_trusts_no_text(
     write_report(tmp_path / "r.html", "photos", evaluation.summary, [*evaluation.misses])
     page = (tmp_path / "r.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 2
-    assert "AB&lt;b&gt;" in page
-    assert "AB<b>" not in page
+    assert "AB&lt;B&gt;" in page
+    assert "AB<B>" not in page
     assert "read wrong: 2" in page
 
 
@@ -85,3 +85,26 @@ def test_a_file_that_is_no_list_of_photos_is_told(line: str, tmp_path: Path) -> 
 def test_reliability_puts_certainty_into_the_last_class() -> None:
     (low, high) = reliability([(0.1, False), (1.0, True), (0.95, True)])
     assert (low.count, high.count, high.right) == (1, 2, 1.0)
+
+
+def test_a_list_may_have_gaps_and_labels_their_own_spelling(tmp_path: Path) -> None:
+    path = photo_file(tmp_path, "ab-123 cd")
+    bare = [{"image": "0.png", "plates": []}, {"image": "0.png", "plates": [{"box": SEEN}]}]
+    lines = "".join(json.dumps(row) + "\n\n" for row in bare)
+    path.write_text("\ufeff" + path.read_text() + lines + "\n", encoding="utf-8")
+
+    first, second, third = load_photo_file(path)
+    assert first.plates[0].text == "AB123CD"
+    assert second.plates == ()
+    assert third.plates[0].text == ""
+
+
+def test_what_is_no_picture_costs_its_own_plates_only(tmp_path: Path) -> None:
+    photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CD"))
+    (tmp_path / "1.png").write_bytes(b"RIFF....WEBP")
+    evaluated = evaluate(photos, recognizer("AB123CD"))
+
+    assert (evaluated.summary.plates, evaluated.summary.exact.value) == (2, 0.5)
+    (refused,) = evaluated.refused
+    assert refused.startswith("1.png: ")
+    assert [(miss.photo, miss.kind) for miss in evaluated.misses] == [("1.png", "not found")]
