@@ -8,10 +8,12 @@ import numpy as np
 from contracts.frames import Box as FrameBox
 from contracts.plates import MAX_PLATE_LENGTH
 from contracts.readings import CharacterOption, PlateReading
+from recognition.boxes import Box, part_shared
 from recognition.calibration import calibrate
 from recognition.closer_look import CloserLook
 from recognition.detector import Detector
-from recognition.farther_look import FartherLook
+from recognition.farther_look import SAME_PLATE_SHARE, FartherLook, one_a_plate
+from recognition.images import as_bgr
 from recognition.plate_chance import Signs, chance_of_plate
 from recognition.plate_rows import PlateRows
 from recognition.reader import Plate, Reader
@@ -25,7 +27,7 @@ _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
 
 class Recognizer:
-    """Finds and reads plates. Holds the loaded models; not for two threads at once."""
+    """Finds and reads plates. Holds the loaded models; threads that share it take turns."""
 
     def __init__(
         self, settings: RecognizerSettings, models: tuple[Detector, Reader] | None = None
@@ -49,6 +51,9 @@ class Recognizer:
 
         Narrower plates than ``min_plate_width_px`` are not read; readings that the settings do
         not take for plates (too short, too unsure) are left out.
+
+        Raises:
+            InvalidInputError: it is no H×W×3, H×W or H×W×4 uint8.
         """
         return self.read_all([image], [min_plate_width_px])[0]
 
@@ -56,6 +61,7 @@ class Recognizer:
         self, images: list[BgrImage], min_plate_widths_px: list[int]
     ) -> list[list[PlateReading]]:
         """Return what :meth:`read` returns of each image; on a GPU faster than one by one."""
+        images = list(map(as_bgr, images))
         found = [
             [one for one in of_image if one.width_px >= least]
             for of_image, least in zip(
@@ -67,7 +73,8 @@ class Recognizer:
 
     def look(self, image: BgrImage) -> list[PlateReading]:
         """Return what was found and read, also what is too short or too unsure to be reported."""
-        return self._look([image], [self.find(image)])[0]
+        image = as_bgr(image)
+        return self._look([image], self._finder.find_all([image]))[0]
 
     def _look(
         self, images: list[BgrImage], found: list[list[Detection]]
@@ -78,7 +85,8 @@ class Recognizer:
             for image, of_image in zip(images, found, strict=True)
         ]
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
-        return [[self._reading(plate, next(texts)) for plate in of_image] for of_image in plates]
+        read = [[self._reading(plate, next(texts)) for plate in of_image] for of_image in plates]
+        return list(map(_one_a_plate, read))
 
     def warm_up(self, images: int) -> None:
         """Look at so many blank images and plates together: runtimes of GPUs prepare for that."""
@@ -86,8 +94,8 @@ class Recognizer:
         self._reader.read([_BLANK] * images)
 
     def find(self, image: BgrImage) -> list[Detection]:
-        """Return what is found, best first, in pixels of the image."""
-        return self._finder.find(image)
+        """Return what is found, a box a plate, best first, in pixels of the image."""
+        return one_a_plate(self._finder.find_all([image])[0])
 
     def signs(self, image: BgrImage, found: Detection, text: CropText) -> Signs:
         """Return what tells whether what was found in an image and read is a plate."""
@@ -129,6 +137,23 @@ def _load(settings: RecognizerSettings) -> tuple[Detector, Reader]:
         loading = beside.submit(Reader.load, settings)
         detector = Detector.load(settings)
         return detector, loading.result()
+
+
+def _one_a_plate(readings: list[PlateReading]) -> list[PlateReading]:
+    """Of readings of one plate, from boxes mostly within each other, the one to be believed.
+
+    The confidence alone prefers parts of a plate, which are read as surely as all of it.
+    """
+    kept: list[PlateReading] = []
+    for one in sorted(readings, key=lambda one: -one.confidence * one.detection_confidence):
+        if all(part_shared(_box(one), _box(other)) < SAME_PLATE_SHARE for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda one: -one.detection_confidence)
+
+
+def _box(reading: PlateReading) -> Box:
+    box = reading.box
+    return box.x, box.y, box.x + box.width, box.y + box.height
 
 
 def _mean_probability(characters: tuple[Character, ...]) -> float:

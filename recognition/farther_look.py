@@ -1,12 +1,11 @@
 """Close-ups: the detector knows plates on cars, so a picture of little more is seen from afar.
 
 A plate that fills a third of a picture or all of it is larger than any that the detector learnt:
-it finds a part of it, or nothing. Shrunk to 160 px, the picture shows it as a street does. Of the
-372 plates of ``val`` cut out of their photos with 0 to 150 % of their width around them (eight
-margins, 2,976 pictures) 2,701 are read with it (docs/accuracy.md). When it was made, with the
-first models of 2026-11-22, 2,569 were read with it and 1,299 without, on the photos themselves 333
-and 331. It costs 3.7 ms of processor time beside 18.5 of the first look (a 1080p picture), and only
-where that finds no plate of usual size for sure: on 43 of the 414 photos.
+it finds a part of it, or nothing. Shrunk to 160 px, and to 96 where it may be a close-up, the
+picture shows it as a street does. Which box holds all of a plate its score does not tell, so boxes
+of one plate are all handed on, and what is read of them decides (`recognition/engine.py`). It costs
+3.7 ms of processor time beside 18.5 of the first look (a 1080p picture), and only where that finds
+no plate of usual size for sure: on 43 of the 414 photos of ``val``.
 """
 
 from dataclasses import replace
@@ -16,8 +15,8 @@ from recognition.boxes import iou, part_shared
 from recognition.detector import Detector
 from recognition.types import BgrImage, Detection
 
-_LARGEST_PX = 160
-"""Of the shrunk picture; grown to a multiple of the detector's stride."""
+_LARGEST_PX, _CLOSE_UP_PX = 160, 96
+"""Of the shrunk pictures; grown to multiples of the detector's stride."""
 
 _WIDE_SHARE = 0.15
 """Of the picture's width: only from here on a plate of the shrunk picture is large enough."""
@@ -29,9 +28,12 @@ _SMALL_SIDE_PX, _FLAT_ASPECT = 512, 2.2
 """Only pictures up to this side, or as flat as a plate, are worth a second look of full cost."""
 
 _SURE_SCORE = 0.5
-_SAME_PLATE_SHARE = 0.6
+SAME_PLATE_SHARE = 0.6
 _SAME_BOX_IOU = 0.5
 """Boxes of both looks that overlap by so much are taken for one plate."""
+
+_WEAK = 0.3
+"""Of a better box's score: another one of the same plate that scores less is not worth reading."""
 
 
 class Finder(Protocol):
@@ -48,14 +50,12 @@ class FartherLook:
         """Take the detector, and what finds plates that are not large in the picture."""
         self._detector = detector
         self._near = near
-        self._largest_px = -(-_LARGEST_PX // detector.stride) * detector.stride
-
-    def find(self, image: BgrImage) -> list[Detection]:
-        """Return the plates in the image, best first, in pixels of the image."""
-        return self.find_all([image])[0]
 
     def find_all(self, images: list[BgrImage]) -> list[list[Detection]]:
-        """Return the plates in each image, best first, in pixels of the image."""
+        """Return what may be plates in each image, best first, in pixels of the image.
+
+        Of a plate that is large in its image there may be several boxes.
+        """
         near = self._near.find_all(images)
         return [self._with_large(image, one) for image, one in zip(images, near, strict=True)]
 
@@ -67,9 +67,22 @@ class FartherLook:
         may_be_close_up = max(height, width) <= _SMALL_SIDE_PX or width >= _FLAT_ASPECT * height
         if not (self._detector.takes_any_size or may_be_close_up):
             return near
-        far = self._detector.search(image, self._detector.threshold, largest_px=self._largest_px)
-        large = [_with_near_edges(o, usual) for o in far if o.width_px >= _WIDE_SHARE * width]
-        return _one_a_plate([*near, *large])[: self._detector.max_plates]
+        looks = [near, self._large(image, _LARGEST_PX, usual)]
+        if may_be_close_up or any(_is_wide(one, image) for look in looks for one in look):
+            looks.append(self._large(image, _CLOSE_UP_PX, usual))
+        return _worth_reading(looks)[: self._detector.max_plates]
+
+    def _large(self, image: BgrImage, largest_px: int, usual: list[Detection]) -> list[Detection]:
+        """Return what is large in the picture, shrunk to so many pixels."""
+        stride = self._detector.stride
+        far = self._detector.search(
+            image, self._detector.threshold, largest_px=-(-largest_px // stride) * stride
+        )
+        return [_with_near_edges(one, usual) for one in far if _is_wide(one, image)]
+
+
+def _is_wide(found: Detection, image: BgrImage) -> bool:
+    return bool(found.width_px >= _WIDE_SHARE * image.shape[1])
 
 
 def _with_near_edges(far: Detection, usual: list[Detection]) -> Detection:
@@ -84,7 +97,7 @@ def _with_near_edges(far: Detection, usual: list[Detection]) -> Detection:
     return replace(same, score=max(same.score, far.score))
 
 
-def _one_a_plate(found: list[Detection]) -> list[Detection]:
+def one_a_plate(found: list[Detection]) -> list[Detection]:
     """The detections best first, without those that lie mostly within a better one, or around it.
 
     The near look finds parts of a large plate, which overlap all of it too little for the usual
@@ -92,6 +105,17 @@ def _one_a_plate(found: list[Detection]) -> list[Detection]:
     """
     kept: list[Detection] = []
     for one in sorted(found, key=lambda one: -one.score):
-        if all(part_shared(one.box, other.box) < _SAME_PLATE_SHARE for other in kept):
+        if all(part_shared(one.box, other.box) < SAME_PLATE_SHARE for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _worth_reading(looks: list[list[Detection]]) -> list[Detection]:
+    """What all looks found, best first; of a plate that none has for sure, a box a look."""
+    found = {one: None for look in looks for one in one_a_plate(look)}
+    kept: list[Detection] = []
+    for one in sorted(found, key=lambda one: -one.score):
+        better = (o for o in kept if part_shared(one.box, o.box) >= SAME_PLATE_SHARE)
+        if all(one.score >= _WEAK * other.score for other in better):
             kept.append(one)
     return kept

@@ -2,9 +2,11 @@
 
 import io
 import struct
+from typing import Any
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 import simplejpeg
 from PIL import ExifTags, Image, UnidentifiedImageError
 
@@ -19,6 +21,7 @@ _JPEG_MAGIC = b"\xff\xd8\xff"
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _MODES_FOR_LIBJPEG = ("L", "RGB")
 _WHITE = (255, 255, 255)
+_BITS_OF_CAMERAS = (9, 10, 11, 12)
 
 _MOST_SCANS = 100
 """Progressive files have some ten. A scan of 9 Mpx takes 5 ms (seen), and fits into 23 bytes."""
@@ -38,8 +41,8 @@ _UPRIGHT = {
 def decode_image(data: bytes) -> BgrImage:
     """Return the pixels of a JPEG or PNG file as a person sees them.
 
-    EXIF orientation is applied, grey becomes colour, 16-bit samples lose their lower half, CMYK
-    is converted, transparent parts become white.
+    EXIF orientation is applied, grey becomes colour, of 16-bit samples the upper 8 of their used
+    bits stay, CMYK is converted, transparent parts become white.
 
     Raises:
         InvalidInputError: ``empty_image``, ``unsupported_image`` (not a JPEG or PNG),
@@ -55,6 +58,24 @@ def decode_image(data: bytes) -> BgrImage:
         if header.mode in _MODES_FOR_LIBJPEG:
             return _turned(_decode_with_libjpeg(data), header)
         return _decode_with_pillow(header)
+
+
+def as_bgr(image: npt.NDArray[Any]) -> BgrImage:
+    """Return pixels as H×W×3 uint8, blue first: of grey (H×W) and with alpha (H×W×4) too.
+
+    Raises:
+        InvalidInputError: ``unsupported_image``: it is of another kind, or has no pixels.
+    """
+    channels = image.shape[2] if image.ndim == 3 else 1 if image.ndim == 2 else 0
+    if image.dtype != np.uint8 or channels not in (1, 3, 4) or not image.size:
+        raise InvalidInputError(
+            f"An image is H×W×3 uint8, blue first, not {image.dtype} of {image.shape}.",
+            code="unsupported_image",
+        )
+    if channels == 3:
+        return image
+    how = cv2.COLOR_GRAY2BGR if channels == 1 else cv2.COLOR_BGRA2BGR
+    return np.asarray(cv2.cvtColor(image, how), np.uint8)
 
 
 def _is_jpeg(data: bytes) -> bool:
@@ -122,7 +143,8 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
     try:
         image.load()
         rgb = np.asarray(_to_rgb(image), np.uint8)
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    # AssertionError: of a palette that is not there.
+    except (OSError, SyntaxError, ValueError, EOFError, AssertionError) as error:
         truncated = "truncated" in str(error)
         raise InvalidInputError(
             "The image ends too early." if truncated else "The image cannot be read.",
@@ -131,10 +153,17 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
     return _turned(np.ascontiguousarray(rgb[..., ::-1]), image)
 
 
+def _upper_byte(samples: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
+    """The upper 8 of the bits that are used: industrial cameras put 10 or 12 into 16."""
+    used = int(samples.max(initial=0)).bit_length()
+    shift = used - 8 if used in _BITS_OF_CAMERAS else 8
+    return np.asarray((samples >> shift).clip(0, 255), np.uint8)
+
+
 def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):
-        # Pillow clips 16-bit samples at 255 when it converts them; plates need the upper byte.
-        image = Image.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
+        # Pillow clips 16-bit samples at 255 when it converts them.
+        image = Image.fromarray(_upper_byte(np.asarray(image)))
     if image.has_transparency_data:
         layered = image.convert("RGBA")
         ground = Image.new("RGB", layered.size, _WHITE)

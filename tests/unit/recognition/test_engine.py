@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from contracts.errors import InvalidInputError
 from recognition.detector import Detector
 from recognition.engine import Recognizer
 from recognition.model_card import CalibrationCard, PlateChanceCard
 from recognition.plate_chance import Signs
 from recognition.reader import Reader
 from recognition.runtime import Tensor
-from recognition.types import Character, CropText, Detection
+from recognition.types import BgrImage, Character, CropText, Detection
 from tests.unit.recognition.cards import (
     SaidModel,
     centre_rows,
@@ -85,14 +86,49 @@ def test_several_plates_best_detection_first() -> None:
     assert [f.text for f in found] == ["AB123CD", "XY987ZW"]
 
 
-@pytest.mark.parametrize("text", ["ABC", ""])
+@pytest.mark.parametrize("text", ["A", ""])
 def test_what_is_too_short_is_left_out(text: str) -> None:
     assert recognizer(text).read(IMAGE) == []
 
 
 def test_settings_decide_what_is_a_plate() -> None:
-    assert recognizer("ABC", min_characters=3).read(IMAGE)
+    assert not recognizer("ABC", min_characters=4).read(IMAGE)
     assert not recognizer("AB123CD", reading_threshold=0.95).read(IMAGE)
+
+
+@pytest.mark.parametrize(("sureness", "text"), [(0.9, "AB123CD"), (0.5, "B123C")])
+def test_of_one_plate_the_box_with_the_better_reading_counts(sureness: float, text: str) -> None:
+    # Near, a part of the plate scores 0.45; from afar, half as large, all of it 0.42.
+    near = centre_rows((160, 150, 150, 40, 0.45), (160, 290, 90, 20, 0.4))
+    looks = iter([near, centre_rows((160, 155, 110, 25, 0.42)), centre_rows((0, 0, 0, 0, 0.0))])
+    detects = SaidModel(lambda _: {"output0": next(looks)})
+    said = iter([("B123C", 0.8), ("AB123CD", sureness), ("XY987ZW", 0.9)])
+
+    def say(batch: Tensor) -> dict[str, Tensor]:
+        return {"plate": np.stack([slots_of(*next(said)) for _ in batch])}
+
+    fields = recognizer_settings()
+    detector = Detector(detector_card(), detects, fields)
+    found = Recognizer(fields, (detector, Reader(reader_card(), SaidModel(say)))).read(IMAGE)
+
+    assert [one.text for one in found] == [text, "XY987ZW"]
+
+
+@pytest.mark.parametrize("shape", [(320, 320), (320, 320, 1), (320, 320, 4)])
+def test_grey_pictures_and_those_with_alpha_are_read(shape: tuple[int, ...]) -> None:
+    assert recognizer("AB123CD").read(np.zeros(shape, np.uint8))
+
+
+@pytest.mark.parametrize(
+    "image",
+    [np.zeros((0, 320, 3), np.uint8), np.zeros((32, 32, 3)), np.zeros((32, 32, 2), np.uint8)],
+    ids=["empty", "floats", "two channels"],
+)
+def test_what_is_no_picture_is_refused(image: BgrImage) -> None:
+    for call in (recognizer().read, recognizer().look):
+        with pytest.raises(InvalidInputError, match="uint8") as refused:
+            call(image)
+        assert refused.value.code == "unsupported_image"
 
 
 def test_narrow_plates_are_not_read() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from recognition.detector import Detector
-from recognition.farther_look import FartherLook
+from recognition.farther_look import FartherLook, one_a_plate
 from recognition.runtime import Tensor
-from recognition.types import Detection
+from recognition.types import BgrImage, Detection
 from tests.unit.recognition.cards import (
     SaidModel,
     centre_rows,
@@ -20,18 +20,30 @@ SMALL = np.zeros((300, 400, 3), np.uint8)
 Row = tuple[float, float, float, float, float]
 
 
+NOTHING: Row = (0, 0, 0, 0, 0.0)
+
+
 def looks(
-    near: tuple[Row, ...], far: tuple[Row, ...], *, any_size: bool = True, most: int = 50
+    near: tuple[Row, ...],
+    far: tuple[Row, ...],
+    close: tuple[Row, ...] = (NOTHING,),
+    *,
+    any_size: bool = True,
+    most: int = 50,
 ) -> tuple[FartherLook, SaidModel]:
-    """A detector that says ``near``, then ``far`` of the shrunk picture, and its model."""
+    """A detector that says ``near``, then ``far`` and ``close`` of shrunk ones, and its model."""
 
     def say(_: Tensor) -> dict[str, Tensor]:
-        return {"output0": centre_rows(*(near if len(model.inputs) == 1 else far))}
+        return {"output0": centre_rows(*(near, far, close)[len(model.inputs) - 1])}
 
     model = SaidModel(say)
     settings = recognizer_settings(max_plates=most)
     detector = Detector(detector_card(dynamic_size=any_size), model, settings)
     return FartherLook(detector, detector), model
+
+
+def seen(finder: FartherLook, image: BgrImage = IMAGE) -> list[Detection]:
+    return finder.find_all([image])[0]
 
 
 def box(found: Detection) -> tuple[float, float, float, float]:
@@ -40,22 +52,39 @@ def box(found: Detection) -> tuple[float, float, float, float]:
 
 @pytest.mark.parametrize("near", [(), ((200, 100, 90, 40, 0.6),)])
 def test_a_plate_that_fills_the_picture_is_found_from_afar(near: tuple[Row, ...]) -> None:
-    finder, model = looks(near or ((0, 0, 0, 0, 0.0),), ((80, 48, 120, 40, 0.8),))
+    finder, model = looks(near or (NOTHING,), ((80, 48, 120, 40, 0.8),))
 
-    (found,) = finder.find(IMAGE)
+    (found,) = one_a_plate(seen(finder))
 
-    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (96, 160)]
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (96, 160), (64, 96)]
     # 120x40 px of the shrunk picture, which has 3 px of grey above: eight times as large.
     assert box(found) == pytest.approx((160, 200, 1120, 520), abs=1)
     assert found.score == pytest.approx(0.8)
 
 
-def test_the_better_of_both_looks_counts() -> None:
-    finder, _ = looks(((160, 96, 200, 60, 0.9),), ((80, 48, 120, 40, 0.8),))
+def test_of_one_plate_each_look_has_its_box() -> None:
+    # All of them lie around the middle of the picture.
+    boxes = ((160, 96, 200, 60, 0.6),), ((80, 48, 120, 40, 0.8),), ((48, 32, 60, 20, 0.7),)
+    found = seen(looks(*boxes)[0])
 
-    (found,) = finder.find(IMAGE)
+    assert [one.score for one in found] == pytest.approx([0.8, 0.7, 0.6])
+    assert [one.score for one in one_a_plate(found)] == pytest.approx([0.8])
 
-    assert found.score == pytest.approx(0.9)
+
+def test_a_weak_box_of_a_plate_is_not_worth_reading() -> None:
+    finder, _ = looks(((160, 96, 200, 60, 0.2),), ((80, 48, 120, 40, 0.8),))
+
+    assert [one.score for one in seen(finder)] == pytest.approx([0.8])
+
+
+def test_a_large_picture_without_anything_large_is_seen_twice() -> None:
+    _, model = (made := looks((NOTHING,), (NOTHING,)))
+    assert seen(made[0]) == []
+    assert len(model.inputs) == 2
+
+    _, model = (made := looks((NOTHING,), (NOTHING,), ((48, 40, 60, 20, 0.7),)))
+    assert len(seen(made[0], SMALL)) == 1
+    assert len(model.inputs) == 3
 
 
 @pytest.mark.parametrize(
@@ -69,7 +98,7 @@ def test_the_near_look_tells_the_edges_of_plates_of_usual_size(
     # From afar the plate lies from 100 to 200 of 320 px.
     finder, _ = looks((near,), ((75, 48, 50, 10, 0.8),))
 
-    (found,) = finder.find(IMAGE)
+    found = seen(finder)[0]
 
     assert (found.left, found.right) == pytest.approx((left, right), abs=1)
     assert found.score == pytest.approx(0.8)
@@ -84,50 +113,51 @@ def test_a_part_of_a_large_plate_is_no_plate_of_its_own(part: Row, kept: int) ->
     # The plate lies from 40 to 280 of 320 px.
     finder, _ = looks((part,), ((80, 48, 120, 40, 0.8),))
 
-    assert len(finder.find(IMAGE)) == kept
+    assert len(one_a_plate(seen(finder))) == kept
 
 
 def test_plates_beside_each_other_are_both_found() -> None:
     finder, _ = looks(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
 
-    assert [one.score for one in finder.find(IMAGE)] == pytest.approx([0.8, 0.6])
+    assert [one.score for one in seen(finder)] == pytest.approx([0.8, 0.6])
 
 
 def test_a_sure_plate_of_usual_size_needs_no_second_look() -> None:
     finder, model = looks(((160, 96, 70, 20, 0.6),), ())
 
-    assert len(finder.find(IMAGE)) == len(model.inputs) == 1
+    assert len(seen(finder)) == len(model.inputs) == 1
 
 
 def test_small_plates_of_the_shrunk_picture_count_for_nothing() -> None:
-    finder, model = looks(((0, 0, 0, 0, 0.0),), ((80, 48, 20, 8, 0.9),))
+    finder, model = looks((NOTHING,), ((80, 48, 20, 8, 0.9),))
 
-    assert finder.find(IMAGE) == []
+    assert seen(finder) == []
     assert len(model.inputs) == 2
 
 
 def test_a_model_of_one_size_sees_small_pictures_in_grey() -> None:
-    finder, model = looks(((0, 0, 0, 0, 0.0),), ((160, 160, 120, 40, 0.8),), any_size=False)
+    finder, model = looks((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
 
-    (found,) = finder.find(SMALL)
+    (found,) = seen(finder, SMALL)
 
-    near, far = (fed[0, 0] for fed in model.inputs)
-    assert near.shape == far.shape == (320, 320)
-    assert [int(np.count_nonzero(fed == 0)) for fed in (near, far)] == [320 * 240, 160 * 120]
+    fed = [one[0, 0] for one in model.inputs]
+    assert {one.shape for one in fed} == {(320, 320)}
+    black = [int(np.count_nonzero(one == 0)) for one in fed]
+    assert black == [320 * 240, 160 * 120, 96 * 72]
     assert box(found) == pytest.approx((50, 100, 350, 200), abs=1)
 
 
 def test_a_model_of_one_size_looks_again_at_large_pictures_as_flat_as_a_plate() -> None:
-    finder, model = looks(((0, 0, 0, 0, 0.0),), ((160, 160, 120, 30, 0.8),), any_size=False)
+    finder, model = looks((NOTHING,), ((160, 160, 120, 30, 0.8),), any_size=False)
 
-    assert len(finder.find(np.zeros((500, 1200, 3), np.uint8))) == 1
-    assert len(model.inputs) == 2
+    assert len(seen(finder, np.zeros((500, 1200, 3), np.uint8))) == 1
+    assert len(model.inputs) == 3
 
 
 def test_a_model_of_one_size_sees_large_pictures_once() -> None:
-    finder, model = looks(((0, 0, 0, 0, 0.0),), ((160, 160, 120, 40, 0.8),), any_size=False)
+    finder, model = looks((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
 
-    assert finder.find(IMAGE) == []
+    assert seen(finder) == []
     assert len(model.inputs) == 1
 
 
@@ -136,7 +166,7 @@ def test_a_detector_of_large_strides_sees_a_picture_that_fits_it() -> None:
     card = detector_card(dynamic_size=True, stride=64)
     detector = Detector(card, model, recognizer_settings())
 
-    FartherLook(detector, detector).find(IMAGE)
+    seen(FartherLook(detector, detector))
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (128, 192)]
 
@@ -145,4 +175,4 @@ def test_no_more_plates_than_the_settings_allow() -> None:
     near = tuple((20 + 60 * n, 30, 50, 12, 0.45) for n in range(4))
     finder, _ = looks(near, ((40, 70, 40, 12, 0.9), (110, 70, 40, 12, 0.8)), most=4)
 
-    assert [one.score for one in finder.find(IMAGE)] == pytest.approx([0.9, 0.8, 0.45, 0.45])
+    assert [one.score for one in seen(finder)] == pytest.approx([0.9, 0.8, 0.45, 0.45])

@@ -171,3 +171,22 @@ def test_refuses_a_jpeg_that_goes_over_its_pixels_without_end() -> None:
         decode_image(data[:-2] + 100 * scan + data[-2:])
 
     assert refused.value.code == "unreadable_image"
+
+
+def test_a_palette_that_is_not_there_is_refused() -> None:
+    data = encoded(red().convert("P"), "PNG")
+    start = data.index(b"PLTE") - 4
+    size = 12 + int.from_bytes(data[start : start + 4], "big")
+    with_alpha = data[:start] + data[start + size :]
+    with pytest.raises(InvalidInputError) as refused:
+        decode_image(with_alpha)
+
+    assert refused.value.code == "unreadable_image"
+
+
+@pytest.mark.parametrize(("bits", "white"), [(10, 0x3FF), (12, 0xFFF), (16, 0xFFFF)])
+def test_the_bits_that_a_camera_uses_are_the_ones_that_stay(bits: int, white: int) -> None:
+    samples = np.linspace(0, white, 50 * 50).astype(np.uint16).reshape(50, 50)
+    image = decode_image(encoded(Image.fromarray(samples), "PNG"))
+
+    assert (int(image.min()), int(image.max())) == (0, 255)
