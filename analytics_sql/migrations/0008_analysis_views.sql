@@ -1,7 +1,7 @@
 -- Views for people who ask ClickHouse themselves (docs/analytics-sql.md). They read with FINAL, so that
 -- what was written twice, or again, counts once; NULL stands where the tables have '', 0 or the nil UUID
--- for nothing. Conditions on user_id and ts reach the tables' keys. Copies of a row lie in one month,
--- which is why months need not be merged with each other.
+-- for nothing. Conditions on user_id and ts reach the tables' keys. Months are not merged with each
+-- other (do_not_merge_across_partitions_select_final): copies of a row lie in one month.
 --
 -- Keys of images are spelt out as contracts.object_keys derives them: the folder is of the day (UTC) in
 -- the first 48 bits of the id.
@@ -16,7 +16,7 @@ CREATE VIEW IF NOT EXISTS analysis_recognitions
     confidence Float64 COMMENT '0 to 1: mean of the probabilities of the characters',
     character_confidences Array(Float64) COMMENT '0 to 1, one for each character of the plate',
     region LowCardinality(Nullable(String)) COMMENT 'Country or state of the plate; NULL: not known',
-    plate_type LowCardinality(String) COMMENT 'Kind of vehicle that the plate is of',
+    plate_type LowCardinality(String) COMMENT 'car, two-row or motorcycle: shape of the plate',
     source LowCardinality(String) COMMENT 'camera, or api for an image call that was stored',
     first_seen DateTime64(3, 'UTC') COMMENT 'First frame of the pass; UTC',
     last_seen DateTime64(3, 'UTC') COMMENT 'Last frame of the pass; UTC',
@@ -174,6 +174,7 @@ SELECT
     true AS accepted
 FROM recognitions AS p FINAL
 WHERE p.source = 'camera'
+SETTINGS do_not_merge_across_partitions_select_final = 1
 UNION ALL
 SELECT
     user_id,
