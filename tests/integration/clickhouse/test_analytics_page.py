@@ -92,7 +92,7 @@ def _write_rows(client: Client) -> None:
 def _rows(client: Client, sql: str) -> list[tuple[object, ...]]:
     parameters = {"owner": OWNER, "entry": ENTRY, "exit": EXIT}
     given = {name: value for name, value in parameters.items() if f"{{{name}:" in sql}
-    return list(client.query(sql, parameters=given).result_rows)
+    return [tuple(row) for row in client.query(sql, parameters=given).result_rows]
 
 
 def test_there_are_queries() -> None:
