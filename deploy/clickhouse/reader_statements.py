@@ -40,6 +40,7 @@ _REFUSED_NAMES = frozenset(
         "file",
         "outfile",
         "parallel",
+        "processlist",
         "aiclassify",
         "aiembed",
         "aiextract",
@@ -110,7 +111,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 def refuse_writing() -> None:
-    """Refuse an insert that brings data.
+    """Refuse what is no reading, as the engine does.
 
     Raises:
         ClickHouseError: always.
@@ -135,10 +136,11 @@ def check_reads(
     names = _names(statement, parameters)
     if names[0] == "show" and names[1].upper() not in _SHOWN:
         raise _denied(f"SHOW {names[1].upper()}")
+    refused_calls = table_functions - _TABLE_FUNCTIONS
     for name, following, after in zip(names, names[1:], names[2:], strict=False):
         if name in _REFUSED_NAMES:
             raise _denied(name)
-        if following == "(" and name in table_functions - _TABLE_FUNCTIONS:
+        if following == "(" and name in refused_calls:
             raise _denied(f"the table function {name}")
         if (name, following) == (_SYSTEM, ".") and after not in _SYSTEM_TABLES:
             raise _denied(f"the table {_SYSTEM}.{after}")
