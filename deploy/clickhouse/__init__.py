@@ -4,5 +4,6 @@ It does what clickhouse-connect needs and nothing else. A production installatio
 of a real server instead; one test suite runs against both.
 
 Not served: sessions (``SET`` and temporary tables last for one request), external data,
-ClickHouse's own block compression, brotli, users and access rights beyond the one user.
+ClickHouse's own block compression, brotli, users and access rights beyond two users: the
+service, and one who may only read.
 """

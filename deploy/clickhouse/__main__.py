@@ -1,6 +1,7 @@
 """``python -m deploy.clickhouse``: the embedded ClickHouse server as a process."""
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -11,8 +12,9 @@ import uvicorn
 from contracts.errors import MisconfiguredError
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
-from deploy.clickhouse.app import ClickHouseApp, Limits
+from deploy.clickhouse.app import Account, ClickHouseApp, Limits
 from deploy.clickhouse.engine import Engine, EngineOptions
+from deploy.clickhouse.reader_bounds import ReaderBounds
 from deploy.clickhouse.request import Credentials
 from deploy.clickhouse.settings import ClickHouseServerSettings
 
@@ -75,15 +77,31 @@ def _listen(settings: ClickHouseServerSettings) -> socket.socket:
 
 
 def _app(engine: Engine, settings: ClickHouseServerSettings) -> ClickHouseApp:
-    password = settings.clickhouse_server_password.get_secret_value()
     return ClickHouseApp(
         engine,
-        Credentials(settings.clickhouse_server_user, password),
+        _accounts(settings),
         Limits(
-            settings.clickhouse_server_concurrent_queries, settings.clickhouse_server_queue_seconds
+            settings.clickhouse_server_concurrent_queries,
+            settings.clickhouse_server_queue_seconds,
+            settings.clickhouse_server_reader_queries,
         ),
         socket.gethostname(),
     )
+
+
+def _accounts(settings: ClickHouseServerSettings) -> tuple[Account, ...]:
+    password = settings.clickhouse_server_password.get_secret_value()
+    service = Account(Credentials(settings.clickhouse_server_user, password))
+    reader_password = settings.clickhouse_server_reader_password.get_secret_value()
+    if not reader_password:
+        return (service,)
+    bounds = ReaderBounds(
+        settings.clickhouse_server_reader_query_seconds,
+        settings.clickhouse_server_reader_memory_bytes,
+        threads=max(1, (os.cpu_count() or 1) // 2),
+    )
+    reader = Credentials(settings.clickhouse_server_reader_user, reader_password)
+    return (service, Account(reader, bounds))
 
 
 def _server(app: ClickHouseApp, settings: ClickHouseServerSettings) -> uvicorn.Server:

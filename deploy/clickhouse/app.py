@@ -1,9 +1,9 @@
 """The HTTP side of the embedded ClickHouse server: an ASGI application."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -16,6 +16,8 @@ from deploy.clickhouse.body import ClientGoneError, Receive, RequestBody
 from deploy.clickhouse.engine import Engine
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.execution import OpenAnswer, RunningInsert, start_insert, start_statement
+from deploy.clickhouse.reader_bounds import ReaderBounds
+from deploy.clickhouse.reader_statements import refuse_writing
 from deploy.clickhouse.request import (
     Credentials,
     QueryRequest,
@@ -42,19 +44,31 @@ class Limits:
 
     concurrent_queries: int
     queue_seconds: float
+    reader_queries: int = 1
+    """How many of them may be of the user who may only read."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of the server."""
+
+    credentials: Credentials
+    reads_within: ReaderBounds | None = None
+    """Bounds of one who may only read; None for the service itself."""
 
 
 class ClickHouseApp:
     """Serves one engine: statements at ``/``, readiness at ``/ping``."""
 
     def __init__(
-        self, engine: Engine, credentials: Credentials, limits: Limits, display_name: str
+        self, engine: Engine, accounts: Sequence[Account], limits: Limits, display_name: str
     ) -> None:
         self._engine = engine
-        self._credentials = credentials
+        self._accounts = tuple(accounts)
         self._limits = limits
         self._identity = ServerIdentity(display_name, engine.version, engine.time_zone)
         self._slots = asyncio.Semaphore(limits.concurrent_queries)
+        self._reader_slots = asyncio.Semaphore(limits.reader_queries)
         self._threads = ThreadPoolExecutor(limits.concurrent_queries, thread_name_prefix="query")
         self._killers = ThreadPoolExecutor(1, thread_name_prefix="kill")
 
@@ -82,7 +96,9 @@ class ClickHouseApp:
         try:
             request = parse_request(scope["method"], scope["query_string"], headers)
             answer = Answer(send, self._identity, request.query_id, request.accept_encoding)
-            self._admit(scope["query_string"], headers)
+            account = self._admit(scope["query_string"], headers)
+            if account.reads_within is not None:
+                request = account.reads_within.applied_to(request)
             await self._run(request, RequestBody(receive, request.content_encoding), answer)
         except ClickHouseError as error:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
@@ -94,13 +110,15 @@ class ClickHouseApp:
             _log.exception("request_failed", query_id=answer.query_id)
             await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 
-    def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> None:
+    def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> Account:
         user, password = credentials_of(query_string, headers)
-        if not self._credentials.admit(user, password):
+        found = [one for one in self._accounts if one.credentials.admit(user, password)]
+        if not found:
             raise ClickHouseError.of(
                 ErrorCode.AUTHENTICATION_FAILED,
                 f"{user}: Authentication failed: password is incorrect, or there is no such user",
             )
+        return found[0]
 
     async def _run(self, request: QueryRequest, body: RequestBody, answer: Answer) -> None:
         if request.is_form:
@@ -112,6 +130,8 @@ class ClickHouseApp:
         start = request.query.encode() + b"\n" if request.query else b""
         text, head = await _read_head(body, start)
         if head is not None:
+            if request.only_reads:
+                refuse_writing()
             await self._run_insert(request, head, text[head.data_offset :], body, answer)
             return
         statement = await body.rest(_STATEMENT_LIMIT_BYTES, text)
@@ -122,7 +142,7 @@ class ClickHouseApp:
     async def _run_statement(
         self, request: QueryRequest, statement: str, body: RequestBody, answer: Answer
     ) -> None:
-        async with self._slot(), self._killed_with_client(request, body):
+        async with self._slot(request), self._killed_with_client(request, body):
             result = await self._in_thread(start_statement, self._engine, request, statement)
             if isinstance(result, OpenAnswer):
                 await self._send_open(result, answer)
@@ -148,7 +168,7 @@ class ClickHouseApp:
         body: RequestBody,
         answer: Answer,
     ) -> None:
-        async with self._slot():
+        async with self._slot(request):
             data += await body.next_piece(_INSERT_IN_MEMORY_BYTES - len(data))
             start = partial(start_insert, in_memory=len(data) < _INSERT_IN_MEMORY_BYTES)
             insert = await self._in_thread(start, self._engine, request, head)
@@ -168,18 +188,18 @@ class ClickHouseApp:
             data = b""
 
     @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(self._limits.queue_seconds):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise ClickHouseError.of(
-                ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries"
-            ) from error
-        try:
+    async def _slot(self, request: QueryRequest) -> AsyncIterator[None]:
+        needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self._limits.queue_seconds):
+                    for slots in needed:
+                        await held.enter_async_context(slots)
+            except TimeoutError as error:
+                raise ClickHouseError.of(
+                    ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries"
+                ) from error
             yield
-        finally:
-            self._slots.release()
 
     @asynccontextmanager
     async def _killed_with_client(

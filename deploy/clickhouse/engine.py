@@ -91,6 +91,7 @@ class Engine:
             # Held open until close(): the engine ends with its last connection.
             self._anchor = _connect(f"{self._path}?config-file={config.resolve()}")
             version, zone = _cells(self._anchor.query("SELECT version(), timezone()", "TSV"))
+            functions = self._anchor.query("SELECT name FROM system.table_functions", "TSV")
         except RuntimeError as error:
             raise MisconfiguredError(
                 f"cannot open the ClickHouse data folder {self._path}: {error} "
@@ -98,6 +99,8 @@ class Engine:
             ) from error
         self.version = version
         self.time_zone = zone
+        self.table_functions = frozenset(functions.bytes().decode().lower().split())
+        """Their names, in lower case."""
 
     def session(
         self, database: str, settings: Mapping[str, str], parameters: Mapping[str, str]
@@ -190,6 +193,21 @@ class EngineSession:
         kind = self._connection._conn.classify_query(statement)
         if kind["statement_count"] > 1:
             raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "Multi-statements are not allowed")
+
+    def as_the_engine_writes(self, statement: str) -> str:
+        """Return a statement in the engine's own spelling: what its parser took it for.
+
+        Raises:
+            ClickHouseError: the parser does not take it.
+        """
+        given = {"statement": _escaped(statement)}
+        asked = "SELECT formatQuery({statement:String})"
+        try:
+            result = self._connection.query(asked, "RawBLOB", params=given)
+        except RuntimeError as error:
+            # What follows tells of our question, not of the statement.
+            raise ClickHouseError.from_engine(str(error).split(": In scope ")[0]) from error
+        return bytes(result.bytes()).decode("utf-8", "surrogateescape")
 
     def query(self, statement: str, answer_format: str) -> tuple[bytes, Summary]:
         """Run one statement to its end and return the whole answer."""
@@ -330,6 +348,13 @@ class InsertStream:
 def _quoted(text: str, quote: str = "'") -> str:
     escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     return f"{quote}{escaped}{quote}"
+
+
+def _escaped(text: str) -> str:
+    """Return a text as the value of a parameter. **Source:** ClickHouse, format TabSeparated."""
+    for character, written in (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\0", "\\0")):
+        text = text.replace(character, written)
+    return text
 
 
 def _setting_name(name: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from deploy.clickhouse.engine import AnswerStream, Engine, EngineSession, InsertStream, Summary
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
+from deploy.clickhouse.reader_statements import check_reads
 from deploy.clickhouse.request import QueryRequest
 from deploy.clickhouse.statement import InsertHead, is_streamable, leading_word, output_format
 
@@ -61,6 +62,9 @@ def start_statement(
     session = _open_session(engine, request, bounds)
     try:
         session.check_single(statement)
+        if request.only_reads:
+            written = session.as_the_engine_writes(statement)
+            check_reads(written, request.parameters, engine.table_functions)
         if streams:
             return _start_stream(request, session, statement, result_format)
         answer = _whole(session, statement, result_format)
@@ -142,6 +146,9 @@ def _open_session(
     engine: Engine, request: QueryRequest, bounds: Mapping[str, str]
 ) -> EngineSession:
     settings = {**bounds, **request.settings, "log_comment": request.tag}
-    if request.is_read_only:
+    if request.only_reads:
+        # The last one: those before it could not be set behind it.
+        settings["readonly"] = "1"
+    elif request.is_read_only:
         settings["readonly"] = "2"
     return engine.session(request.database, settings, request.parameters)

@@ -61,6 +61,8 @@ class QueryRequest:
     """Names this request within the engine; unlike the query id it is never used twice."""
     ends_with_client: bool
     """Whether the statement is ended when its client leaves."""
+    only_reads: bool = False
+    """Whether it is of the user who may only read."""
 
     @property
     def is_form(self) -> bool:

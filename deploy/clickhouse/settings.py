@@ -21,9 +21,24 @@ class ClickHouseServerSettings(ProcessSettings):
         description="Folder of the embedded ClickHouse server; one process at a time.",
     )
     clickhouse_server_user: str = Field(
-        "platestream", min_length=1, description="The one user the server admits."
+        "platestream", min_length=1, description="The user who may do everything: the service."
     )
     clickhouse_server_password: SecretStr = Field(description="That user's password.")
+    clickhouse_server_reader_user: str = Field(
+        "analyst", min_length=1, description="A second user, who may only read."
+    )
+    clickhouse_server_reader_password: SecretStr = Field(
+        SecretStr(""), description="That user's password; empty: there is no such user."
+    )
+    clickhouse_server_reader_queries: int = Field(
+        2, ge=1, le=256, description="Queries of that user that run at once."
+    )
+    clickhouse_server_reader_query_seconds: int = Field(
+        60, ge=1, description="A query of that user that runs longer is ended."
+    )
+    clickhouse_server_reader_memory_bytes: int = Field(
+        256 << 20, ge=16 << 20, description="Memory that a query of that user may take."
+    )
     clickhouse_server_concurrent_queries: int = Field(
         16, ge=1, le=256, description="Queries that run at once; the next ones wait their turn."
     )

@@ -3,12 +3,13 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Self
 
 import msgspec
 
 from deploy.local.api_client import ApiClient, ApiError
 from deploy.local.files import Layout, write_whole
-from deploy.local.plan import StackPlan
+from deploy.local.plan import Analyst, StackPlan
 from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError
 
@@ -19,13 +20,28 @@ _COMMAND_SECONDS = 60
 
 
 class Access(msgspec.Struct, frozen=True, rename="camel"):
-    """What a script needs to use the stack. ``demo_camera_id`` is empty while none is there."""
+    """What a script needs to use the stack. ``demo_camera_id`` is empty while none is there.
+
+    The last three are those of an analyst at the embedded ClickHouse, and not written without one.
+    """
 
     base_url: str
     api_key: str
     email: str
     password: str
     demo_camera_id: str = ""
+    clickhouse_url: str | msgspec.UnsetType = msgspec.UNSET
+    analyst_user: str | msgspec.UnsetType = msgspec.UNSET
+    analyst_password: str | msgspec.UnsetType = msgspec.UNSET
+
+    def with_analyst(self, analyst: Analyst | None) -> Self:
+        """Return it with this analyst's part, or without any."""
+        return msgspec.structs.replace(
+            self,
+            clickhouse_url=analyst.clickhouse_url if analyst else msgspec.UNSET,
+            analyst_user=analyst.user if analyst else msgspec.UNSET,
+            analyst_password=analyst.password if analyst else msgspec.UNSET,
+        )
 
     def __repr__(self) -> str:
         return f"Access(base_url={self.base_url!r}, api_key=***)"
@@ -51,7 +67,10 @@ def ensure_access(plan: StackPlan) -> Access:
     """
     known = read_access(plan.layout)
     if known is not None and known.base_url == plan.base_url and _is_valid(known):
-        return known
+        access = known.with_analyst(plan.analyst)
+        if access != known:
+            write_access(plan.layout, access)
+        return access
     password = plan.secrets.owner_password
     listed = msgspec.json.decode(_platestream(plan, "owner", "list"), type=_Owners)
     owner = ("--email", OWNER_EMAIL)
@@ -60,7 +79,7 @@ def ensure_access(plan: StackPlan) -> Access:
         _platestream(plan, "owner", "create", *owner, *how, given=password)
     what = ("--name", "local stack", "--scopes", "all")
     key = msgspec.json.decode(_platestream(plan, "key", "create", *owner, *what), type=_Key)
-    access = Access(plan.base_url, key.plain_key, OWNER_EMAIL, password)
+    access = Access(plan.base_url, key.plain_key, OWNER_EMAIL, password).with_analyst(plan.analyst)
     write_access(plan.layout, access)
     return access
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from deploy.local.files import Layout
@@ -53,6 +53,15 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
 
 
 @dataclass(frozen=True)
+class Analyst:
+    """The user of the embedded ClickHouse who may only read."""
+
+    clickhouse_url: str
+    user: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class StackPlan:
     """One local stack, ready to be started."""
 
@@ -63,6 +72,8 @@ class StackPlan:
     secrets: LocalSecrets
     application: tuple[Program, ...] = APPLICATION
     migrations: tuple[Migration, ...] = MIGRATIONS
+    analyst: Analyst | None = None
+    """None where ClickHouse is not the embedded one, or has no such user."""
 
     @property
     def base_url(self) -> str:
@@ -127,6 +138,7 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
         environment={**_defaults(settings, secrets), **addresses, **environment},
         secrets=secrets,
         application=(*APPLICATION, MQTT) if environment.get(MQTT_SETTING) else APPLICATION,
+        analyst=_analyst(clickhouse) if settings.clickhouse_url is None else None,
     )
 
 
@@ -188,4 +200,14 @@ def _clickhouse(
         port=settings.clickhouse_port,
         user=environment.get("PLATESTREAM_CLICKHOUSE_USER", "platestream"),
         password=environment.get("PLATESTREAM_CLICKHOUSE_PASSWORD", secrets.clickhouse_password),
+        analyst=environment.get("PLATESTREAM_CLICKHOUSE_SERVER_READER_USER", "analyst"),
+        analyst_password=environment.get(
+            "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD", secrets.analyst_password
+        ),
     )
+
+
+def _analyst(server: ClickHouseServer) -> Analyst | None:
+    if not server.analyst_password:
+        return None
+    return Analyst(server.url, server.analyst, server.analyst_password)

@@ -18,6 +18,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
     clickhouse_password: str
     secret_key: str
     owner_password: str
+    analyst_password: str = ""
 
     @classmethod
     def new(cls) -> Self:
@@ -30,6 +31,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
             # A Fernet key: 32 bytes, URL-safe base64.
             secret_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
             owner_password=secrets.token_urlsafe(15),
+            analyst_password=secrets.token_urlsafe(24),
         )
 
     def __repr__(self) -> str:
@@ -37,10 +39,16 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def load_or_create_secrets(layout: Layout) -> LocalSecrets:
-    """Return this installation's secrets; the first call makes them, readable to its user only."""
-    if layout.secrets.exists():
-        return msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
+    """Return this installation's secrets, readable to its user only.
+
+    The first call makes them, and the first of a newer release those that an older one had not.
+    """
     made = LocalSecrets.new()
+    if layout.secrets.exists():
+        known = msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
+        if known.analyst_password:
+            return known
+        made = msgspec.structs.replace(known, analyst_password=made.analyst_password)
     text = msgspec.json.format(msgspec.json.encode(made), indent=2).decode()
     write_whole(layout.secrets, text + "\n", mode=0o600)
     return made

@@ -18,6 +18,7 @@ from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
 
 _PASSWORD = "for-tests-only"
+_ANALYST_PASSWORD = "for-tests-that-read"
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,17 @@ class ClickHouseService(ServerProcess):
         """Take the server's settings without prefix, as ``memory_bytes="300000000"``."""
         (port,) = free_ports(1)
         server = ClickHouseServer(
-            directory=directory / "clickhouse", port=port, password=_PASSWORD, user="tester"
+            directory=directory / "clickhouse",
+            port=port,
+            password=_PASSWORD,
+            user="tester",
+            analyst_password=_ANALYST_PASSWORD,
         )
         prefix = "PLATESTREAM_CLICKHOUSE_SERVER_"
         environment = {f"{prefix}{name.upper()}": value for name, value in settings.items()}
         super().__init__(server, directory / "logs", environment)
         self.address = ClickHouseAddress("127.0.0.1", port, "tester", _PASSWORD)
+        self.analyst = ClickHouseAddress("127.0.0.1", port, "analyst", _ANALYST_PASSWORD)
 
 
 def start_clickhouse(directory: Path, **settings: str) -> ClickHouseService:

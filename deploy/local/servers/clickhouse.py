@@ -16,6 +16,8 @@ class ClickHouseServer:
     port: int
     password: str = field(repr=False)
     user: str = "platestream"
+    analyst: str = "analyst"
+    analyst_password: str = field(default="", repr=False)
     name: str = "clickhouse"
 
     @property
@@ -42,6 +44,8 @@ class ClickHouseServer:
                 "PLATESTREAM_CLICKHOUSE_SERVER_DATA_PATH": str(self.directory / "data"),
                 "PLATESTREAM_CLICKHOUSE_SERVER_USER": self.user,
                 "PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD": self.password,
+                "PLATESTREAM_CLICKHOUSE_SERVER_READER_USER": self.analyst,
+                "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD": self.analyst_password,
             },
             stop_seconds=40,
         )

@@ -1,5 +1,6 @@
 """The whole local stack: up, once more up, and back after a kill of every process."""
 
+import json
 import subprocess
 import sys
 import time
@@ -72,6 +73,23 @@ def test_account_and_key_are_for_the_user_alone(running_stack: RunningStack) -> 
     file = running_stack.folder / "access.json"
 
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_analyst_may_ask(running_stack: RunningStack) -> None:
+    access = json.loads((running_stack.folder / "access.json").read_text())
+
+    answer = urllib3.request(
+        "POST",
+        f"{access['clickhouseUrl']}/?database=platestream",
+        body="SELECT count() FROM analysis_recognitions",
+        headers=urllib3.make_headers(
+            basic_auth=f"{access['analystUser']}:{access['analystPassword']}"
+        ),
+        timeout=10,
+        retries=False,
+    )
+
+    assert answer.status == 200, answer.data
 
 
 def test_up_once_more_changes_nothing(running_stack: RunningStack) -> None:
