@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
+from contracts.pictures import MAX_SIDE_PX
 from contracts.readings import PlateReading
 from recognition.engine import Recognizer
 from recognition.evaluation.compare import groups
 from recognition.evaluation.outcomes import Outcome, invented, outcomes
 from recognition.evaluation.photos import Image, Photo
 from recognition.evaluation.scoring import Said
-from recognition.images import MAX_SIDE_PX, decode_image
+from recognition.images import decode_image
 from recognition.types import BgrImage
 
 DRAWS = 2000
