@@ -245,7 +245,7 @@ class FrameLane:
         jpeg = sample.picture.jpeg(self._rules.jpeg_quality, self._rules.max_width_px)
         if passes:
             self._send_frame(sample, jpeg)
-        if snapshot_due and not self._is_closed:
+        if snapshot_due:
             self._snapshot_due_seconds = now.seconds + self._rules.snapshot_interval_seconds
             self._offer_snapshot(sample, jpeg)
 
@@ -297,6 +297,8 @@ class FrameLane:
         )
 
     def _offer_snapshot(self, sample: _Sample, jpeg: Jpeg) -> None:
-        self._services.snapshots.offer(
-            Snapshot(self.config.owner_id, self.config.camera_id, sample.captured_ms, jpeg)
-        )
+        snapshot = Snapshot(self.config.owner_id, self.config.camera_id, sample.captured_ms, jpeg)
+        # Under the lock: after end() the snapshot may be removed, and this one must not follow.
+        with self._out_lock:
+            if not self._is_closed:
+                self._services.snapshots.offer(snapshot)

@@ -1,5 +1,7 @@
 """A camera's frames: sampled, one at a time, gated, in order, and never in the reader's way."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -64,6 +66,7 @@ class World:
     room: bool = True
     sent: list[FrameMeta] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
+    on_snapshot: Callable[[Snapshot], None] | None = None
     queued: list[FrameLane] = field(default_factory=list)
     metrics: IngestMetrics = field(default_factory=IngestMetrics)
 
@@ -90,7 +93,7 @@ class World:
         self.sent.append(meta)
 
     def offer(self, snapshot: Snapshot) -> None:
-        self.snapshots.append(snapshot)
+        (self.on_snapshot or self.snapshots.append)(snapshot)
 
     def work(self) -> None:
         while self.queued:
@@ -343,6 +346,31 @@ def test_a_closed_lane_sends_one_last_tick_and_nothing_more(world: World) -> Non
     lane.tick_if_silent(world.moment)
 
     assert world.kinds() == [FrameKind.TICK]
+    assert world.snapshots == []
+
+
+def test_a_camera_does_not_end_while_its_snapshot_is_on_its_way(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+    ending = threading.Thread(target=lane.end)
+    ended_meanwhile: list[bool] = []
+
+    def offer(snapshot: Snapshot) -> None:
+        ending.start()
+        ending.join(0.1)
+        ended_meanwhile.append(not ending.is_alive())
+
+    world.on_snapshot = offer
+    lane.offer(FakePicture(), 0.0, START.unix_ms)
+    world.work()
+    ending.join(10)
+    world.on_snapshot = None
+    world.moment = world.moment.later(10)
+    lane.offer(FakePicture(), 10.0, world.moment.unix_ms)
+    world.work()
+
+    assert ended_meanwhile == [False]
+    assert world.kinds()[-1] is FrameKind.END
     assert world.snapshots == []
 
 
