@@ -4,26 +4,32 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import av
 import av.container
 import av.error
-import av.logging
 
+from contracts.pictures import MAX_PIXELS, is_too_large
 from contracts.stream_urls import StreamScheme, StreamUrl, StreamUrlRules
+from ingest import ffmpeg
 from ingest.addresses import resolve
 from ingest.decoding import DecodeEffort
 from ingest.faults import CaptureError, CaptureFault
 from ingest.http_source import HttpBody, HttpSource
 from ingest.pictures import Picture
+from ingest.playlists import PlaylistSource
+from ingest.watch import Watch
 
-# FFmpeg writes whole addresses into its log, passwords included.
-av.logging.set_level(av.logging.PANIC)
+ffmpeg.tame()
 
 _MOST_BAD_PACKETS: Final = 250
 """So many undecodable packets in a row (10 s at 25 a second) end a connection."""
+
+# Coded sizes are rounded up to whole blocks; what they show is judged once more.
+_DECODER_OPTIONS: Final = {"max_pixels": str(MAX_PIXELS + MAX_PIXELS // 40)}
+_OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 
 _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe"})
 """Pictures without a time of their own; FFmpeg counts them as 25 a second."""
@@ -36,6 +42,7 @@ _ALMOST: Final = 0.95
 
 _FILE_FORMATS: Final = "mov,mp4,matroska,webm,avi,mpegts,mpeg,flv,h264,hevc,mjpeg,ogg"
 _RTSP_OPTIONS: Final = {
+    **_DECODER_OPTIONS,
     "rtsp_transport": "tcp",
     "allowed_media_types": "video",
     "protocol_whitelist": "rtsp,rtsps,rtp,tcp,tls,crypto",
@@ -44,11 +51,13 @@ _RTSP_OPTIONS: Final = {
     "fpsprobesize": "0",
 }
 _BODY_OPTIONS: Final = {
+    **_DECODER_OPTIONS,
     "format_whitelist": "mpjpeg,mjpeg,jpeg_pipe,mpegts,mov,mp4,matroska,webm,flv,h264,hevc",
     "protocol_whitelist": "none",
 }
 _BODY_BUFFER_BYTES: Final = 65_536
 _PLAYLIST_OPTIONS: Final = {
+    **_DECODER_OPTIONS,
     "format_whitelist": "hls,mpegts,mov,mp4,aac,webvtt",
     "protocol_whitelist": "http,https",
     # Every address has to come to HttpSource, one by one.
@@ -99,7 +108,7 @@ class _Opened:
 class CameraStream:
     """An open connection to a camera, or an open video file. Use it as a context manager."""
 
-    def __init__(self, opened: _Opened, limits: CaptureLimits) -> None:
+    def __init__(self, opened: _Opened, limits: CaptureLimits, watch: Watch) -> None:
         """Take what FFmpeg has opened.
 
         Raises:
@@ -110,8 +119,10 @@ class CameraStream:
             opened.close()
             raise CaptureError(CaptureFault.NOT_VIDEO)
         self._opened = opened
+        self._watch = watch
         self._container = container
         self._video = container.streams.video[0]
+        self._video.codec_context.options = _DECODER_OPTIONS
         self._video.thread_count = limits.decoder_threads
         # Slices, not frames: frame threads keep back a frame for each thread.
         self._video.thread_type = "NONE" if limits.decoder_threads == 1 else "SLICE"
@@ -135,17 +146,24 @@ class CameraStream:
         """Yield every decoded frame until the stream ends.
 
         Raises:
-            CaptureError: the connection failed, fell silent or cannot be decoded.
+            CaptureError: the connection failed, fell silent, cannot be decoded or shows pictures
+                that are too large.
         """
+        self._watch.await_frame()
         try:
-            for packet in self._container.demux(self._video):
+            # All of them: what other streams send must not go on where nobody looks at the watch.
+            for packet in self._container.demux():
+                self._watch.check()
+                if packet.stream_index != self._video.index:
+                    continue
                 self.at_keyframe = bool(packet.is_keyframe)
                 for frame in self._decode(packet):
+                    self._watch.await_frame()
                     yield StreamFrame(
                         Picture(frame), self._stream_seconds(frame), self._sender_start_ms()
                     )
         except av.error.FFmpegError as error:
-            raise CaptureError(_reading_fault(error)) from None
+            raise CaptureError(self._watch.over or _reading_fault(error)) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -157,10 +175,12 @@ class CameraStream:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _decode(self, packet: "av.Packet[av.VideoStream]") -> list[av.VideoFrame]:
+    def _decode(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
         try:
             frames = packet.decode()
-        except av.error.InvalidDataError as error:
+        except (av.error.InvalidDataError, av.error.ArgumentError) as error:
+            if _OVER_MAX_PIXELS in str(error):
+                raise CaptureError(CaptureFault.TOO_LARGE) from None
             # Packets are lost and cut on bad networks; the decoder goes on with the next.
             self._bad_packets += 1
             if self._bad_packets > _MOST_BAD_PACKETS:
@@ -168,6 +188,8 @@ class CameraStream:
             return []
         if frames:
             self._bad_packets = 0
+        if any(is_too_large(frame.width, frame.height) for frame in frames):
+            raise CaptureError(CaptureFault.TOO_LARGE)
         return list(frames)
 
     def _stream_seconds(self, frame: av.VideoFrame) -> float | None:
@@ -180,37 +202,52 @@ class CameraStream:
         return None if start_us is None else start_us / 1000
 
 
-def open_stream(url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits) -> CameraStream:
-    """Connect to a camera.
+def open_stream(
+    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+) -> CameraStream:
+    """Connect to a camera, for as long as the watch lets it.
 
     Raises:
         CaptureError: it cannot be reached, refuses, or has no video.
     """
     started = time.monotonic()
+    # As FFmpeg's own connections: once to connect and once to learn the format.
+    watch.begin(2 * limits.open_timeout_seconds)
     try:
-        opened = _OPENERS[url.scheme](url, rules, limits)
+        opened = _OPENERS[url.scheme](url, rules, limits, watch)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
         # Without its cause: FFmpeg's errors carry the address.
-        raise CaptureError(_opening_fault(error, url.scheme, timed_out)) from None
-    return CameraStream(opened, limits)
+        fault = watch.over or _opening_fault(error, url.scheme, timed_out)
+        raise CaptureError(fault) from None
+    return CameraStream(opened, limits, watch)
 
 
-def _open_file(url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits) -> _Opened:
+def _open_file(
+    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+) -> _Opened:
     # A device or a pipe could block for ever.
     if not Path(url.path).is_file():
         raise CaptureError(CaptureFault.NO_FILE)
-    options = {"protocol_whitelist": "file", "format_whitelist": _FILE_FORMATS}
+    options = {
+        **_DECODER_OPTIONS,
+        "protocol_whitelist": "file",
+        "format_whitelist": _FILE_FORMATS,
+    }
     return _Opened(av.open(f"file:{url.path}", options=options))
 
 
-def _open_rtsp(url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits) -> _Opened:
+def _open_rtsp(
+    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+) -> _Opened:
     target = _at_address(url, resolve(url.host, url.port, rules))
     return _Opened(av.open(target, options=_RTSP_OPTIONS, timeout=_timeouts(limits)))
 
 
-def _open_http(url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits) -> _Opened:
-    source = HttpSource(url.text, rules, timeout_seconds=limits.read_timeout_seconds)
+def _open_http(
+    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+) -> _Opened:
+    source = HttpSource(url.text, rules, watch, timeout_seconds=limits.read_timeout_seconds)
     body = source.open(source.url)
     if body.media_type in _PLAYLIST_TYPES or urlsplit(source.url).path.endswith(".m3u8"):
         body.close()
@@ -231,12 +268,13 @@ def _open_http(url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits) -> 
 
 
 def _open_playlist(source: HttpSource, limits: CaptureLimits) -> _Opened:
+    playlists = PlaylistSource(source)
     container = av.open(
         source.url,
         format="hls",
         options=_PLAYLIST_OPTIONS,
         timeout=_timeouts(limits),
-        io_open=lambda url, flags, options: source.open(url),
+        io_open=lambda url, flags, options: playlists.open(url),
     )
     return _Opened(container)
 

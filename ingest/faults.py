@@ -17,6 +17,8 @@ class CaptureFault(Enum):
     NO_STREAM = "The camera has no stream under this path."
     NOT_VIDEO = "The address answered, but not with a video stream."
     UNDECODABLE = "The camera's video could not be decoded."
+    TOO_LARGE = "The camera's pictures are larger than 40 megapixels or 10,000 pixels a side."
+    TOO_MUCH = "The camera sends too much data without a picture."
     SILENT = "The camera sends no pictures."
     ENDED = "The camera ended the stream."
     FORBIDDEN = "The stream address points at a network in which no camera may be."

@@ -2,10 +2,12 @@
 
 FFmpeg's own HTTP client follows redirects and playlists to wherever they point. Here each address,
 the first one, a redirect's and a playlist entry's, passes the rules for camera addresses, and the
-connection goes to the very address that was checked.
+connection goes to the very address that was checked. Each byte that comes is counted and each wait
+for one is bounded (:mod:`ingest.watch`).
 """
 
 import http.client
+import io
 import socket
 import ssl
 import urllib.error
@@ -13,13 +15,17 @@ import urllib.request
 from collections.abc import Callable
 from email.message import Message
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from contracts.errors import InvalidInputError
 from contracts.stream_urls import StreamScheme, StreamUrlRules, parse_stream_url
 from ingest.addresses import resolve
 from ingest.faults import CaptureError, CaptureFault
+from ingest.watch import Watch
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _USER_AGENT: Final = "platestream"
 _CREDENTIALS_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
@@ -53,13 +59,16 @@ class HttpBody:
 class HttpSource:
     """Opens the HTTP addresses of one camera."""
 
-    def __init__(self, text: str, rules: StreamUrlRules, *, timeout_seconds: float) -> None:
+    def __init__(
+        self, text: str, rules: StreamUrlRules, watch: Watch, *, timeout_seconds: float
+    ) -> None:
         """Take the camera's stream address, with user and password if it has any.
 
         ``timeout_seconds`` is how long the camera may be silent, at any time.
         """
         self.url, user, password = _without_user(text)
         self._rules = rules
+        self._watch = watch
         self._timeout_seconds = timeout_seconds
         self._answers: list[http.client.HTTPResponse] = []
         self._opener = self._make_opener(user, password)
@@ -113,8 +122,8 @@ class HttpSource:
             passwords.add_password(None, _origin(self.url), user, password)
         opener = urllib.request.OpenerDirector()
         for handler in (
-            _HttpHandler(self._rules, self._answers),
-            _HttpsHandler(self._rules, self._answers),
+            _HttpHandler(self._rules, self._watch, self._answers),
+            _HttpsHandler(self._rules, self._watch, self._answers),
             _RedirectHandler(self._check),
             urllib.request.HTTPBasicAuthHandler(passwords),
             urllib.request.HTTPDigestAuthHandler(passwords),
@@ -125,16 +134,53 @@ class HttpSource:
         return opener
 
 
+class _WatchedStream(io.RawIOBase):
+    """What comes from a socket, asked for under a watch."""
+
+    def __init__(
+        self, stream: io.RawIOBase, connection: socket.socket, watch: Watch, timeout_seconds: float
+    ) -> None:
+        self._stream = stream
+        self._connection = connection
+        self._watch = watch
+        self._timeout_seconds = timeout_seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        with self._watch.waiting_on(self._connection, self._timeout_seconds):
+            size_bytes = self._stream.readinto(buffer)
+        self._watch.count(size_bytes or 0)
+        return size_bytes
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
 class _CheckedConnection(http.client.HTTPConnection):
     """Connects to the address that was checked, under the name that was asked for."""
 
-    def __init__(self, host: str, *, rules: StreamUrlRules, **options: Any) -> None:
+    def __init__(self, host: str, *, rules: StreamUrlRules, watch: Watch, **options: Any) -> None:
         super().__init__(host, **options)
         self._rules = rules
+        self._watch = watch
+        self._timeout_seconds: float = options["timeout"]
+        # Below http.client, which reads heads, lengths of chunks and trailers by itself.
+        self.response_class = self._respond  # type: ignore[assignment]
 
     def connect(self) -> None:
         address = resolve(self.host, self.port, self._rules)
-        self.sock = socket.create_connection((address, self.port), self.timeout)
+        seconds = self._watch.seconds(self._timeout_seconds)
+        self.sock = socket.create_connection((address, self.port), seconds)
+
+    def _respond(self, connection: socket.socket, *args: Any, **options: Any) -> Any:
+        answer = http.client.HTTPResponse(connection, *args, **options)
+        stream = answer.fp.detach()
+        watched = _WatchedStream(stream, connection, self._watch, self._timeout_seconds)
+        answer.fp = io.BufferedReader(watched)
+        return answer
 
 
 class _CheckedTlsConnection(_CheckedConnection):
@@ -142,29 +188,38 @@ class _CheckedTlsConnection(_CheckedConnection):
 
     def connect(self) -> None:
         super().connect()
-        self.sock = _tls_context().wrap_socket(self.sock, server_hostname=self.host)
+        tls = _tls_context().wrap_socket(
+            self.sock, server_hostname=self.host, do_handshake_on_connect=False
+        )
+        self.sock = tls
+        with self._watch.waiting_on(tls, self._timeout_seconds):
+            tls.do_handshake()
 
 
 class _HttpHandler(urllib.request.HTTPHandler):
-    def __init__(self, rules: StreamUrlRules, answers: list[http.client.HTTPResponse]) -> None:
+    def __init__(
+        self, rules: StreamUrlRules, watch: Watch, answers: list[http.client.HTTPResponse]
+    ) -> None:
         super().__init__()
-        self._rules = rules
+        self._options: dict[str, Any] = {"rules": rules, "watch": watch}
         self._answers = answers
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(_CheckedConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        answer = self.do_open(_CheckedConnection, req, **self._options)  # type: ignore[arg-type]
         self._answers.append(answer)
         return answer
 
 
 class _HttpsHandler(urllib.request.HTTPSHandler):
-    def __init__(self, rules: StreamUrlRules, answers: list[http.client.HTTPResponse]) -> None:
+    def __init__(
+        self, rules: StreamUrlRules, watch: Watch, answers: list[http.client.HTTPResponse]
+    ) -> None:
         super().__init__()
-        self._rules = rules
+        self._options: dict[str, Any] = {"rules": rules, "watch": watch}
         self._answers = answers
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(_CheckedTlsConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        answer = self.do_open(_CheckedTlsConnection, req, **self._options)  # type: ignore[arg-type]
         self._answers.append(answer)
         return answer
 
@@ -183,6 +238,8 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         self._check(newurl)
+        # Or urllib reads what comes with the redirect, to an end that need never come.
+        fp.close()
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
 

@@ -31,7 +31,7 @@ class SourcePicture(Protocol):
         """Height as captured."""
 
     def grey(self) -> GreyPicture:
-        """Return the brightness, about 100 px high."""
+        """Return the brightness, 100 px high and at most 1,000 px wide."""
 
     def jpeg(self, quality: int, max_width_px: int = 0) -> Jpeg:
         """Return the picture as JPEG."""

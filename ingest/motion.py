@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GreyPicture = NDArray[np.uint8]
-"""Brightness, shape (height, width), about 100 px high."""
+"""Brightness, shape (height, width), 100 px high and at most 1,000 px wide."""
 
 _MEMORY_SECONDS: Final = 10.0
 """Time constant of the background. A car that creeps at 5 cm/s still changes hundreds of these

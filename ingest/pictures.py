@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from ingest.motion import GreyPicture
 
 _GREY_HEIGHT_PX: Final = 100
+_GREY_MAX_WIDTH_PX: Final = 1_000
+"""Of the widest panoramas: a picture of 4096 x 1 px took 809 MiB when only its height counted."""
+
 _STRIDED_HEIGHT_PX: Final = 270
 """Every n-th pixel first, then an average: 0.35 ms for 1080p where averaging all takes 4 ms."""
 
@@ -50,11 +53,12 @@ class Picture:
         return int(self._frame.height)
 
     def grey(self) -> GreyPicture:
-        """Return the brightness, about 100 px high."""
+        """Return the brightness, 100 px high and at most 1,000 px wide."""
         brightness = self._brightness()
         height_px, width_px = brightness.shape
         step = max(1, height_px // _STRIDED_HEIGHT_PX)
-        size = (max(1, round(width_px * _GREY_HEIGHT_PX / height_px)), _GREY_HEIGHT_PX)
+        grey_width_px = max(1, round(width_px * _GREY_HEIGHT_PX / height_px))
+        size = (min(grey_width_px, _GREY_MAX_WIDTH_PX), _GREY_HEIGHT_PX)
         small = cv2.resize(brightness[::step, ::step], size, interpolation=cv2.INTER_AREA)
         return np.asarray(small, dtype=np.uint8)
 

@@ -17,6 +17,7 @@ from ingest.faults import CaptureError, CaptureFault
 from ingest.moments import Moment, Now
 from ingest.pictures import Picture
 from ingest.sampling import LiveEdge, Pacer
+from ingest.watch import Watch
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +67,7 @@ class Reader:
         self._listener = listener
         self._now = now
         self._stop = threading.Event()
+        self._watch = Watch()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._backoff = Backoff(
             rules.reconnect_min_seconds, rules.reconnect_max_seconds, random.random
@@ -77,8 +79,13 @@ class Reader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end; returns at once. It may read on until its peer's time-out."""
+        """Ask the thread to end; returns at once.
+
+        What is read over HTTP is broken off. FFmpeg's own connections (RTSP) cannot be: they end
+        with the next packet, or within their time-outs.
+        """
         self._stop.set()
+        self._watch.stop()
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for the thread's end; returns whether it came."""
@@ -100,7 +107,9 @@ class Reader:
 
     def _read_connection(self) -> CaptureFault:
         try:
-            _Connection(self, self._url, self._rules, self._listener, self._stop, self._now).read()
+            _Connection(
+                self, self._url, self._rules, self._listener, self._stop, self._watch, self._now
+            ).read()
         except CaptureError as error:
             return error.fault
         except Exception as error:
@@ -124,6 +133,7 @@ class _Connection:
         rules: ReaderRules,
         listener: ReaderListener,
         stop: threading.Event,
+        watch: Watch,
         now: Now,
     ) -> None:
         self._reader = reader
@@ -131,6 +141,7 @@ class _Connection:
         self._rules = rules
         self._listener = listener
         self._stop = stop
+        self._watch = watch
         self._now = now
         self._clock = CaptureClock()
         self._pacer: Pacer | None = None
@@ -148,7 +159,8 @@ class _Connection:
         is_file = self._url.scheme is StreamScheme.FILE
         announced = False
         while not self._stop.is_set():
-            with open_stream(self._url, self._rules.addresses, self._rules.limits) as stream:
+            stream = open_stream(self._url, self._rules.addresses, self._rules.limits, self._watch)
+            with stream:
                 if not announced:
                     self._listener.connected(self._reader)
                     announced = True

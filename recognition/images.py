@@ -9,11 +9,9 @@ import simplejpeg
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from contracts.errors import InvalidInputError
+from contracts.pictures import MAX_PIXELS, MAX_SIDE_PX, is_too_large
 from recognition.jpeg import is_whole_jpeg
 from recognition.types import BgrImage
-
-MAX_PIXELS = 40_000_000
-MAX_SIDE_PX = 10_000
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -77,7 +75,7 @@ def _open(data: bytes, kind: str) -> Image.Image:
 
 
 def _check_size(width: int, height: int) -> None:
-    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE_PX:
+    if is_too_large(width, height):
         raise _too_large()
 
 

@@ -22,6 +22,11 @@ POISON_FRAME = "poison_frame"
 
 _TRIES = 2
 
+
+class PoisonFrameError(InvalidInputError):
+    """Recogniser processes crash or hang over a frame: a fault of ours, worth a dead letter."""
+
+
 AwaitTurn = Callable[[], Awaitable[None]]
 """Returns when the results of all earlier records are out; raises where one will not be."""
 
@@ -72,25 +77,31 @@ class Reading:
     async def handle(self, record: FrameRecord, await_turn: AwaitTurn) -> None:
         """Do one record. Safe to do again.
 
+        A picture that cannot be read is a reading without plates and no fault of the record: one
+        camera's pictures, dead letters, would end the stage for all (see
+        :class:`streams.common.guard.Guard`).
+
         Raises:
-            InvalidInputError: the record or its picture cannot be read; where the camera is known,
-                an empty reading was published all the same.
+            InvalidInputError: the record cannot be read, or no process survives its picture; in
+                the second case an empty reading was published all the same.
             TransientError: a neighbour is away.
         """
         meta = _meta(record)
-        fault: InvalidInputError | None = None
+        poison: PoisonFrameError | None = None
         found: ImageReadings | None = None
         stale = self._is_stale(meta)
         if meta.kind is FrameKind.FRAME and not stale:
             try:
                 found = await self._read(record, meta)
+            except PoisonFrameError as error:
+                poison = error
             except InvalidInputError as error:
-                fault = error
+                log.warning("frame_refused", camera_id=str(meta.camera_id), code=error.code)
         await await_turn()
         await self._publish(record.key, _frame_readings(record, meta, found, stale))
         self._count(meta, found, stale)
-        if fault is not None:
-            raise fault
+        if poison is not None:
+            raise poison
 
     def _count(self, meta: FrameMeta, found: ImageReadings | None, stale: bool) -> None:
         if meta.kind is not FrameKind.FRAME:
@@ -123,7 +134,7 @@ class Reading:
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
                 log.warning("frame_failed", tried=tried, error=type(error).__name__)
                 last = error
-        raise InvalidInputError(f"no process survives this frame: {last}", code=POISON_FRAME)
+        raise PoisonFrameError(f"no process survives this frame: {last}", code=POISON_FRAME)
 
 
 def _meta(record: FrameRecord) -> FrameMeta:

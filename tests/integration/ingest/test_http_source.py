@@ -10,6 +10,7 @@ import pytest
 from contracts.stream_urls import StreamUrlRules, parse_stream_url
 from ingest.capture import CaptureLimits, StreamFrame, open_stream
 from ingest.faults import CaptureError, CaptureFault
+from ingest.watch import Watch
 from tests.integration.ingest.http_cameras import (
     PASSWORD,
     USER,
@@ -27,13 +28,13 @@ LOGIN = f"{USER}:{PASSWORD}"
 
 
 def _frames(url: str, count: int) -> list[StreamFrame]:
-    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS) as stream:
+    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS, Watch()) as stream:
         return [frame for frame, _ in zip(stream.frames(), range(count), strict=False)]
 
 
 def _fault(url: str, rules: StreamUrlRules = RULES) -> CaptureFault:
     with pytest.raises(CaptureError) as caught:
-        open_stream(parse_stream_url(url, RULES), rules, LIMITS)
+        open_stream(parse_stream_url(url, RULES), rules, LIMITS, Watch())
     return caught.value.fault
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from contracts.stream_urls import StreamUrlRules, parse_stream_url
 from ingest.capture import CaptureLimits, open_stream
+from ingest.watch import Watch
 from tests.integration.ingest.http_cameras import HttpCamera
 from tests.integration.ingest.tls import TlsFront
 from tests.services.rtsp import RtspCamera
@@ -17,7 +18,7 @@ LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=3, decoder_t
 
 
 def _width_px(url: str) -> int:
-    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS) as stream:
+    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS, Watch()) as stream:
         return next(stream.frames()).picture.width_px
 
 

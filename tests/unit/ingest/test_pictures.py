@@ -51,6 +51,16 @@ def test_odd_and_padded_sizes_keep_their_shape(width_px: int, height_px: int) ->
     assert picture.grey().shape[0] == 100
 
 
+@pytest.mark.parametrize(
+    ("width_px", "height_px", "grey_width_px"),
+    [(1920, 1080, 178), (4096, 512, 800), (4096, 2, 1000), (10_000, 2, 1000), (2, 4096, 1)],
+)
+def test_the_grey_picture_of_a_strip_stays_small(
+    width_px: int, height_px: int, grey_width_px: int
+) -> None:
+    assert Picture(_frame("yuv420p", width_px, height_px)).grey().shape == (100, grey_width_px)
+
+
 def test_wide_pictures_are_scaled_down_and_narrow_ones_are_not() -> None:
     picture = Picture(_frame("yuv420p", 1920, 1080))
 

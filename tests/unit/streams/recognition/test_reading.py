@@ -2,6 +2,7 @@ import asyncio
 from uuid import UUID
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from contracts.errors import InvalidInputError, TransientError
 from contracts.frames import (
@@ -64,12 +65,17 @@ class Published:
         self.records.append((key, record))
 
 
-def stage(pool: ScriptedPool, published: Published, cache: FrameCache | None = None) -> Reading:
+def stage(
+    pool: ScriptedPool,
+    published: Published,
+    cache: FrameCache | None = None,
+    registry: CollectorRegistry | None = None,
+) -> Reading:
     return Reading(
         pool=pool,
         cache=cache or FrameCache(1000),
         publish=published,
-        metrics=RecognitionMetrics(),
+        metrics=RecognitionMetrics(registry),
         deadline_ms=60_000,
         now_ms=lambda: NOW_MS,
     )
@@ -145,15 +151,16 @@ async def test_frames_past_the_deadline_are_not_looked_at(age_ms: int, stale: bo
     assert len(pool.asked) == (0 if stale else 1)
 
 
-async def test_a_bad_picture_is_published_empty_and_refused() -> None:
-    refusal = InvalidInputError("The JPEG ends too early.", code="truncated_image")
-    published = Published()
-    with pytest.raises(InvalidInputError) as refused:
-        await stage(ScriptedPool(refusal), published).handle(record(), turn)
-    assert refused.value.code == "truncated_image"
+@pytest.mark.parametrize("code", ["image_too_large", "truncated_image", "unreadable_image"])
+async def test_a_bad_picture_is_a_reading_without_plates_and_no_dead_letter(code: str) -> None:
+    refusal = InvalidInputError("Not such a picture.", code=code)
+    published, metrics = Published(), CollectorRegistry()
+    await stage(ScriptedPool(refusal), published, registry=metrics).handle(record(), turn)
     ((_, out),) = published.records
     assert out.readings == ()
     assert not out.stale
+    refused = {"outcome": "refused"}
+    assert metrics.get_sample_value("platestream_recognition_frames_total", refused) == 1
 
 
 @pytest.mark.parametrize("fault", [RecognizerCrashedError, RecognizerTimeoutError])

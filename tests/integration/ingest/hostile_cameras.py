@@ -1,0 +1,105 @@
+"""Cameras that somebody has taken over: they answer without end, or one byte at a time."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Self
+
+import cv2
+import numpy as np
+
+DRIP_SECONDS = 0.02
+_BLOCK = b"\x01" * 65_536
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+MULTIPART = HEAD + b"Content-Type: multipart/x-mixed-replace; boundary=b\r\n\r\n"
+PLAYLIST = HEAD + b"Content-Type: application/vnd.apple.mpegurl\r\n\r\n"
+PART = b"--b\r\nContent-Type: image/jpeg\r\n"
+
+
+class HostileCamera:
+    """Answers whatever it is asked with the pieces of ``answer``. Use it as a context manager."""
+
+    def __init__(self, answer: Callable[[], Iterator[bytes]]) -> None:
+        """Listen."""
+        self._answer = answer
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.sent_bytes = 0
+        self.asked = threading.Event()
+        self.left = threading.Event()
+        """Set when a peer has closed its connection."""
+
+    def url(self, path: str = "/x", scheme: str = "http") -> str:
+        """Return the address of a path."""
+        return f"{scheme}://127.0.0.1:{self._server.getsockname()[1]}{path}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                peer, _ = self._server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._play, args=(peer,), daemon=True).start()
+
+    def _play(self, peer: socket.socket) -> None:
+        with peer:
+            try:
+                peer.recv(65_536)
+                self.asked.set()
+                for piece in self._answer():
+                    peer.sendall(piece)
+                    self.sent_bytes += len(piece)
+                peer.shutdown(socket.SHUT_WR)
+                peer.recv(1)
+            except OSError:
+                pass
+            self.left.set()
+
+
+def dripping(begin: bytes, drop: bytes = b"1") -> Callable[[], Iterator[bytes]]:
+    """Return an answer that goes on drop by drop after its beginning."""
+
+    def answer() -> Iterator[bytes]:
+        yield begin
+        while True:
+            time.sleep(DRIP_SECONDS)
+            yield drop
+
+    return answer
+
+
+def flooding(begin: bytes, block: bytes = _BLOCK) -> Callable[[], Iterator[bytes]]:
+    """Return an answer that goes on as fast as it is taken after its beginning."""
+
+    def answer() -> Iterator[bytes]:
+        yield begin
+        while True:
+            yield block
+
+    return answer
+
+
+def showing(width_px: int, height_px: int) -> Callable[[], Iterator[bytes]]:
+    """Return motion JPEG with pictures of one size."""
+    jpeg = cv2.imencode(".jpg", np.zeros((height_px, width_px), np.uint8))[1].tobytes()
+
+    def answer() -> Iterator[bytes]:
+        yield MULTIPART
+        while True:
+            yield PART + b"Content-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+            time.sleep(0.05)
+
+    return answer
+
+
+def saying(answer: bytes) -> Callable[[], Iterator[bytes]]:
+    """Return an answer that ends."""
+    return lambda: iter([answer])
