@@ -145,6 +145,7 @@ class CameraStream:
         if effort is not self._effort:
             self._video.codec_context.skip_frame = effort.value
             self._effort = effort
+            self._await_frame()
 
     def frames(self) -> Iterator[StreamFrame]:
         """Yield every decoded frame until the stream ends, but none that was played before.
@@ -155,7 +156,7 @@ class CameraStream:
         """
         if self._played.is_over:
             raise CaptureError(CaptureFault.ENDED)
-        self._watch.await_frame()
+        self._await_frame()
         is_old = self._played.is_old
         try:
             # All of them: what other streams send must not go on where nobody looks at the watch.
@@ -169,7 +170,7 @@ class CameraStream:
                 if is_old:
                     continue
                 for frame in self._decode(packet):
-                    self._watch.await_frame()
+                    self._await_frame()
                     yield StreamFrame(
                         Picture(frame), self._stream_seconds(frame), self._sender_start_ms()
                     )
@@ -187,6 +188,9 @@ class CameraStream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _await_frame(self) -> None:
+        self._watch.await_frame(key_frame=self._effort is DecodeEffort.KEYFRAMES)
 
     def _decode(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
         try:
