@@ -56,7 +56,7 @@ def test_a_worker_whose_machine_is_set_back_by_an_hour_ends_to_begin_anew(
     set_back = world.directory / "set-back"
     command = python_module("tests.integration.ingest.set_back_worker", str(set_back))
     camera = configs.add(f"file://{moving_clip}").camera_id
-    worker = IngestWorker(world, command=command)
+    worker = IngestWorker(world, "one", command)
     worker.start()
     outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
 

@@ -51,8 +51,8 @@ class IngestWorker(ChildProcess):
         self,
         world: World,
         name: str = "one",
-        *,
         command: tuple[str, ...] = python_module("ingest"),
+        /,
         **settings: str,
     ) -> None:
         """Take the settings on top of those of the test; nothing is started."""

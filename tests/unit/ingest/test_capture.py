@@ -47,7 +47,8 @@ def _video(seconds: float, options: dict[str, str]) -> BytesIO:
 
 
 def _stream(file: BytesIO, clock: PacketClock) -> CameraStream:
-    return CameraStream(_Opened(av.open(file)), LIMITS, Watch(clock), PlayedSegments())
+    container = av.container.open(file, "r")
+    return CameraStream(_Opened(container), LIMITS, Watch(clock), PlayedSegments())
 
 
 @pytest.mark.parametrize(
