@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable
 from email.message import Message
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from contracts.errors import InvalidInputError
@@ -23,9 +23,6 @@ from contracts.stream_urls import StreamScheme, StreamUrlRules, parse_stream_url
 from ingest.addresses import resolve
 from ingest.faults import CaptureError, CaptureFault
 from ingest.watch import Watch
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 _USER_AGENT: Final = "platestream"
 _CREDENTIALS_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
@@ -37,18 +34,26 @@ class HttpBody:
     def __init__(self, response: http.client.HTTPResponse) -> None:
         """Take an answer whose head was read."""
         self._response = response
+        self._is_broken = False
         self.media_type = response.headers.get_content_type()
 
     def read(self, size: int) -> bytes:
-        """Return what has come, at most ``size`` bytes; nothing at the end.
+        """Return what has come, at most ``size`` bytes; nothing at the end, and after a fault.
 
         Raises:
-            CaptureError: the camera fell silent or broke the connection off.
+            CaptureError: the camera fell silent, broke the connection off or is given up.
         """
+        # PyAV keeps the first fault for when FFmpeg returns, and writes out each later one.
+        if self._is_broken:
+            return b""
         try:
             # Not read(): that waits until ``size`` bytes are there, a second of a slow stream.
             return self._response.read1(size)
+        except CaptureError:
+            self._is_broken = True
+            raise
         except (OSError, http.client.HTTPException, ValueError) as error:
+            self._is_broken = True
             raise CaptureError(CaptureFault.SILENT) from error
 
     def close(self) -> None:
@@ -148,7 +153,7 @@ class _WatchedStream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+    def readinto(self, buffer: Any) -> int | None:
         with self._watch.waiting_on(self._connection, self._timeout_seconds):
             size_bytes = self._stream.readinto(buffer)
         self._watch.count(size_bytes or 0)

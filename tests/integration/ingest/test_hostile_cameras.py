@@ -34,6 +34,7 @@ from tests.integration.ingest.hostile_cameras import (
     saying,
     showing,
 )
+from tests.integration.ingest.two_streams import TwoStreamCamera
 from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 
 pytestmark = pytest.mark.integration
@@ -67,9 +68,9 @@ def _frames(url: str, count: int, limits: CaptureLimits = LIMITS) -> list[Stream
         return [frame for frame, _ in zip(stream.frames(), range(count), strict=False)]
 
 
-def _fault(url: str) -> CaptureFault:
+def _fault(url: str, count: int = 1) -> CaptureFault:
     with pytest.raises(CaptureError) as caught:
-        _frames(url, 1)
+        _frames(url, count)
     return caught.value.fault
 
 
@@ -132,6 +133,15 @@ def test_pictures_have_to_come_whatever_else_does(monkeypatch: pytest.MonkeyPatc
             list(frames)
     assert caught.value.fault is CaptureFault.SILENT
     assert time.monotonic() - begin < 2
+
+
+def test_a_second_video_does_not_stand_in_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "FRAME_SECONDS", 1.0)
+    with TwoStreamCamera() as camera:
+        begin = time.monotonic()
+        assert _fault(camera.url, count=1_000) is CaptureFault.SILENT
+        assert time.monotonic() - begin < 4
+        assert camera.left.wait(2)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""An RTSP camera with two videos, of which it goes on with the second alone."""
+
+import socket
+import struct
+import threading
+import time
+from typing import Self
+
+import cv2
+import numpy as np
+
+_MEDIA = b"".join(b"m=video 0 RTP/AVP 26\r\na=control:%d\r\n" % number for number in (1, 2))
+_SDP = b"v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nt=0 0\r\n" + _MEDIA
+_BOTH_SECONDS = 1.0
+_SIDE_PX = 64
+
+
+class TwoStreamCamera:
+    """Sends motion JPEG on two channels for a second and then on the other one, for ever."""
+
+    def __init__(self) -> None:
+        """Listen."""
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.left = threading.Event()
+        """Set when the peer has closed its connection."""
+
+    @property
+    def url(self) -> str:
+        """Stream address."""
+        return f"rtsp://127.0.0.1:{self._server.getsockname()[1]}/x"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _serve(self) -> None:
+        try:
+            peer, _ = self._server.accept()
+            with peer:
+                _negotiate(peer)
+                _play(peer)
+        except OSError:
+            self.left.set()
+
+
+def _negotiate(peer: socket.socket) -> None:
+    """Answer requests up to PLAY (RFC 2326)."""
+    requests = peer.makefile("rb")
+    method = b""
+    while method != b"PLAY":
+        method = requests.readline().split()[0]
+        fields = {}
+        while (line := requests.readline()) != b"\r\n":
+            name, _, value = line.partition(b":")
+            fields[name.lower()] = value.strip()
+        answer = b"RTSP/1.0 200 OK\r\nCSeq: %b\r\nSession: 1\r\n" % fields[b"cseq"]
+        if method == b"SETUP":
+            answer += b"Transport: %b\r\n" % fields[b"transport"]
+        body = _SDP if method == b"DESCRIBE" else b""
+        if body:
+            answer += b"Content-Type: application/sdp\r\nContent-Length: %d\r\n" % len(body)
+        peer.sendall(answer + b"\r\n" + body)
+
+
+def _play(peer: socket.socket) -> None:
+    """Send RTP packets, a picture each, within the connection (RFC 2326, 10.12; RFC 2435)."""
+    jpeg = cv2.imencode(".jpg", np.zeros((_SIDE_PX, _SIDE_PX, 3), np.uint8))[1].tobytes()
+    coded = jpeg[jpeg.index(b"\xff\xda") + 14 :]
+    picture = struct.pack(">IBBBB", 0, 1, 80, _SIDE_PX // 8, _SIDE_PX // 8) + coded
+    begin = time.monotonic()
+    for number in range(10_000):
+        for channel in (0, 1) if time.monotonic() - begin < _BOTH_SECONDS else (1,):
+            head = struct.pack(">BBHII", 0x80, 0x80 | 26, number, number * 3600, channel + 1)
+            packet = head + picture
+            peer.sendall(struct.pack(">cBH", b"$", 2 * channel, len(packet)) + packet)
+        time.sleep(0.04)
