@@ -94,7 +94,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_ingest_frames_dropped_total",
         kind=MetricKind.COUNTER,
         unit="frames",
-        rise="Frames were lost; slow: too little processor; buffer, kafka: Kafka is slow or away.",
+        rise="Frames were lost; slow: too little processor; buffer, kafka: Kafka is slow or away; "
+        "failed: pictures that cannot be coded, or too little memory.",
         labels=("reason",),
     ),
     Metric(

@@ -23,7 +23,7 @@ from ingest.fleet import Fleet
 from ingest.health import HealthServer
 from ingest.lane import LaneRules, LaneServices
 from ingest.metrics import IngestMetrics
-from ingest.moments import SteadyClock
+from ingest.moments import SteadyClock, is_too_far_ahead
 from ingest.motion import MotionRules
 from ingest.publisher import Publisher
 from ingest.reader import ReaderRules
@@ -38,8 +38,12 @@ now: Final = SteadyClock()
 _TEND_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0
 _READERS_END_SECONDS: Final = 1.5
+_END_SECONDS: Final = 15.0
+"""A worker that is to end and does not, such as one that waits for a frozen broker, is cut off."""
+
 _EX_UNAVAILABLE: Final = 69
 _EX_SOFTWARE: Final = 70
+_EX_TEMPFAIL: Final = 75
 _EX_CONFIG: Final = 78
 """Exit states, as sysexits.h names them."""
 
@@ -64,7 +68,9 @@ class Worker:
             camera_rules(settings), self._services(secrets), self._publisher, self._snapshots
         )
         self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
-        self._tended_seconds = now().seconds
+        self._started_seconds = self._tended_seconds = now().seconds
+        self.exit_status = 0
+        """How the process is to end after :meth:`run`."""
         self._health: HealthServer | None = None
         if settings.ingest_metrics_port:
             self._health = HealthServer(
@@ -110,12 +116,24 @@ class Worker:
             except Exception:
                 log.exception("tending_failed")
             self._tended_seconds = now().seconds
+            self._end_if_set_back()
             # Counted in turns, so that a machine that slept is not taken for a stuck one.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
             if turns * _TEND_SECONDS > _STUCK_SECONDS:
                 log.error("worker_stuck")
                 os._exit(_EX_SOFTWARE)
+
+    def _end_if_set_back(self) -> None:
+        if not is_too_far_ahead(now.ahead_seconds, self._tended_seconds - self._started_seconds):
+            return
+        # Another begins with the right time; making up for a day at a tenth would take ten.
+        log.error("clock_set_back", ahead_seconds=round(now.ahead_seconds, 1))
+        self.exit_status = _EX_TEMPFAIL
+        last_resort = threading.Timer(_END_SECONDS, os._exit, (_EX_TEMPFAIL,))
+        last_resort.daemon = True
+        last_resort.start()
+        self.request_stop()
 
     def _services(self, secrets: SecretBox) -> CameraServices:
         return CameraServices(
@@ -187,4 +205,4 @@ def main() -> NoReturn:
     log.info("worker_stopped", all_threads_ended=ended)
     # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg, and
     # kafka-python keeps one of its own after a broker was away (seen after a frozen broker).
-    os._exit(0)
+    os._exit(worker.exit_status)

@@ -19,6 +19,7 @@ from ingest.decoding import DecodeEffort
 from ingest.faults import CaptureError, CaptureFault
 from ingest.http_source import HttpBody, HttpSource
 from ingest.pictures import Picture
+from ingest.played_segments import PlayedSegments
 from ingest.playlists import PlaylistSource
 from ingest.watch import Watch
 
@@ -108,7 +109,9 @@ class _Opened:
 class CameraStream:
     """An open connection to a camera, or an open video file. Use it as a context manager."""
 
-    def __init__(self, opened: _Opened, limits: CaptureLimits, watch: Watch) -> None:
+    def __init__(
+        self, opened: _Opened, limits: CaptureLimits, watch: Watch, played: PlayedSegments
+    ) -> None:
         """Take what FFmpeg has opened.
 
         Raises:
@@ -120,6 +123,7 @@ class CameraStream:
             raise CaptureError(CaptureFault.NOT_VIDEO)
         self._opened = opened
         self._watch = watch
+        self._played = played
         self._container = container
         self._video = container.streams.video[0]
         self._video.codec_context.options = _DECODER_OPTIONS
@@ -141,15 +145,19 @@ class CameraStream:
         if effort is not self._effort:
             self._video.codec_context.skip_frame = effort.value
             self._effort = effort
+            self._await_frame()
 
     def frames(self) -> Iterator[StreamFrame]:
-        """Yield every decoded frame until the stream ends.
+        """Yield every decoded frame until the stream ends, but none that was played before.
 
         Raises:
-            CaptureError: the connection failed, fell silent, cannot be decoded or shows pictures
-                that are too large.
+            CaptureError: the connection failed, fell silent, brought nothing new, cannot be decoded
+                or shows pictures that are too large.
         """
-        self._watch.await_frame()
+        if self._played.is_over:
+            raise CaptureError(CaptureFault.ENDED)
+        self._await_frame()
+        is_old = self._played.is_old
         try:
             # All of them: what other streams send must not go on where nobody looks at the watch.
             for packet in self._container.demux():
@@ -157,13 +165,19 @@ class CameraStream:
                 if packet.stream_index != self._video.index:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
+                # The last pictures of the old segment come after the new one was opened.
+                is_old = is_old and not (self.at_keyframe and not self._played.is_old)
+                if is_old:
+                    continue
                 for frame in self._decode(packet):
-                    self._watch.await_frame()
+                    self._await_frame()
                     yield StreamFrame(
                         Picture(frame), self._stream_seconds(frame), self._sender_start_ms()
                     )
         except av.error.FFmpegError as error:
             raise CaptureError(self._watch.over or _reading_fault(error)) from None
+        if is_old:
+            raise CaptureError(CaptureFault.SILENT)
 
     def close(self) -> None:
         """Close the connection."""
@@ -174,6 +188,9 @@ class CameraStream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _await_frame(self) -> None:
+        self._watch.await_frame(key_frame=self._effort is DecodeEffort.KEYFRAMES)
 
     def _decode(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
         try:
@@ -203,28 +220,39 @@ class CameraStream:
 
 
 def open_stream(
-    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+    url: StreamUrl,
+    rules: StreamUrlRules,
+    limits: CaptureLimits,
+    watch: Watch,
+    played: PlayedSegments | None = None,
 ) -> CameraStream:
     """Connect to a camera, for as long as the watch lets it.
+
+    ``played`` is what the connections before played, and learns what this one does.
 
     Raises:
         CaptureError: it cannot be reached, refuses, or has no video.
     """
     started = time.monotonic()
+    played = played or PlayedSegments()
     # As FFmpeg's own connections: once to connect and once to learn the format.
     watch.begin(2 * limits.open_timeout_seconds)
     try:
-        opened = _OPENERS[url.scheme](url, rules, limits, watch)
+        opened = _OPENERS[url.scheme](url, rules, limits, watch, played)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
         # Without its cause: FFmpeg's errors carry the address.
         fault = watch.over or _opening_fault(error, url.scheme, timed_out)
         raise CaptureError(fault) from None
-    return CameraStream(opened, limits, watch)
+    return CameraStream(opened, limits, watch, played)
 
 
 def _open_file(
-    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+    url: StreamUrl,
+    rules: StreamUrlRules,
+    limits: CaptureLimits,
+    watch: Watch,
+    played: PlayedSegments,
 ) -> _Opened:
     # A device or a pipe could block for ever.
     if not Path(url.path).is_file():
@@ -238,20 +266,28 @@ def _open_file(
 
 
 def _open_rtsp(
-    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+    url: StreamUrl,
+    rules: StreamUrlRules,
+    limits: CaptureLimits,
+    watch: Watch,
+    played: PlayedSegments,
 ) -> _Opened:
     target = _at_address(url, resolve(url.host, url.port, rules))
     return _Opened(av.open(target, options=_RTSP_OPTIONS, timeout=_timeouts(limits)))
 
 
 def _open_http(
-    url: StreamUrl, rules: StreamUrlRules, limits: CaptureLimits, watch: Watch
+    url: StreamUrl,
+    rules: StreamUrlRules,
+    limits: CaptureLimits,
+    watch: Watch,
+    played: PlayedSegments,
 ) -> _Opened:
     source = HttpSource(url.text, rules, watch, timeout_seconds=limits.read_timeout_seconds)
     body = source.open(source.url)
     if body.media_type in _PLAYLIST_TYPES or urlsplit(source.url).path.endswith(".m3u8"):
         body.close()
-        return _open_playlist(source, limits)
+        return _open_playlist(PlaylistSource(source, played), source.url, limits)
     if body.media_type in _PAGE_TYPES:
         body.close()
         raise CaptureError(CaptureFault.NOT_VIDEO)
@@ -267,10 +303,9 @@ def _open_http(
     return _Opened(container, body)
 
 
-def _open_playlist(source: HttpSource, limits: CaptureLimits) -> _Opened:
-    playlists = PlaylistSource(source)
+def _open_playlist(playlists: PlaylistSource, url: str, limits: CaptureLimits) -> _Opened:
     container = av.open(
-        source.url,
+        url,
         format="hls",
         options=_PLAYLIST_OPTIONS,
         timeout=_timeouts(limits),

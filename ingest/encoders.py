@@ -44,4 +44,5 @@ class EncoderPool:
                 lane.work()
             except Exception:
                 # One camera's odd picture must not take the thread from all others.
-                log.exception("picture_failed", camera_id=str(lane.config.camera_id))
+                if lane.work_failed():
+                    log.exception("picture_failed", camera_id=str(lane.config.camera_id))

@@ -80,7 +80,7 @@ class Fleet:
         """Tell what is due: status and ticks; to be called a few times a second."""
         states: Counter[CameraState] = Counter()
         for camera in self._all():
-            self._tell(camera, now)
+            self._tell_if_held(camera, now)
             camera.tick_if_silent(now)
             states[camera.state] += 1
         for state in CameraState:
@@ -125,6 +125,14 @@ class Fleet:
             log.info("camera_removed", camera_id=str(camera_id))
         # Also for one that was deleted while no worker ran.
         self._statuses.delete_status(camera_id)
+
+    def _tell_if_held(self, camera: Camera, now: Moment) -> None:
+        # Sent under the lock: after the word that a camera is gone none of its status may follow,
+        # or the topic keeps that for ever.
+        with self._lock:
+            held = (cameras.get(camera.camera_id) for cameras in self._partitions.values())
+            if any(other is camera for other in held):
+                self._tell(camera, now)
 
     def _tell(self, camera: Camera, now: Moment) -> None:
         status = camera.due_status(now)

@@ -16,6 +16,7 @@ from ingest.pictures import Jpeg
 from ingest.sampling import Sampler
 
 _TICK_SECONDS: Final = 1.0
+_TELL_FAILURE_SECONDS: Final = 60.0
 
 
 class SourcePicture(Protocol):
@@ -121,7 +122,7 @@ class FrameLane:
         self._slot_lock = threading.Lock()
         start = services.now()
         self._seen_ms = 0
-        self._snapshot_due_seconds = start.seconds
+        self._snapshot_due_seconds = self._failure_due_seconds = start.seconds
         self._sent_seconds = start.seconds
         self._timeline = Timeline(start.unix_ms)
         self._out_lock = threading.Lock()
@@ -176,16 +177,33 @@ class FrameLane:
             self._is_closed = False
 
     def work(self) -> None:
-        """Look at the picture in the slot and send it (encoder's thread)."""
+        """Look at the picture in the slot and send it (encoder's thread).
+
+        Whatever that raises, such as for want of memory, the next picture has its turn.
+        """
         with self._slot_lock:
             sample, self._slot = self._slot, None
-        if sample is not None:
-            self._look_at(sample)
-        with self._slot_lock:
-            self._is_queued = self._slot is not None
-            again = self._is_queued
-        if again:
-            self._services.submit(self)
+        try:
+            if sample is not None:
+                self._look_at(sample)
+        finally:
+            with self._slot_lock:
+                self._is_queued = self._slot is not None
+                again = self._is_queued
+            if again:
+                self._services.submit(self)
+
+    def work_failed(self) -> bool:
+        """Count a picture for which :meth:`work` raised; returns whether to tell of it in the log.
+
+        That is once a minute at most: all pictures of a camera may be wrong in the same way.
+        """
+        self._services.metrics.frame_dropped(DropReason.FAILED)
+        now_seconds = self._services.now().seconds
+        if now_seconds < self._failure_due_seconds:
+            return False
+        self._failure_due_seconds = now_seconds + _TELL_FAILURE_SECONDS
+        return True
 
     def tick_if_silent(self, now: Moment) -> None:
         """Send a tick when nothing was sent for a second (housekeeper's thread)."""
@@ -227,7 +245,7 @@ class FrameLane:
         jpeg = sample.picture.jpeg(self._rules.jpeg_quality, self._rules.max_width_px)
         if passes:
             self._send_frame(sample, jpeg)
-        if snapshot_due and not self._is_closed:
+        if snapshot_due:
             self._snapshot_due_seconds = now.seconds + self._rules.snapshot_interval_seconds
             self._offer_snapshot(sample, jpeg)
 
@@ -279,6 +297,8 @@ class FrameLane:
         )
 
     def _offer_snapshot(self, sample: _Sample, jpeg: Jpeg) -> None:
-        self._services.snapshots.offer(
-            Snapshot(self.config.owner_id, self.config.camera_id, sample.captured_ms, jpeg)
-        )
+        snapshot = Snapshot(self.config.owner_id, self.config.camera_id, sample.captured_ms, jpeg)
+        # Under the lock: after end() the snapshot may be removed, and this one must not follow.
+        with self._out_lock:
+            if not self._is_closed:
+                self._services.snapshots.offer(snapshot)

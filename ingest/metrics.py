@@ -17,6 +17,7 @@ class DropReason(StrEnum):
     SLOW = "slow"
     BUFFER = "buffer"
     KAFKA = "kafka"
+    FAILED = "failed"
 
 
 class SnapshotOutcome(StrEnum):

@@ -4,6 +4,7 @@ from typing import Final
 
 from ingest.faults import CaptureError, CaptureFault
 from ingest.http_source import HttpBody, HttpSource
+from ingest.played_segments import Body, PlayedSegments
 
 _FIRST_LINE: Final = b"#EXTM3U"
 """FFmpeg takes nothing for a playlist that begins otherwise (RFC 8216, section 4.3.1.1)."""
@@ -20,12 +21,14 @@ _READ_BYTES: Final = 65_536
 class PlaylistSource:
     """Opens the playlists and segments of one connection."""
 
-    def __init__(self, source: HttpSource) -> None:
-        """Take what opens addresses."""
+    def __init__(self, source: HttpSource, played: PlayedSegments) -> None:
+        """Take what opens addresses, and who is to know what they bring."""
         self._source = source
+        self._played = played
+        self._played.connect()
         self._renditions = 0
 
-    def open(self, url: str) -> "BegunBody":
+    def open(self, url: str) -> Body:
         """Return what an address answers with; a playlist has been read to its end by then.
 
         Raises:
@@ -36,10 +39,12 @@ class PlaylistSource:
             begun = _read(body, len(_FIRST_LINE))
             if begun.startswith(_FIRST_LINE):
                 begun = self._judged(begun + _read(body, _MAX_BYTES + 1 - len(begun)))
+                self._played.playlist(url, begun.decode("utf-8", "replace"))
+                return BegunBody(begun, body)
         except CaptureError:
             body.close()
             raise
-        return BegunBody(begun, body)
+        return self._played.segment(url, BegunBody(begun, body))
 
     def _judged(self, playlist: bytes) -> bytes:
         self._renditions += playlist.count(b"#EXT-X-STREAM-INF:")

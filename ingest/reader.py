@@ -16,6 +16,7 @@ from ingest.decoding import DecodeControl
 from ingest.faults import CaptureError, CaptureFault
 from ingest.moments import Moment, Now
 from ingest.pictures import Picture
+from ingest.played_segments import PlayedSegments
 from ingest.sampling import LiveEdge, Pacer
 from ingest.watch import Watch
 
@@ -68,6 +69,7 @@ class Reader:
         self._now = now
         self._stop = threading.Event()
         self._watch = Watch()
+        self._played = PlayedSegments()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._backoff = Backoff(
             rules.reconnect_min_seconds, rules.reconnect_max_seconds, random.random
@@ -108,7 +110,14 @@ class Reader:
     def _read_connection(self) -> CaptureFault:
         try:
             _Connection(
-                self, self._url, self._rules, self._listener, self._stop, self._watch, self._now
+                self,
+                self._url,
+                self._rules,
+                self._listener,
+                self._stop,
+                self._watch,
+                self._played,
+                self._now,
             ).read()
         except CaptureError as error:
             return error.fault
@@ -134,6 +143,7 @@ class _Connection:
         listener: ReaderListener,
         stop: threading.Event,
         watch: Watch,
+        played: PlayedSegments,
         now: Now,
     ) -> None:
         self._reader = reader
@@ -142,6 +152,7 @@ class _Connection:
         self._listener = listener
         self._stop = stop
         self._watch = watch
+        self._played = played
         self._now = now
         self._clock = CaptureClock()
         self._pacer: Pacer | None = None
@@ -159,7 +170,9 @@ class _Connection:
         is_file = self._url.scheme is StreamScheme.FILE
         announced = False
         while not self._stop.is_set():
-            stream = open_stream(self._url, self._rules.addresses, self._rules.limits, self._watch)
+            stream = open_stream(
+                self._url, self._rules.addresses, self._rules.limits, self._watch, self._played
+            )
             with stream:
                 if not announced:
                     self._listener.connected(self._reader)

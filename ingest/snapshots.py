@@ -27,7 +27,8 @@ _READ_SECONDS: Final = 5.0
 class SnapshotUploader:
     """Stores snapshots beside the capture: a newer one replaces one that still waits.
 
-    When S3 is slow or away pictures at the API grow old, and nothing else happens.
+    When S3 is slow or away pictures at the API grow old, and nothing else happens. Of one camera
+    one thing is done at a time, or a put that is slow would bring back what was removed meanwhile.
     """
 
     def __init__(self, settings: S3Settings, metrics: IngestMetrics) -> None:
@@ -38,6 +39,7 @@ class SnapshotUploader:
         self._metrics = metrics
         self._waiting: dict[UUID, Snapshot | None] = {}
         self._owners: dict[UUID, UUID] = {}
+        self._busy: set[UUID] = set()
         self._changed = threading.Condition()
         self._is_stopping = False
         self._is_failing = False
@@ -76,16 +78,30 @@ class SnapshotUploader:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
-        while True:
+        while (camera_id := self._take()) is not None:
             with self._changed:
-                while not self._waiting and not self._is_stopping:
-                    self._changed.wait()
-                if self._is_stopping:
-                    return
-                camera_id = next(iter(self._waiting))
                 snapshot = self._waiting.pop(camera_id)
                 owner_id = self._owners.pop(camera_id)
-            self._store(snapshot_key(owner_id, camera_id), snapshot)
+            try:
+                self._store(snapshot_key(owner_id, camera_id), snapshot)
+            finally:
+                self._done(camera_id)
+
+    def _take(self) -> UUID | None:
+        """Return the next camera, which is this thread's until it is done; None: to end."""
+        with self._changed:
+            while not self._is_stopping:
+                for camera_id in self._waiting:
+                    if camera_id not in self._busy:
+                        self._busy.add(camera_id)
+                        return camera_id
+                self._changed.wait()
+        return None
+
+    def _done(self, camera_id: UUID) -> None:
+        with self._changed:
+            self._busy.discard(camera_id)
+            self._changed.notify()
 
     def _store(self, key: str, snapshot: Snapshot | None) -> None:
         try:

@@ -13,6 +13,10 @@ FRAME_SECONDS: Final = 60.0
 """Longest time without a picture, whatever else comes. Encoders that save bandwidth send key
 pictures up to half a minute apart, and without one nothing can be decoded."""
 
+KEY_FRAME_SECONDS: Final = 15.0
+"""The same while only key pictures are decoded. Streams with one at most (intra refresh, an endless
+group of pictures) show nothing any more then; a new connection decodes all again."""
+
 BYTES_BETWEEN_FRAMES: Final = 32 * 1024 * 1024
 """Most that comes between two pictures, and so most that FFmpeg gathers for one: ten seconds of
 25 Mbit/s before a key picture, or the largest JPEG (40 Mpx) at 0.8 bytes a pixel."""
@@ -44,9 +48,12 @@ class Watch:
         self.over = None
         self._expect(CaptureFault.UNREACHABLE, open_seconds)
 
-    def await_frame(self) -> None:
-        """Note that the connection is open, or that a picture came: the next one has its time."""
-        self._expect(CaptureFault.SILENT, FRAME_SECONDS)
+    def await_frame(self, *, key_frame: bool = False) -> None:
+        """Note that the connection is open, or that a picture came: the next one has its time.
+
+        ``key_frame`` says that none but a key picture is decoded.
+        """
+        self._expect(CaptureFault.SILENT, KEY_FRAME_SECONDS if key_frame else FRAME_SECONDS)
 
     def stop(self) -> None:
         """End the connection, and all later ones; what waits for a byte waits no longer."""

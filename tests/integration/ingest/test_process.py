@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.ports import free_ports
+from deploy.local.servers.base import python_module
 from tests.integration.ingest.http_cameras import closed_port
 from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 
@@ -47,6 +48,24 @@ def test_a_worker_that_cannot_work_ends_and_says_why(
     last = json.loads(worker.tail().splitlines()[-1])
     assert last["event"] == event
     assert "not-a-key" not in worker.tail()
+
+
+def test_a_worker_whose_machine_is_set_back_by_an_hour_ends_to_begin_anew(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+) -> None:
+    set_back = world.directory / "set-back"
+    command = python_module("tests.integration.ingest.set_back_worker", str(set_back))
+    camera = configs.add(f"file://{moving_clip}").camera_id
+    worker = IngestWorker(world, "one", command)
+    worker.start()
+    outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+
+    set_back.touch()
+
+    assert worker.wait(10) == 75
+    events = [json.loads(line)["event"] for line in worker.tail().splitlines()]
+    assert "clock_set_back" in events
+    assert events[-1] == "worker_stopped"
 
 
 def _get(port: int, path: str) -> str:

@@ -47,7 +47,14 @@ class World:
 class IngestWorker(ChildProcess):
     """One ``python -m ingest``. Use it as a context manager."""
 
-    def __init__(self, world: World, name: str = "one", **settings: str) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str = "one",
+        command: tuple[str, ...] = python_module("ingest"),
+        /,
+        **settings: str,
+    ) -> None:
         """Take the settings on top of those of the test; nothing is started."""
         environment = {
             "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": world.kafka.kafka_bootstrap_servers,
@@ -66,7 +73,7 @@ class IngestWorker(ChildProcess):
         }
         program = Program(
             name=f"ingest-{name}",
-            command=python_module("ingest"),
+            command=command,
             environment=environment,
             stop_seconds=6,
         )

@@ -1,5 +1,7 @@
 """A camera's frames: sampled, one at a time, gated, in order, and never in the reader's way."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -51,6 +53,11 @@ class FakePicture:
         return Jpeg(b"jpeg", width_px, self.height_px * width_px // self.width_px)
 
 
+class BrokenPicture(FakePicture):
+    def jpeg(self, quality: int, max_width_px: int = 0) -> Jpeg:
+        raise MemoryError("no picture of this size")
+
+
 @dataclass
 class World:
     """Time, threads and neighbours of a lane, in the test's hand."""
@@ -59,6 +66,7 @@ class World:
     room: bool = True
     sent: list[FrameMeta] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
+    on_snapshot: Callable[[Snapshot], None] | None = None
     queued: list[FrameLane] = field(default_factory=list)
     metrics: IngestMetrics = field(default_factory=IngestMetrics)
 
@@ -85,11 +93,17 @@ class World:
         self.sent.append(meta)
 
     def offer(self, snapshot: Snapshot) -> None:
-        self.snapshots.append(snapshot)
+        (self.on_snapshot or self.snapshots.append)(snapshot)
 
     def work(self) -> None:
         while self.queued:
             self.queued.pop(0).work()
+
+    def fail(self, lane: FrameLane) -> bool:
+        """Let an encoder meet a picture that cannot be coded; returns whether it tells of it."""
+        with pytest.raises(MemoryError):
+            self.queued.pop(0).work()
+        return lane.work_failed()
 
     def play(self, lane: FrameLane, seconds: float, picture: FakePicture) -> None:
         """Let a 25 frames/s stream run on, with encoders that keep up."""
@@ -173,6 +187,51 @@ def test_a_slow_consumer_gets_the_latest_picture_and_the_reader_never_waits(worl
 
     assert [meta.captured_ms for meta in world.sent[1:]] == [START.unix_ms + 1800]
     assert world.count("platestream_ingest_frames_dropped_total", reason="slow") == 9
+
+
+def test_a_picture_that_cannot_be_coded_costs_no_other_picture(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+    world.sent.clear()
+    lane.offer(BrokenPicture(), 0.0, START.unix_ms)
+    world.fail(lane)
+
+    world.moment = world.moment.later(2)
+    lane.tick_if_silent(world.moment)
+    lane.offer(FakePicture(), 2.0, world.moment.unix_ms + 1)
+    world.work()
+
+    assert world.kinds() == [FrameKind.TICK, FrameKind.FRAME]
+    assert len(world.snapshots) == 1
+    assert world.count("platestream_ingest_frames_dropped_total", reason="failed") == 1
+
+
+def test_what_came_while_a_picture_failed_has_its_turn(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+
+    class Overtaken(BrokenPicture):
+        def jpeg(self, quality: int, max_width_px: int = 0) -> Jpeg:
+            lane.offer(FakePicture(), 1.0, START.unix_ms + 1000)
+            return super().jpeg(quality, max_width_px)
+
+    lane.offer(Overtaken(), 0.0, START.unix_ms)
+    world.fail(lane)
+    world.work()
+
+    assert world.sent[-1].captured_ms == START.unix_ms + 1000
+
+
+def test_a_camera_whose_pictures_all_fail_is_told_of_once_a_minute(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+    told = 0
+    for number in range(600):
+        world.moment = START.later(number * 0.2)
+        lane.offer(BrokenPicture(), number * 0.2, world.moment.unix_ms)
+        told += world.fail(lane)
+
+    assert told == 2
 
 
 def test_a_still_scene_sends_ticks_and_snapshots_only(world: World) -> None:
@@ -287,6 +346,31 @@ def test_a_closed_lane_sends_one_last_tick_and_nothing_more(world: World) -> Non
     lane.tick_if_silent(world.moment)
 
     assert world.kinds() == [FrameKind.TICK]
+    assert world.snapshots == []
+
+
+def test_a_camera_does_not_end_while_its_snapshot_is_on_its_way(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    lane.connected()
+    ending = threading.Thread(target=lane.end)
+    ended_meanwhile: list[bool] = []
+
+    def offer(snapshot: Snapshot) -> None:
+        ending.start()
+        ending.join(0.1)
+        ended_meanwhile.append(not ending.is_alive())
+
+    world.on_snapshot = offer
+    lane.offer(FakePicture(), 0.0, START.unix_ms)
+    world.work()
+    ending.join(10)
+    world.on_snapshot = None
+    world.moment = world.moment.later(10)
+    lane.offer(FakePicture(), 10.0, world.moment.unix_ms)
+    world.work()
+
+    assert ended_meanwhile == [False]
+    assert world.kinds()[-1] is FrameKind.END
     assert world.snapshots == []
 
 

@@ -1,9 +1,10 @@
 """The worker's clock follows the machine's, but never back."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.moments import Moment, SteadyClock
+from ingest.moments import Moment, SteadyClock, is_too_far_ahead
 
 START = 1_800_000_000.0
 
@@ -41,6 +42,51 @@ def test_a_machine_set_back_is_waited_for_without_standing_still() -> None:
     gains = [b.unix_ms - a.unix_ms for a, b in zip([first, *later], later, strict=False)]
     assert all(899 <= gain <= 1001 for gain in gains)
     assert abs(later[-1].unix_ms - machine.unix_seconds * 1000) <= 1
+
+
+def test_how_far_the_clock_is_ahead_is_told_until_both_agree() -> None:
+    machine = Machine()
+    machine.passes(1, step_seconds=-4)
+    assert machine.clock.ahead_seconds == pytest.approx(3.9, abs=0.01)
+
+    machine.passes(60)
+
+    assert machine.clock.ahead_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("ahead_seconds", "up_seconds", "is_too_far"),
+    [(4.9, 3600, False), (5.1, 3600, True), (59, 10, False), (61, 10, True), (86_400, 0, True)],
+    ids=["a small step", "a step", "a step while young", "a minute while young", "a day at start"],
+)
+def test_only_a_small_step_back_is_made_up_for(
+    ahead_seconds: float, up_seconds: float, is_too_far: bool
+) -> None:
+    assert is_too_far_ahead(ahead_seconds, up_seconds) is is_too_far
+
+
+@pytest.mark.parametrize(
+    ("back_seconds", "every_seconds", "most_ends"),
+    [(3, 30, 0), (6, 60, 24), (4, 30, 24), (60, 600, 24)],
+    ids=["3 s twice a minute", "6 s a minute", "4 s twice a minute", "60 s in ten minutes"],
+)
+def test_a_machine_that_is_often_set_back_is_no_restart_loop(
+    back_seconds: float, every_seconds: float, most_ends: int
+) -> None:
+    machine, up_seconds, ends = Machine(), 0.0, 0
+    for _ in range(round(4 * 3600 / every_seconds)):
+        machine.passes(1, step_seconds=-back_seconds)
+        for _ in range(round(every_seconds)):
+            up_seconds += 1
+            machine.passes(1)
+            if is_too_far_ahead(machine.clock.ahead_seconds, up_seconds):
+                machine.clock = SteadyClock(
+                    lambda: machine.unix_seconds, lambda: machine.monotonic_seconds
+                )
+                up_seconds, ends = 0.0, ends + 1
+
+    # In four hours: once in ten minutes at most.
+    assert ends <= most_ends
 
 
 @given(steps=st.lists(st.tuples(st.floats(0, 100), st.floats(-1e6, 1e6)), max_size=50))

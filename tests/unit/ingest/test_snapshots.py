@@ -25,6 +25,8 @@ class FakeS3:
 
     def __init__(self) -> None:
         self.gate = threading.Event()
+        self.put_gate = threading.Event()
+        self.put_gate.set()
         self.is_away = False
         self.begun = threading.Semaphore(0)
         self.calls = threading.Semaphore(0)
@@ -33,12 +35,14 @@ class FakeS3:
 
     def put_object(self, *, object_name: str, data: Any, **rest: Any) -> None:
         self._pass()
+        assert self.put_gate.wait(_WAIT_SECONDS)
         self.stored[object_name] = (data.read(), rest["metadata"])
         self.calls.release()
 
     def remove_object(self, *, object_name: str, bucket_name: str) -> None:
         self._pass()
         self.removed.append(object_name)
+        self.stored.pop(object_name, None)
         self.calls.release()
 
     def wait_for_calls(self, count: int) -> None:
@@ -137,3 +141,21 @@ def test_a_removed_cameras_picture_goes(uploads: Uploads) -> None:
     uploads.s3.wait_for_calls(1)
 
     assert uploads.s3.removed == [snapshot_key(OWNER, UUID(int=1))]
+
+
+def test_a_picture_that_is_being_stored_does_not_outlive_its_camera(uploads: Uploads) -> None:
+    uploads.s3.gate.set()
+    uploads.s3.put_gate.clear()
+    uploads.uploader.offer(_snapshot(1))
+    uploads.s3.wait_for_beginnings(1)
+
+    uploads.uploader.remove(OWNER, UUID(int=1))
+    # The other thread is free: it takes another camera's, not this one's.
+    uploads.uploader.remove(OWNER, UUID(int=2))
+    uploads.s3.wait_for_calls(1)
+    assert uploads.s3.removed == [snapshot_key(OWNER, UUID(int=2))]
+    uploads.s3.put_gate.set()
+    uploads.s3.wait_for_calls(2)
+
+    assert uploads.s3.removed[1:] == [snapshot_key(OWNER, UUID(int=1))]
+    assert uploads.s3.stored == {}

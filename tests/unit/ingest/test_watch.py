@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from ingest.faults import CaptureError, CaptureFault
-from ingest.watch import BYTES_BETWEEN_FRAMES, FRAME_SECONDS, Watch
+from ingest.watch import BYTES_BETWEEN_FRAMES, FRAME_SECONDS, KEY_FRAME_SECONDS, Watch
 
 
 @dataclass
@@ -60,6 +60,14 @@ def test_an_open_connection_has_time_until_each_picture(watch: Watch, clock: Clo
         watch.await_frame()
         clock.seconds += FRAME_SECONDS - 1
         watch.check()
+    clock.seconds += 1
+    assert _fault(watch.check) is CaptureFault.SILENT
+
+
+def test_a_key_picture_has_less_time(watch: Watch, clock: Clock) -> None:
+    watch.await_frame(key_frame=True)
+    clock.seconds += KEY_FRAME_SECONDS - 1
+    watch.check()
     clock.seconds += 1
     assert _fault(watch.check) is CaptureFault.SILENT
 

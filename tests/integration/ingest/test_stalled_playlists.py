@@ -1,0 +1,141 @@
+"""HLS cameras that stall while their server goes on answering, and how they come back."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.stream_urls import StreamUrlRules, parse_stream_url
+from ingest.capture import CaptureLimits
+from ingest.faults import CaptureFault
+from ingest.moments import Moment, SteadyClock
+from ingest.pictures import Picture
+from ingest.reader import Reader, ReaderRules
+from tests.integration.ingest.clips import write_clip
+from tests.integration.ingest.http_cameras import HttpCamera, write_playlist
+
+pytestmark = pytest.mark.integration
+
+ADDRESSES = StreamUrlRules(allow_loopback=True)
+RULES = ReaderRules(
+    addresses=ADDRESSES,
+    limits=CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1, decoder_threads=1),
+    reconnect_min_seconds=0.1,
+    reconnect_max_seconds=0.1,
+)
+_SEGMENTS = 6
+
+
+class Heard:
+    """What a reader tells: how many frames came, and the faults between them."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.faults: list[CaptureFault] = []
+
+    def connected(self, reader: Reader) -> None:
+        pass
+
+    def frame(
+        self,
+        reader: Reader,
+        picture: Picture,
+        stream_seconds: float,
+        captured_ms: int,
+        arrival: Moment,
+    ) -> None:
+        self.frames += 1
+
+    def failed(self, reader: Reader, fault: CaptureFault) -> None:
+        self.faults.append(fault)
+
+    def wait(self, *, frames: int = 0, faults: int = 0, seconds: float = 30) -> None:
+        """Wait until so many were heard of."""
+        deadline = time.monotonic() + seconds
+        while self.frames < frames or len(self.faults) < faults:
+            assert time.monotonic() < deadline, (self.frames, self.faults)
+            threading.Event().wait(0.02)
+
+
+class LiveFolder:
+    """Six segments of a second each, and a playlist that the test writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+        clip = write_clip(folder / "clip.mp4", seconds=_SEGMENTS, moving=True)
+        self.name = write_playlist(folder, clip)
+        assert len(list(folder.glob("live*.ts"))) == _SEGMENTS
+
+    def tell(self, *numbers: int, sequence: int, name: str = "live", end: bool = False) -> None:
+        """Write the playlist; the files of other names are copies of those that begin ``live``."""
+        lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", f"#EXT-X-MEDIA-SEQUENCE:{sequence}"]
+        for number in numbers:
+            content = (self.path / f"live{number}.ts").read_bytes()
+            (self.path / f"{name}{number}.ts").write_bytes(content)
+            lines += ["#EXTINF:1.0,", f"{name}{number}.ts"]
+        whole = self.path / "next.m3u8"
+        whole.write_text("\n".join([*lines, *(["#EXT-X-ENDLIST"] if end else []), ""]))
+        whole.replace(self.path / self.name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LiveFolder:
+    """A live camera that has come to its third segment."""
+    folder = LiveFolder(tmp_path)
+    folder.tell(0, 1, 2, sequence=10)
+    return folder
+
+
+@pytest.fixture
+def heard(folder: LiveFolder) -> Iterator[Heard]:
+    """What is heard of that camera."""
+    heard = Heard()
+    with HttpCamera(folder.path) as camera:
+        url = parse_stream_url(camera.url(f"/hls/{folder.name}"), ADDRESSES)
+        reader = Reader("test", url, RULES, heard, SteadyClock())
+        reader.start()
+        yield heard
+        reader.stop()
+        assert reader.join(15)
+
+
+def test_a_stalled_camera_is_silent_until_its_playlist_goes_on(
+    folder: LiveFolder, heard: Heard
+) -> None:
+    # The third segment, once; then the stall, on three connections.
+    heard.wait(faults=3, seconds=60)
+    assert heard.frames == 25
+    assert heard.faults[1:] == [CaptureFault.SILENT] * 2
+
+    folder.tell(1, 2, 3, sequence=11)
+    heard.wait(frames=50)
+    heard.wait(faults=5, seconds=60)
+
+    assert heard.frames == 50
+
+
+@pytest.mark.parametrize(
+    ("sequence", "name"),
+    [(0, "other"), (0, "live"), (10, "other")],
+    ids=["new names", "numbers from 0", "the same number"],
+)
+def test_a_camera_whose_encoder_started_over_comes_back(
+    folder: LiveFolder, heard: Heard, sequence: int, name: str
+) -> None:
+    heard.wait(faults=1)
+    folder.tell(3, 4, 5, sequence=sequence, name=name)
+
+    heard.wait(frames=50)
+
+
+def test_a_live_camera_that_ends_its_playlist_is_not_played_as_a_recording(
+    folder: LiveFolder, heard: Heard
+) -> None:
+    heard.wait(frames=1)
+    folder.tell(0, 1, 2, sequence=10, end=True)
+    heard.wait(faults=5)
+
+    assert heard.frames == 25
+    assert set(heard.faults[1:]) == {CaptureFault.ENDED}
