@@ -1,21 +1,25 @@
 """Kafka over TLS and with a login: who is let in, and what is said to whom is not."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from kafka import TopicPartition
 
 from api.config_log.publisher import KafkaPublisher
 from api.stack_check import check_kafka
+from contracts.cameras import CameraStatus
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.kafka import create_topics, open_consumer, open_producer, topic_name
 from contracts.kafka_probe import require_reachable
 from contracts.records import DeadLetter, decode
 from contracts.settings import KafkaSettings
-from contracts.topics import FRAMES, READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from contracts.topic_feed import TopicFeed
+from contracts.topics import CAMERA_STATUS, FRAMES, READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import Feeder, Reader, environment_of, lag, running, stage
 from tests.records import messages, recognitions
@@ -144,6 +148,24 @@ def test_the_relay_and_the_stack_check_say_why_they_are_kept_out(kafka: SecureKa
         KafkaPublisher(settings)
     with pytest.raises(MisconfiguredError, match="refuses"):
         check_kafka(settings)
+
+
+async def test_the_apis_feeds_say_once_why_they_are_kept_out(
+    kafka: SecureKafka,
+) -> None:
+    settings = kafka.settings("SASL_SSL", sasl_password="hunter2")
+    with structlog.testing.capture_logs() as logs:
+        feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, lambda _: None, client="test")
+        feed.start()
+        # Tried once a second.
+        await asyncio.sleep(4)
+        await asyncio.to_thread(feed.stop)
+    with pytest.raises(TransientError, match="not being followed"):
+        await feed.ping()
+    (told,) = logs
+    assert told["event"] == "topic_feed_interrupted"
+    assert "refuses PLATESTREAM_KAFKA_SASL_USERNAME" in told["error"]
+    assert "hunter2" not in str(logs)
 
 
 @pytest.mark.parametrize(
