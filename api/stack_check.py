@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import urllib3
-from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -17,7 +16,7 @@ from api.health import Check, Health, Readiness
 from api.image_store import ImageStore
 from api.recognitions.repository import ClickHouseStore
 from contracts.errors import TransientError
-from contracts.kafka import client_options, require_reachable, topic_name
+from contracts.kafka import open_admin, topic_name
 from contracts.settings import ClickHouseSettings, DatabaseSettings, KafkaSettings, S3Settings
 from contracts.topics import TOPICS
 
@@ -48,7 +47,7 @@ async def _checks(settings: StackSettings, api_url: str | None) -> AsyncIterator
         "postgres": lambda: database.run(check_database),
         "clickhouse": clickhouse.ping,
         "s3": images.ping,
-        "kafka": lambda: asyncio.to_thread(_check_kafka, settings),
+        "kafka": lambda: asyncio.to_thread(check_kafka, settings),
     }
     if api_url is not None:
         checks["api"] = lambda: asyncio.to_thread(_check_api, api_url)
@@ -84,11 +83,15 @@ def check_database(session: Session) -> None:
         raise TransientError(f"the database takes no writes: {cause}") from error
 
 
-def _check_kafka(settings: KafkaSettings) -> None:
-    require_reachable(settings)
-    options = client_options(settings, "stack-check") | {"request_timeout_ms": _KAFKA_TIMEOUT_MS}
+def check_kafka(settings: KafkaSettings) -> None:
+    """Return where Kafka lets us in and has every topic.
+
+    Raises:
+        MisconfiguredError: it does not let us in.
+        TransientError: it does not answer, or topics are missing.
+    """
     try:
-        admin = KafkaAdminClient(**options)
+        admin = open_admin(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
         try:
             there = set(admin.list_topics())
         finally:

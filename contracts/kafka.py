@@ -1,15 +1,19 @@
-"""Kafka clients set up alike: sizes, safety and names from the settings. No I/O on import."""
+"""Kafka clients set up alike: sizes, safety, who may in and names from the settings.
 
-import socket
-from typing import Any
+Every kafka-python client of the service is made here. No I/O on import.
+"""
+
+from typing import Any, NoReturn
 
 import structlog
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
-from contracts.errors import TransientError
+from contracts.errors import MisconfiguredError, TransientError
 from contracts.kafka_decoders import guard_decoders
+from contracts.kafka_probe import require_reachable
+from contracts.kafka_security import security_options
 from contracts.logs import configure_logging
 from contracts.settings import KafkaSettings, ProcessSettings, load_settings
 from contracts.topics import TOPICS, Topic
@@ -24,7 +28,9 @@ after a broker was away for longer than this time-out nothing is ever sent again
 broker killed for 30 s and frozen for 45 s; without expiry everything goes out when it is back)."""
 # The default of 30 s would keep a client away that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
-_REACHABLE_SECONDS = 2.0
+_EX_TEMPFAIL = 75
+_EX_CONFIG = 78
+"""Exit states, as sysexits.h names them."""
 METADATA_MAX_AGE_MS = 5_000
 """How old a client's knowledge of topics may be. A broker that has just come back may name a topic
 only later: a group that shares out its work then gives nobody that topic's partitions, and looks
@@ -44,31 +50,13 @@ def group_name(settings: KafkaSettings, stage: str) -> str:
 def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
     """Return the options that every kafka-python client takes."""
     return {
+        **security_options(settings),
         "bootstrap_servers": settings.kafka_bootstrap_servers.split(","),
         "client_id": f"platestream-{client}",
         "request_timeout_ms": _REQUEST_TIMEOUT_MS,
         "reconnect_backoff_max_ms": _RECONNECT_BACK_OFF_MAX_MS,
         "metadata_max_age_ms": METADATA_MAX_AGE_MS,
     }
-
-
-def require_reachable(settings: KafkaSettings) -> None:
-    """Return once one of the brokers has accepted a connection.
-
-    Call it before making a kafka-python client: version 3.0.12 leaves a thread and its sockets
-    behind whenever a client cannot be made because no broker answers.
-
-    Raises:
-        TransientError: none does.
-    """
-    for server in settings.kafka_bootstrap_servers.split(","):
-        host, _, port = server.strip().rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _REACHABLE_SECONDS).close()
-        except OSError:
-            continue
-        return
-    raise TransientError("no Kafka broker answers")
 
 
 def producer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
@@ -93,6 +81,48 @@ def consumer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
     }
 
 
+def open_producer(settings: KafkaSettings, client: str, **options: Any) -> KafkaProducer:
+    """Return a connected producer; ``options`` come on top of :func:`producer_options`.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    """
+    require_reachable(settings)
+    return KafkaProducer(**producer_options(settings, client) | options)
+
+
+def open_consumer(
+    settings: KafkaSettings,
+    client: str,
+    *,
+    kind: type[KafkaConsumer] = KafkaConsumer,
+    **options: Any,
+) -> KafkaConsumer:
+    """Return a connected consumer; ``options`` come on top of :func:`consumer_options`.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    """
+    require_reachable(settings)
+    return kind(**consumer_options(settings, client) | options)
+
+
+def open_admin(settings: KafkaSettings, client: str, **options: Any) -> KafkaAdminClient:
+    """Return a connected administrator; ``options`` come on top of :func:`client_options`.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    """
+    require_reachable(settings)
+    return KafkaAdminClient(**client_options(settings, client) | options)
+
+
 def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
     """Return the topic's configuration entries as Kafka names them."""
     options = {
@@ -111,8 +141,13 @@ def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
 
 
 def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
-    """Create the topics that are missing and return their full names. Safe to run twice at once."""
-    admin = KafkaAdminClient(**client_options(settings, "admin"))
+    """Create the topics that are missing and return their full names. Safe to run twice at once.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: no broker answers.
+    """
+    admin = open_admin(settings, "admin")
     try:
         existing = set(admin.list_topics())
         missing = [t for t in TOPICS if topic_name(settings, t) not in existing]
@@ -144,4 +179,14 @@ def main() -> None:
     """Create the missing topics; the command line of ``python -m contracts.topics``."""
     settings = load_settings(_Settings)
     configure_logging(settings)
-    log.info("topics_created", topics=create_topics(settings))
+    try:
+        log.info("topics_created", topics=create_topics(settings))
+    except MisconfiguredError as error:
+        _end(error, _EX_CONFIG)
+    except TransientError as error:
+        _end(error, _EX_TEMPFAIL)
+
+
+def _end(error: Exception, status: int) -> NoReturn:
+    log.error("topics_not_created", error=str(error))
+    raise SystemExit(status) from error

@@ -4,14 +4,24 @@ Values come from the environment only, under the prefix ``PLATESTREAM_``: the fi
 ``kafka_topic_prefix`` is ``PLATESTREAM_KAFKA_TOPIC_PREFIX``.
 """
 
+import ssl
 import sys
 from enum import StrEnum
-from typing import Annotated, NoReturn, TypeVar
+from typing import Annotated, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from contracts.errors import MisconfiguredError
+from contracts.kafka_tls import tls_context
 from contracts.outbound import IpNetwork, parse_networks
 
 
@@ -61,7 +71,117 @@ class ProcessSettings(Fragment):
     )
 
 
-class KafkaSettings(Fragment):
+class KafkaProtocol(StrEnum):
+    """How Kafka is spoken to, as Kafka names it."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it goes over TLS."""
+        return self in (KafkaProtocol.SSL, KafkaProtocol.SASL_SSL)
+
+    @property
+    def has_login(self) -> bool:
+        """Whether clients log in."""
+        return self in (KafkaProtocol.SASL_PLAINTEXT, KafkaProtocol.SASL_SSL)
+
+
+class SaslMechanism(StrEnum):
+    """How a client proves that it knows the password, as SASL names it."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class KafkaSecuritySettings(Fragment):
+    """How Kafka's brokers and their clients know each other."""
+
+    kafka_security_protocol: KafkaProtocol = Field(
+        KafkaProtocol.PLAINTEXT,
+        description="How Kafka is spoken to: PLAINTEXT, SSL (over TLS), SASL_PLAINTEXT (with a "
+        "login) or SASL_SSL (both). Whoever can write to Kafka can open gates: PLAINTEXT is for a "
+        "Kafka that nobody else reaches.",
+    )
+    kafka_ca_file: str = Field(
+        "",
+        description="File of certificates (PEM) to trust at Kafka's brokers; empty: the system's.",
+    )
+    kafka_client_certificate_file: str = Field(
+        "", description="Certificate (PEM) with which clients identify themselves to Kafka, if any."
+    )
+    kafka_client_key_file: str = Field(
+        "", description="Key (PEM, no password) of that certificate; empty: it is in the same file."
+    )
+    kafka_sasl_mechanism: SaslMechanism | None = Field(
+        None, description="How clients log in at Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
+    )
+    kafka_sasl_username: str = Field("", description="User at Kafka, with SASL_….")
+    kafka_sasl_password: SecretStr = Field(
+        SecretStr(""), description="Password at Kafka, with SASL_…."
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        faults = [*self._login_faults(), *self._tls_faults()]
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+    def _login_faults(self) -> list[str]:
+        protocol, password = self.kafka_security_protocol, self.kafka_sasl_password
+        given = {
+            "PLATESTREAM_KAFKA_SASL_MECHANISM": self.kafka_sasl_mechanism is not None,
+            "PLATESTREAM_KAFKA_SASL_USERNAME": bool(self.kafka_sasl_username),
+            "PLATESTREAM_KAFKA_SASL_PASSWORD": bool(password.get_secret_value()),
+        }
+        if protocol.has_login:
+            return [f"{name}: is needed with {protocol}" for name, is_ in given.items() if not is_]
+        return [
+            f"{name}: nobody logs in with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+            for name, is_given in given.items()
+            if is_given
+        ]
+
+    def _tls_faults(self) -> list[str]:
+        protocol, key_file = self.kafka_security_protocol, self.kafka_client_key_file
+        given = {
+            "PLATESTREAM_KAFKA_CA_FILE": self.kafka_ca_file,
+            "PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE": self.kafka_client_certificate_file,
+            "PLATESTREAM_KAFKA_CLIENT_KEY_FILE": key_file,
+        }
+        if not protocol.is_encrypted:
+            return [
+                f"{name}: nothing is encrypted with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+                for name, file in given.items()
+                if file
+            ]
+        if key_file and not self.kafka_client_certificate_file:
+            return ["PLATESTREAM_KAFKA_CLIENT_KEY_FILE: is of no use without its certificate"]
+        try:
+            self.kafka_tls()
+        except MisconfiguredError as error:
+            return [str(error)]
+        return []
+
+    def kafka_tls(self) -> ssl.SSLContext | None:
+        """Return how brokers are trusted, reading the files anew; None where TLS is off.
+
+        Raises:
+            MisconfiguredError: a file cannot be used.
+        """
+        if not self.kafka_security_protocol.is_encrypted:
+            return None
+        return tls_context(
+            self.kafka_ca_file, self.kafka_client_certificate_file, self.kafka_client_key_file
+        )
+
+
+class KafkaSettings(KafkaSecuritySettings):
     """Where Kafka is and how its topics are made."""
 
     kafka_bootstrap_servers: str = Field(
@@ -183,5 +303,8 @@ def load_settings(settings_type: type[_S]) -> _S:
 def _exit_with_faults(error: ValidationError) -> NoReturn:
     for fault in error.errors(include_input=False, include_url=False):
         name = "PLATESTREAM_" + "_".join(str(part) for part in fault["loc"]).upper()
-        sys.stderr.write(f"setting {name}: {fault['msg']}\n")
+        # Where settings do not fit together the sentences begin with their names.
+        told = fault["msg"].removeprefix("Value error, ")
+        for line in (f"{name}: {fault['msg']}",) if fault["loc"] else told.splitlines():
+            sys.stderr.write(f"setting {line}\n")
     raise SystemExit(78) from error

@@ -11,8 +11,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
-from contracts.errors import TransientError
-from contracts.kafka import consumer_options, require_reachable, topic_name
+from contracts.errors import PlatestreamError, TransientError
+from contracts.kafka import open_consumer, topic_name
 from contracts.settings import KafkaSettings
 from contracts.topics import Topic
 
@@ -87,9 +87,8 @@ class TopicFollower(ABC):
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                require_reachable(self._settings)
                 self._follow()
-            except (KafkaError, TransientError) as error:
+            except (KafkaError, PlatestreamError) as error:
                 self._note_interruption(error)
             except Exception:
                 # The edge of the thread: without it what is known would stand still for ever.
@@ -103,8 +102,7 @@ class TopicFollower(ABC):
         self._interrupted = True
 
     def _follow(self) -> None:
-        options = consumer_options(self._settings, self._client)
-        consumer = KafkaConsumer(**options, bootstrap_timeout_ms=_BOOTSTRAP_MS)
+        consumer = open_consumer(self._settings, self._client, bootstrap_timeout_ms=_BOOTSTRAP_MS)
         try:
             partitions = self._partitions(consumer)
             if partitions:

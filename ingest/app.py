@@ -10,7 +10,6 @@ import structlog
 from kafka.errors import KafkaError
 
 from contracts.errors import MisconfiguredError, TransientError
-from contracts.kafka import require_reachable
 from contracts.logs import configure_logging
 from contracts.secrets import SecretBox
 from contracts.settings import load_settings
@@ -55,7 +54,9 @@ class Worker:
         """Connect to Kafka and join the group; no camera is captured yet.
 
         Raises:
-            MisconfiguredError: the secret key is none, or the metrics port is taken.
+            MisconfiguredError: the secret key is none, the metrics port is taken, or Kafka does not
+                let us in.
+            TransientError: no broker answers.
             kafka.errors.KafkaError: no broker answers.
         """
         self._stop = threading.Event()
@@ -179,13 +180,12 @@ def camera_rules(settings: IngestSettings) -> CameraRules:
 def _start(settings: IngestSettings) -> Worker:
     """Return a worker, or end the process: kafka-python may have left threads that never end."""
     try:
-        require_reachable(settings)
         return Worker(settings)
     except MisconfiguredError as error:
         log.error("misconfigured", reason=str(error))
         os._exit(_EX_CONFIG)
     except (TransientError, KafkaError) as error:
-        log.error("kafka_unreachable", error=type(error).__name__)
+        log.error("kafka_unreachable", error=type(error).__name__, reason=str(error))
         os._exit(_EX_UNAVAILABLE)
 
 

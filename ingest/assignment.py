@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 
 from contracts.cameras import CameraConfig
 from contracts.errors import InvalidInputError
-from contracts.kafka import consumer_options, group_name, topic_name
+from contracts.kafka import group_name, open_consumer, topic_name
 from contracts.records import decode
 from contracts.topics import CONFIG_CAMERAS
 from ingest.config_log import ConfigChange, ConfigLog
@@ -45,6 +45,8 @@ class AssignmentFollower:
         """Connect to Kafka; :meth:`follow` joins the group.
 
         Raises:
+            MisconfiguredError: Kafka does not let us in.
+            TransientError: no broker answers.
             kafka.errors.KafkaError: no broker answered within the client's time-out.
         """
         self._fleet = fleet
@@ -54,7 +56,7 @@ class AssignmentFollower:
         self._topic = topic_name(settings, CONFIG_CAMERAS)
         self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
-        self._consumer = PacedConsumer(**_options(settings))
+        self._consumer = open_consumer(settings, "ingest", kind=PacedConsumer, **_options(settings))
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
@@ -184,7 +186,6 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
 def _options(settings: IngestSettings) -> dict[str, Any]:
     session_ms = round(settings.kafka_session_timeout_seconds * 1000)
     return {
-        **consumer_options(settings, "ingest"),
         "group_id": group_name(settings, "ingest"),
         "session_timeout_ms": session_ms,
         "heartbeat_interval_ms": session_ms // 5,

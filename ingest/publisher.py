@@ -2,16 +2,15 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import structlog
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from contracts.cameras import CameraStatus
 from contracts.frames import FRAME_META_HEADER, FrameMeta
-from contracts.kafka import producer_options, topic_name
+from contracts.kafka import open_producer, topic_name
 from contracts.records import encode
 from contracts.topics import CAMERA_STATUS, FRAMES
 from ingest.metrics import DropReason, IngestMetrics
@@ -50,6 +49,8 @@ class Publisher:
         """Connect to Kafka.
 
         Raises:
+            MisconfiguredError: Kafka does not let us in.
+            TransientError: no broker answers.
             kafka.errors.KafkaError: no broker answered within the client's time-out.
         """
         self._frames_topic = topic_name(settings, FRAMES)
@@ -59,7 +60,13 @@ class Publisher:
         self._metrics = metrics
         self._waiting_bytes = 0
         self._lock = threading.Lock()
-        self._producer = KafkaProducer(**_options(settings))
+        self._producer = open_producer(
+            settings,
+            "ingest",
+            max_block_ms=round(settings.ingest_send_block_seconds * 1000),
+            request_timeout_ms=_REQUEST_TIMEOUT_MS,
+            allow_auto_create_topics=False,
+        )
 
     def has_room(self) -> bool:
         """Return whether a frame sent now has a chance to be taken."""
@@ -141,12 +148,3 @@ class Publisher:
         if record.topic == self._frames_topic and record.value:
             self._metrics.frame_dropped(DropReason.KAFKA)
         log.warning("record_refused", topic=record.topic, error=type(error).__name__)
-
-
-def _options(settings: IngestSettings) -> dict[str, Any]:
-    return {
-        **producer_options(settings, "ingest"),
-        "max_block_ms": round(settings.ingest_send_block_seconds * 1000),
-        "request_timeout_ms": _REQUEST_TIMEOUT_MS,
-        "allow_auto_create_topics": False,
-    }

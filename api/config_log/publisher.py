@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from contracts.errors import MisconfiguredError, TransientError
-from contracts.kafka import producer_options, require_reachable, topic_name
+from contracts.kafka import open_producer, topic_name
 from contracts.settings import KafkaSettings
 from contracts.topics import (
     CONFIG_ALERTS,
@@ -62,19 +61,20 @@ class KafkaPublisher:
         """Connect.
 
         Raises:
+            MisconfiguredError: Kafka does not let us in.
             TransientError: Kafka does not answer.
         """
-        require_reachable(settings)
         self._settings = settings
-        options = producer_options(settings, "config-relay") | {
-            "max_block_ms": _METADATA_MS,
-            "request_timeout_ms": _METADATA_MS,
-            "delivery_timeout_ms": int(_ACK_SECONDS * 1000),
-            "linger_ms": 0,
-            "bootstrap_timeout_ms": _METADATA_MS,
-        }
         try:
-            self._producer = KafkaProducer(**options)
+            self._producer = open_producer(
+                settings,
+                "config-relay",
+                max_block_ms=_METADATA_MS,
+                request_timeout_ms=_METADATA_MS,
+                delivery_timeout_ms=int(_ACK_SECONDS * 1000),
+                linger_ms=0,
+                bootstrap_timeout_ms=_METADATA_MS,
+            )
         except KafkaError as error:
             raise TransientError("Kafka does not answer") from error
 

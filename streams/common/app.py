@@ -13,6 +13,7 @@ from yarl import URL
 from contracts.kafka import METADATA_MAX_AGE_MS, group_name, topic_name
 from contracts.topics import Topic
 from streams.common.consumer import StageConsumer, StageTransport, check_version
+from streams.common.credentials import broker_credentials
 from streams.common.liveness import Position
 from streams.common.metrics import StageMetrics
 from streams.common.sending import SendsBatches
@@ -115,6 +116,7 @@ def build_app(
     app = StageApp(
         group_name(settings, stage),
         broker=_broker_urls(settings),
+        broker_credentials=broker_credentials(settings),
         env_prefix="PLATESTREAM_FAUST",
         autodiscover=False,
         datadir=Path(settings.stream_data_directory) / stage,

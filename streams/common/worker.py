@@ -11,8 +11,8 @@ from typing import NoReturn
 import structlog
 from faust.worker import Worker
 
-from contracts.errors import TransientError
-from contracts.kafka import require_reachable
+from contracts.errors import MisconfiguredError, TransientError
+from contracts.kafka_probe import require_reachable
 from streams.common.app import StageApp
 from streams.common.settings import StreamSettings
 from streams.common.watchdog import Watchdog
@@ -20,6 +20,7 @@ from streams.common.watchdog import Watchdog
 log = structlog.get_logger()
 
 _KAFKA_PAUSE_SECONDS = 1.0
+_EX_CONFIG = 78
 
 
 class StageWorker(Worker):
@@ -76,10 +77,16 @@ def run(
 
 
 def _wait_for_kafka(settings: StreamSettings) -> None:
-    """Return once a broker answers; Faust would end the process, over and over."""
+    """Return once a broker answers; Faust would end the process, over and over.
+
+    Ends the process where Kafka does not let us in: Faust would try again and never say so.
+    """
     while True:
         try:
             return require_reachable(settings)
+        except MisconfiguredError as error:
+            log.error("misconfigured", reason=str(error))
+            raise SystemExit(_EX_CONFIG) from error
         except TransientError as error:
             log.warning("kafka_away", error=str(error))
             time.sleep(_KAFKA_PAUSE_SECONDS)

@@ -7,9 +7,9 @@ import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from contracts.errors import TransientError
+from contracts.errors import MisconfiguredError, TransientError
 from contracts.frames import FrameReference
-from contracts.kafka import consumer_options, topic_name
+from contracts.kafka import open_consumer, topic_name
 from contracts.settings import KafkaSettings
 from contracts.topics import FRAMES
 
@@ -40,15 +40,14 @@ class FrameFetcher:
         try:
             # A consumer for each fetch: they are rare (a frame fell out of the cache, or the
             # worker is new), and an idle one would hold a connection for ever.
-            consumer = KafkaConsumer(
-                **consumer_options(self._settings, "frame-fetcher"), max_poll_records=1
-            )
+            consumer = open_consumer(self._settings, "frame-fetcher", max_poll_records=1)
             try:
                 consumer.assign([partition])
                 return _record_at(consumer, partition, reference.offset)
             finally:
                 consumer.close()
-        except KafkaError as error:
+        except (KafkaError, MisconfiguredError) as error:
+            # No fault of the frame's, whichever it is.
             raise TransientError(f"a frame cannot be fetched again: {error!r}") from error
 
 

@@ -9,13 +9,7 @@ from typing import TypeVar
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from contracts.alert_records import AlertTrigger
-from contracts.kafka import (
-    client_options,
-    consumer_options,
-    group_name,
-    require_reachable,
-    topic_name,
-)
+from contracts.kafka import group_name, open_admin, open_consumer, topic_name
 from contracts.recognitions import Recognition
 from contracts.records import DeadLetter, Record, decode
 from contracts.settings import KafkaSettings
@@ -95,8 +89,7 @@ class Stages:
 
     def done(self) -> dict[Step, int]:
         """Return how many records of each step's topic its stage has committed."""
-        require_reachable(self._settings)
-        admin = KafkaAdminClient(**client_options(self._settings, "fault-stages"))
+        admin = open_admin(self._settings, "fault-stages")
         try:
             groups = {step.stage: self._committed(admin, step.stage) for step in STEPS}
         finally:
@@ -158,8 +151,7 @@ class Stages:
 
     @contextmanager
     def _consumer(self) -> Iterator[KafkaConsumer]:
-        require_reachable(self._settings)
-        consumer = KafkaConsumer(**consumer_options(self._settings, "fault-stages"))
+        consumer = open_consumer(self._settings, "fault-stages")
         try:
             yield consumer
         finally:

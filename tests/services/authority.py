@@ -15,10 +15,14 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Authority:
-    """``ca_file`` is what clients trust, ``server`` what a server on 127.0.0.1 shows."""
+    """``ca_file`` is what clients trust, ``server`` what a server on 127.0.0.1 shows.
+
+    ``server_file`` is its key and certificate (PEM), which does for a client too.
+    """
 
     ca_file: Path
     server: ssl.SSLContext
+    server_file: Path
 
     @classmethod
     def make(cls, folder: Path) -> Self:
@@ -38,7 +42,7 @@ class Authority:
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(server_file)
-        return cls(ca_file, context)
+        return cls(ca_file, context, server_file)
 
 
 def _of_authority(ca_key: ec.EllipticCurvePrivateKey) -> list[tuple[x509.ExtensionType, bool]]:

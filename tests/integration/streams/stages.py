@@ -28,7 +28,9 @@ from tests.services.process import ChildProcess
 
 def environment_of(kafka: KafkaSettings, folder: Path, **more: str) -> dict[str, str]:
     """Return the environment of a stage on that Kafka; ``more`` are settings without prefix."""
-    fields = kafka.model_dump(mode="json") | {"stream_data_directory": str(folder)} | more
+    fields = kafka.model_dump(mode="json", exclude_none=True)
+    fields["kafka_sasl_password"] = kafka.kafka_sasl_password.get_secret_value()
+    fields |= {"stream_data_directory": str(folder)} | more
     return {f"PLATESTREAM_{name.upper()}": str(value) for name, value in fields.items()}
 
 

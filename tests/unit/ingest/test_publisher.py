@@ -10,7 +10,9 @@ from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 
 from contracts.cameras import CameraState, CameraStatus
 from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from contracts.kafka import producer_options
 from contracts.records import decode
+from contracts.settings import KafkaSettings
 from ingest import publisher
 from ingest.metrics import IngestMetrics
 from ingest.publisher import Publisher
@@ -71,11 +73,11 @@ class Kafka:
         self.metrics = IngestMetrics()
         made: list[FakeProducer] = []
 
-        def make(**options: Any) -> FakeProducer:
-            made.append(FakeProducer(options))
+        def make(settings: KafkaSettings, client: str, **options: Any) -> FakeProducer:
+            made.append(FakeProducer(producer_options(settings, client) | options))
             return made[0]
 
-        monkeypatch.setattr(publisher, "KafkaProducer", make)
+        monkeypatch.setattr(publisher, "open_producer", make)
         settings = IngestSettings.model_validate(
             {"s3_secret_key": "x", "secret_key": "x", "ingest_buffer_bytes": 8_388_608}
         )
