@@ -1,11 +1,11 @@
 """The alerts stage: recognitions, and passes that are not over -> candidates -> alerts."""
 
-import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from contracts.alert_records import AlertCandidate, AlertTrigger
 from contracts.alerts import AlertConfig
+from contracts.moments import now_ms
 from contracts.records import decode, encode
 from contracts.topic_feed import TopicFeed
 from contracts.topics import (
@@ -79,7 +79,7 @@ def _matching(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> 
     async def publish(found: Iterable[AlertCandidate]) -> None:
         await send_all(candidates, ((_key(each.alert), encode(each)) for each in found))
 
-    return Matching(keeper, publish, metrics, early=settings.early_alerts, now_ms=_now_ms)
+    return Matching(keeper, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
 
 def _recognitions(guard: Guard, matching: Matching) -> Take:
@@ -105,7 +105,7 @@ def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: Ale
         await send_all(alerts, ((_key(each.alert), encode(each)) for each in fired))
 
     late_ms = round(settings.alert_late_seconds * 1000)
-    cooldowns = Cooldowns(table, publish, metrics, late_ms=late_ms, now_ms=_now_ms)
+    cooldowns = Cooldowns(table, publish, metrics, late_ms=late_ms, now_ms=now_ms)
     forgetting = Forgetting(table, metrics, most=settings.alert_cooldowns)
 
     async def settle(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
@@ -113,7 +113,7 @@ def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: Ale
         firsts = {event.message.partition: event for event, _ in reversed(part)}
         for event in firsts.values():
             guard.require_next(event)
-        await forgetting.sweep(firsts, _now_ms())
+        await forgetting.sweep(firsts, now_ms())
         await cooldowns.handle([Arrival(event.message.partition, read) for event, read in part])
 
     return BatchAgent(guard, _read_candidate, settle).take
@@ -142,7 +142,3 @@ def _published_ms(event: Event) -> int:
 
 def _key(alert: AlertConfig) -> bytes:
     return str(alert.alert_id).encode()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

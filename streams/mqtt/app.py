@@ -3,7 +3,6 @@
 A stage of its own: a broker that is away holds up these offsets and nothing else.
 """
 
-import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ import structlog
 
 from contracts.alert_records import AlertTrigger
 from contracts.errors import TransientError
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.records import decode
 from contracts.topics import (
@@ -69,7 +69,7 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
     names = TopicNames(settings.mqtt_topic_prefix, settings.mqtt_discovery_prefix)
     link = _link(settings, names, metrics)
     table = _faust_table(app, "cameras")
-    beginning = Beginning(DurableTable(_faust_table(app, "beginnings")), _now_ms)
+    beginning = Beginning(DurableTable(_faust_table(app, "beginnings")), now_ms)
     book = CameraBook(
         DurableTable(table),
         link.publish,
@@ -78,7 +78,7 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
     )
     teller = EventTeller(
-        link.publish, names, metrics, beginning, wants=_wants(settings), now_ms=_now_ms
+        link.publish, names, metrics, beginning, wants=_wants(settings), now_ms=now_ms
     )
     _add_events(app, guard, teller)
     _add_cameras(app, CameraTeller(guard, book, beginning), guard)
@@ -159,7 +159,3 @@ def _faust_table(app: StageApp, name: str) -> Any:
 def _wants(settings: MqttStageSettings) -> Callable[[UUID], bool]:
     owners = frozenset(settings.mqtt_owners)
     return lambda owner_id: not owners or owner_id in owners
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,11 +1,11 @@
 """The recognition stage: frames -> readings -> recognitions."""
 
-import time
 from dataclasses import dataclass
 
 import faust
 
 from contracts.alert_records import AlertSighting
+from contracts.moments import now_ms
 from contracts.readings import FrameReadings
 from contracts.recognitions import PassOutcome, Recognition
 from contracts.topics import (
@@ -94,7 +94,7 @@ def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
         publish=publish,
         metrics=shared.metrics,
         deadline_ms=round(settings.reading_deadline_seconds * 1000),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
 
     lanes = ReadingLanes(window, shared.guard, reading)
@@ -138,7 +138,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         publish_sighting=publish_sighting,
         metrics=shared.metrics,
         rules=tracking_rules(settings),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
 
     async def track(event: Event) -> None:
@@ -161,7 +161,3 @@ def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
     """Return the settings with room in the pool for all that may be under way."""
     room = max(settings.recognition_queue_limit, _window(settings))
     return settings.model_copy(update={"recognition_queue_limit": room})
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

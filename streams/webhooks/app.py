@@ -1,6 +1,5 @@
 """The webhooks stage: what happened -> deliveries -> attempts -> how each webhook fares."""
 
-import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraConfig
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.errors import InvalidInputError
+from contracts.moments import now_ms
 from contracts.outbound import OutboundRules
 from contracts.recognitions import Recognition
 from contracts.records import decode, encode
@@ -142,7 +142,7 @@ def _add_delivery(shared: _Shared) -> None:
         box=shared.box,
         http=http,
         mail=_mail(settings, images),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
     table = _faust_table(shared, "pending-deliveries")
     dispatcher = Dispatcher(
@@ -152,7 +152,7 @@ def _add_delivery(shared: _Shared) -> None:
         send=deliverer.send,
         rules=_dispatch_rules(settings),
         metrics=DeliveryMetrics(app.metrics.registry),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
     deliveries = raw_topic(app, DELIVERIES)
 
@@ -247,7 +247,3 @@ def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
         ),
         pauses_seconds=settings.webhook_retry_seconds,
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,6 +1,5 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
-import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -225,10 +224,6 @@ async def _is_fed() -> None:
 
 async def _is_not_fed() -> None:
     raise TransientError("this test follows no topic")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def s3_settings_of_nothing() -> S3Settings:

@@ -20,7 +20,8 @@ from api.recognitions.repository import ClickHouseStore
 from api.scopes import Scope
 from contracts.alert_records import AlertTrigger
 from contracts.early import EarlyFiring, TriggerPhase
-from contracts.ids import format_timestamp, recognition_id, trigger_id
+from contracts.ids import recognition_id, trigger_id
+from contracts.moments import format_timestamp
 from contracts.recognitions import Recognition
 from tests.integration.api.application import Application, Caller, running_application
 from tests.integration.api.waiting import until

@@ -27,7 +27,8 @@ from api.db.tables import ApiKey, Camera, Owner
 from api.recognitions.repository import ClickHouseStore
 from api.scopes import ALL_SCOPES, Scope
 from contracts.frames import Box
-from contracts.ids import format_timestamp, image_call_id, recognition_id
+from contracts.ids import image_call_id, recognition_id
+from contracts.moments import format_timestamp
 from contracts.object_keys import crop_key, photo_key
 from contracts.recognitions import RecognitionSource
 from tests.integration.api.application import NOW_MS, Application, Caller, running_application

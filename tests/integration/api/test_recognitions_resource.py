@@ -17,7 +17,8 @@ from analytics_sql.recognitions import insert_recognitions, recognition_row
 from api.db.engine import Database
 from api.recognitions.repository import ClickHouseStore
 from contracts.frames import Box
-from contracts.ids import format_timestamp, recognition_id
+from contracts.ids import recognition_id
+from contracts.moments import format_timestamp
 from contracts.object_keys import crop_key, photo_key
 from contracts.recognitions import Recognition
 from tests.integration.api.application import Application, Caller, running_application

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from contracts.cameras import CameraState
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.topics import CONFIG_CAMERAS, RECOGNITIONS
-from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
+from tests.integration.mqtt.way import Way, discovery, events, topic
 from tests.integration.streams.stages import lag
 from tests.records import CAMERAS, recognition
 from tests.services.mqtt import Listener, port_of

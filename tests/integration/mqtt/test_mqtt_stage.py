@@ -8,10 +8,11 @@ import pytest
 from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraState
 from contracts.ids import event_id, trigger_id
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.topics import ALERTS
 from contracts.webhooks import EventName
-from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
+from tests.integration.mqtt.way import Way, discovery, events, topic
 from tests.records import CAMERAS, OWNER, alert, recognition
 from tests.services.mqtt import PASSWORD, Listener, port_of
 from tests.waiting import wait_until

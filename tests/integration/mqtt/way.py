@@ -1,13 +1,13 @@
 """What a test of the stage does: events into Kafka, messages out of the broker."""
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from contracts.cameras import CameraConfig, CameraState, CameraStatus
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
@@ -123,8 +123,3 @@ def discovery(number: int = 0) -> str:
 def events(listener: Listener, what: str, number: int = 0) -> list[dict[str, Any]]:
     """Return the events that came under a camera's topic."""
     return [json.loads(payload) for payload in listener.payloads(topic(what, number))]
-
-
-def now_ms() -> int:
-    """Return the time."""
-    return time.time_ns() // 1_000_000

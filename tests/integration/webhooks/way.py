@@ -1,6 +1,5 @@
 """What a test of the stage does: webhooks in, events in, attempts out."""
 
-import time
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -114,8 +113,3 @@ class Way:
             feeder.close()
         for reader in self._readers.values():
             reader.close()
-
-
-def now_ms() -> int:
-    """Return the time."""
-    return time.time_ns() // 1_000_000
