@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from contracts.outbound import IpNetwork, parse_networks
 
 
@@ -184,4 +185,4 @@ def _exit_with_faults(error: ValidationError) -> NoReturn:
     for fault in error.errors(include_input=False, include_url=False):
         name = "PLATESTREAM_" + "_".join(str(part) for part in fault["loc"]).upper()
         sys.stderr.write(f"setting {name}: {fault['msg']}\n")
-    raise SystemExit(78) from error
+    raise SystemExit(EXIT_MISCONFIGURED) from error

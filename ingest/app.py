@@ -10,6 +10,7 @@ import structlog
 from kafka.errors import KafkaError
 
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.exit_statuses import EXIT_MISCONFIGURED, EXIT_SOFTWARE, EXIT_UNAVAILABLE
 from contracts.kafka import require_reachable
 from contracts.logs import configure_logging
 from contracts.secrets import SecretBox
@@ -38,10 +39,6 @@ now: Final = SteadyClock()
 _TEND_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0
 _READERS_END_SECONDS: Final = 1.5
-_EX_UNAVAILABLE: Final = 69
-_EX_SOFTWARE: Final = 70
-_EX_CONFIG: Final = 78
-"""Exit states, as sysexits.h names them."""
 
 
 class Worker:
@@ -115,7 +112,7 @@ class Worker:
             polled_seconds = self._follower.polled_seconds
             if turns * _TEND_SECONDS > _STUCK_SECONDS:
                 log.error("worker_stuck")
-                os._exit(_EX_SOFTWARE)
+                os._exit(EXIT_SOFTWARE)
 
     def _services(self, secrets: SecretBox) -> CameraServices:
         return CameraServices(
@@ -165,10 +162,10 @@ def _start(settings: IngestSettings) -> Worker:
         return Worker(settings)
     except MisconfiguredError as error:
         log.error("misconfigured", reason=str(error))
-        os._exit(_EX_CONFIG)
+        os._exit(EXIT_MISCONFIGURED)
     except (TransientError, KafkaError) as error:
         log.error("kafka_unreachable", error=type(error).__name__)
-        os._exit(_EX_UNAVAILABLE)
+        os._exit(EXIT_UNAVAILABLE)
 
 
 def main() -> NoReturn:
@@ -182,7 +179,7 @@ def main() -> NoReturn:
         worker.run()
     except Exception:
         log.exception("worker_failed")
-        os._exit(_EX_SOFTWARE)
+        os._exit(EXIT_SOFTWARE)
     ended = worker.close()
     log.info("worker_stopped", all_threads_ended=ended)
     # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg, and

@@ -19,10 +19,11 @@ import faust
 import structlog
 
 from contracts.errors import InvalidInputError, TransientError
+from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
 from contracts.moments import now_ms
 from streams.common.app import Event, StageApp
 from streams.common.dead_letters import UNEXPECTED, Source, dead_letter
-from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
+from streams.common.ending import end_process
 from streams.common.retry import RateBound, RetryPolicy
 from streams.common.sending import send_and_wait
 

@@ -13,6 +13,7 @@ import structlog
 
 from contracts.alert_records import AlertTrigger
 from contracts.errors import TransientError
+from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
 from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.records import decode
@@ -26,7 +27,7 @@ from contracts.topics import (
 )
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.batch_agent import BatchAgent
-from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
+from streams.common.ending import end_process
 from streams.common.guard import Guard, build_guard
 from streams.common.retry import RetryPolicy
 from streams.common.tables import DurableTable
