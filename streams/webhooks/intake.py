@@ -23,7 +23,7 @@ from contracts.records import decode, encode
 from contracts.secrets import SecretBox
 from contracts.webhooks import EventName, WebhookConfig
 from streams.common import presence
-from streams.common.app import Event
+from streams.common.app import Event, published_ms
 from streams.common.guard import Guard
 from streams.common.sending import send_all
 from streams.webhooks import status
@@ -240,8 +240,3 @@ class StatusKeeper:
                 reason=after.disabled_reason,
             )
         return after
-
-
-def published_ms(event: Event) -> int:
-    """Return when a message was published (Unix ms, UTC): the same whenever it is read."""
-    return round(event.message.timestamp * 1000)
