@@ -104,6 +104,7 @@ class Worker:
         while not self._stop.wait(_TEND_SECONDS):
             try:
                 self._fleet.tend(now())
+            # The edge of the thread: one bad turn must not end the housekeeping of all cameras.
             except Exception:
                 log.exception("tending_failed")
             self._tended_seconds = now().seconds
@@ -177,6 +178,7 @@ def main() -> NoReturn:
         signal.signal(number, lambda *_: worker.request_stop())
     try:
         worker.run()
+    # The edge of the process, which must end at once for the supervisor to start it again.
     except Exception:
         log.exception("worker_failed")
         os._exit(EXIT_SOFTWARE)

@@ -11,7 +11,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from email.message import Message
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -152,7 +152,7 @@ class _HttpHandler(urllib.request.HTTPHandler):
         self._answers = answers
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(_CheckedConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        answer = self.do_open(partial(_CheckedConnection, rules=self._rules), req)
         self._answers.append(answer)
         return answer
 
@@ -164,7 +164,7 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
         self._answers = answers
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(_CheckedTlsConnection, req, rules=self._rules)  # type: ignore[arg-type]
+        answer = self.do_open(partial(_CheckedTlsConnection, rules=self._rules), req)
         self._answers.append(answer)
         return answer
 
@@ -179,11 +179,11 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
         fp: Any,
         code: int,
         msg: str,
-        headers: Message,
+        headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
         self._check(newurl)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _tls_context() -> ssl.SSLContext:

@@ -78,6 +78,7 @@ class Watchdog(threading.Thread):
         except (FutureTimeoutError, CancelledError):
             probe.cancel()
             return _STANDING
+        # Whatever the stage's loop raises, this thread must go on looking.
         except Exception:
             log.exception("watchdog_probe_failed")
             return _STANDING

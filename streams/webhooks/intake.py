@@ -40,14 +40,14 @@ log = structlog.get_logger()
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 
-class Published(Protocol):
+class PublishesDeliveries(Protocol):
     """What publishes deliveries."""
 
     async def __call__(self, deliveries: Sequence[Delivery]) -> None:
         """Publish them; returns once Kafka has all."""
 
 
-def publisher_of(topic: faust.TopicT) -> Published:
+def publisher_of(topic: faust.TopicT) -> PublishesDeliveries:
     """Return what publishes deliveries to their topic."""
 
     async def publish(deliveries: Sequence[Delivery]) -> None:
@@ -59,7 +59,7 @@ def publisher_of(topic: faust.TopicT) -> Published:
 class FanOut:
     """Tells of recognitions and alerts, batch by batch."""
 
-    def __init__(self, directory: Directory, box: SecretBox, publish: Published) -> None:
+    def __init__(self, directory: Directory, box: SecretBox, publish: PublishesDeliveries) -> None:
         """Take who wants to know, and how to tell them."""
         self._directory = directory
         self._box = box
@@ -132,7 +132,7 @@ class CameraWatch:
         guard: Guard,
         directory: Directory,
         table: PresenceTable,
-        publish: Published,
+        publish: PublishesDeliveries,
         *,
         offline_after_ms: int,
     ) -> None:
