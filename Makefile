@@ -73,7 +73,8 @@ mutations: ## Send spoilt images and bodies; COUNT=10000 of each
 		tests/integration/api/test_mutated_images.py tests/integration/api/test_mutated_bodies.py
 
 client: ## Make the typed Python client in clients/python from the API's description
-	@$(INSTALLED); $(PYTHON) -m deploy.python_client
+	$(BOOTSTRAP) python
+	$(PYTHON) -m deploy.python_client
 
 # Training has an environment of its own, made here unless another Python is named: make ... TRAIN=python
 TRAIN ?= .venv-train/bin/python
@@ -145,7 +146,7 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py
 
-bootstrap: ## Only install what is missing; LEVEL=test: what the tests need too
+bootstrap: ## Only install what is missing to run; LEVEL=python: what checks it too, LEVEL=test: all that tests it
 	$(BOOTSTRAP) $(or $(LEVEL),run)
 
 clean: ## Stop the stack and delete its data, logs and secrets

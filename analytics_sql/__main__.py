@@ -7,11 +7,9 @@ from analytics_sql.connection import connect_for_schema
 from analytics_sql.migrate import create_database, migrate
 from analytics_sql.settings import AnalyticsSettings
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.exit_statuses import EXIT_MISCONFIGURED, EXIT_TEMPORARY_FAILURE
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
-
-_EX_TEMPFAIL = 75
-_EX_CONFIG = 78
 
 
 def main() -> None:
@@ -27,10 +25,10 @@ def main() -> None:
         _migrate(settings, dry_run=arguments.dry_run)
     except MisconfiguredError as error:
         sys.stderr.write(f"{error}\n")
-        raise SystemExit(_EX_CONFIG) from error
+        raise SystemExit(EXIT_MISCONFIGURED) from error
     except TransientError as error:
         sys.stderr.write(f"{error}\n")
-        raise SystemExit(_EX_TEMPFAIL) from error
+        raise SystemExit(EXIT_TEMPORARY_FAILURE) from error
 
 
 def _migrate(settings: AnalyticsSettings, *, dry_run: bool) -> None:

@@ -14,12 +14,11 @@ from api.services import Services
 from api.settings import ApiSettings
 from api.wiring import check_settings, open_services
 from contracts.errors import MisconfiguredError
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
 
 log = structlog.get_logger()
-
-_EX_CONFIG = 78
 
 
 def main() -> None:
@@ -30,7 +29,7 @@ def main() -> None:
         check_settings(settings)
     except MisconfiguredError as error:
         log.error("api_misconfigured", error=str(error))
-        raise SystemExit(_EX_CONFIG) from error
+        raise SystemExit(EXIT_MISCONFIGURED) from error
     app = create_app(partial(open_services, settings))
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     config = uvicorn.Config(

@@ -23,6 +23,7 @@ from api.credits.models import EntryKind
 from api.db.engine import in_transaction, open_engine
 from api.scopes import ALL_SCOPES, Scope
 from contracts.errors import InvalidInputError, PlatestreamError
+from contracts.moments import iso_utc
 from contracts.settings import DatabaseSettings, load_settings
 
 app = typer.Typer(
@@ -265,9 +266,7 @@ def _camera_fields(camera: CameraRow) -> dict[str, Any]:
 
 
 def _time(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if moment is None else iso_utc(moment)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What all JSON bodies have in common: camelCase names, no unknown fields, clean text."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, TypeVar
 from zoneinfo import available_timezones
 
@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from api.validation import validation_rules
 from contracts.errors import InvalidInputError
+from contracts.moments import iso_utc
 from contracts.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 
 _T = TypeVar("_T")
@@ -133,12 +134,6 @@ def _short(number: float) -> int | float:
 def is_absent(value: object) -> bool:
     """Tell whether an optional field has nothing to show and is left out of the answer."""
     return value is None
-
-
-def iso_utc(moment: datetime) -> str:
-    """Return a moment as ISO 8601 in UTC with milliseconds and ``Z``."""
-    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
 
 
 CleanText = Annotated[str, AfterValidator(_clean)]

@@ -1,7 +1,6 @@
 """Opens what an application needs, from its settings, and takes it down again."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from api.webhooks.board import WebhookBoard
 from contracts.cameras import CameraStatus
 from contracts.deliveries import WebhookStatus
 from contracts.errors import TransientError
+from contracts.moments import now_ms
 from contracts.secrets import SecretBox
 from contracts.topic_feed import TopicFeed
 from contracts.topic_follower import TopicFollower
@@ -145,7 +145,7 @@ def _outside(connections: _Connections, feeds: _Feeds) -> Outside:
         resolver=connections.resolver,
         shared_limits=connections.shared_limits,
         health=_health(connections, feeds),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
 
 
@@ -179,10 +179,6 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
 async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
     for check in checks:
         await check()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def _sweep_for_ever(services: Services) -> None:

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from analytics_sql.connection import connect
 from analytics_sql.recognitions import ListedRecognition, RecognitionFilter, list_recognitions
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 from contracts.settings import ClickHouseSettings, load_settings
 
 

@@ -84,7 +84,7 @@ def rows(count: int, end_ms: int) -> Iterator[RecognitionRow]:
             box=Box(x=chance.randint(0, 1800), y=chance.randint(0, 1000), width=120, height=40),
             photo_key=photo_key(owner, identifier),
             crop_key=crop_key(owner, identifier),
-            region="DE",
+            region="Germany",
         )
 
 
@@ -92,15 +92,62 @@ def cases(end_ms: int, known: list[RecognitionRow]) -> list[Case]:
     """Every filter by itself, some together, and the worst: filters that hardly anything meets."""
     start_ms = end_ms - _DAYS * _DAY_MS
 
-    def moment(chance: random.Random) -> int:
-        return chance.randrange(start_ms, end_ms)
+    def cursor(chance: random.Random) -> RecognitionCursor:
+        one = chance.choice(known)
+        return RecognitionCursor(one.captured_ms, one.id)
 
-    def needle(size: int) -> Callable[[random.Random], RecognitionFilter]:
-        return lambda chance: _big(plate=_plate(chance)[:size])
+    return [
+        Case("no filter", lambda _: _big()),
+        Case("no filter, 200 rows", lambda _: _big(), limit=200),
+        Case("deep page (cursor)", lambda _: _big(), cursor),
+        *_cases_of_plates(known),
+        Case("plate, 2 characters, deep", _needle(2), cursor),
+        *_cases_of_cameras(),
+        Case("camera, deep", lambda chance: _big(camera_id=chance.choice(_CAMERAS)), cursor),
+        *_cases_of_times(start_ms, end_ms),
+        Case("confidence >= 0.9", lambda _: _big(min_confidence=0.9)),
+        Case("confidence >= 0.99999", lambda _: _big(min_confidence=0.99999)),
+        Case("small owner", lambda chance: RecognitionFilter(chance.choice(_OWNERS[1:]))),
+        Case(
+            "owner without rows",
+            lambda chance: RecognitionFilter(UUID(int=chance.getrandbits(128))),
+        ),
+    ]
+
+
+def _cases_of_plates(known: list[RecognitionRow]) -> list[Case]:
+    def of_known(chance: random.Random) -> str:
+        return chance.choice(known).plate
 
     def wildcard(chance: random.Random) -> RecognitionFilter:
         plate = _plate(chance)
         return _big(plate=f"{plate[:2]}?{plate[3]}*", match=MatchMode.WILDCARD)
+
+    return [
+        Case("plate, 1 character", _needle(1)),
+        Case("plate, 2 characters", _needle(2)),
+        Case("plate, 3 characters", _needle(3)),
+        Case("plate, 4 characters", _needle(4)),
+        Case("plate, all of one", lambda chance: _big(plate=of_known(chance))),
+        Case("plate that nobody has", lambda chance: _big(plate=f"{_plate(chance)}QQ")),
+        Case("plate, wildcard XX?X*", wildcard),
+        Case("plate, fuzzy", lambda chance: _big(plate=of_known(chance), match=MatchMode.FUZZY)),
+    ]
+
+
+def _cases_of_cameras() -> list[Case]:
+    return [
+        Case("camera", lambda chance: _big(camera_id=chance.choice(_CAMERAS))),
+        Case("camera with 20 rows", lambda _: _big(camera_id=_RARE_CAMERA)),
+        Case(
+            "camera without rows", lambda chance: _big(camera_id=UUID(int=chance.getrandbits(128)))
+        ),
+    ]
+
+
+def _cases_of_times(start_ms: int, end_ms: int) -> list[Case]:
+    def moment(chance: random.Random) -> int:
+        return chance.randrange(start_ms, end_ms)
 
     def a_day(chance: random.Random) -> RecognitionFilter:
         day = moment(chance)
@@ -111,45 +158,17 @@ def cases(end_ms: int, known: list[RecognitionRow]) -> list[Case]:
             BIG_OWNER, _plate(chance)[:2], chance.choice(_CAMERAS), start_ms, moment(chance), 0.6
         )
 
-    def cursor(chance: random.Random) -> RecognitionCursor:
-        one = chance.choice(known)
-        return RecognitionCursor(one.captured_ms, one.id)
-
     return [
-        Case("no filter", lambda _: _big()),
-        Case("no filter, 200 rows", lambda _: _big(), limit=200),
-        Case("deep page (cursor)", lambda _: _big(), cursor),
-        Case("plate, 1 character", needle(1)),
-        Case("plate, 2 characters", needle(2)),
-        Case("plate, 3 characters", needle(3)),
-        Case("plate, 4 characters", needle(4)),
-        Case("plate, all of one", lambda chance: _big(plate=chance.choice(known).plate)),
-        Case("plate that nobody has", lambda chance: _big(plate=f"{_plate(chance)}QQ")),
-        Case("plate, 2 characters, deep", needle(2), cursor),
-        Case("plate, wildcard XX?X*", wildcard),
-        Case(
-            "plate, fuzzy",
-            lambda chance: _big(plate=chance.choice(known).plate, match=MatchMode.FUZZY),
-        ),
-        Case("camera", lambda chance: _big(camera_id=chance.choice(_CAMERAS))),
-        Case("camera, deep", lambda chance: _big(camera_id=chance.choice(_CAMERAS)), cursor),
-        Case("camera with 20 rows", lambda _: _big(camera_id=_RARE_CAMERA)),
-        Case(
-            "camera without rows", lambda chance: _big(camera_id=UUID(int=chance.getrandbits(128)))
-        ),
         Case("from", lambda chance: _big(from_ms=moment(chance))),
         Case("to", lambda chance: _big(to_ms=moment(chance))),
         Case("one day", a_day),
         Case("before everything", lambda _: _big(to_ms=start_ms - 1)),
-        Case("confidence >= 0.9", lambda _: _big(min_confidence=0.9)),
-        Case("confidence >= 0.99999", lambda _: _big(min_confidence=0.99999)),
         Case("all filters", everything),
-        Case("small owner", lambda chance: RecognitionFilter(chance.choice(_OWNERS[1:]))),
-        Case(
-            "owner without rows",
-            lambda chance: RecognitionFilter(UUID(int=chance.getrandbits(128))),
-        ),
     ]
+
+
+def _needle(size: int) -> Callable[[random.Random], RecognitionFilter]:
+    return lambda chance: _big(plate=_plate(chance)[:size])
 
 
 def _big(

@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 from uuid import UUID, uuid4
 
 from benchmarks.recognition_stage import running_servers, running_stage
+from contracts.moments import now_ms
 from contracts.settings import KafkaSettings
-from tests.integration.recognition.cameras import Cameras, Outcome, now_ms
+from tests.integration.recognition.cameras import Cameras, Outcome
 from tests.integration.recognition.scenes import PLATES, Parked, car_scene, jpeg
 
 _DRIVE_SECONDS = 2.0

@@ -1,7 +1,6 @@
 """Identifiers derived from their cause, so that a replay gives the same ones."""
 
 import hashlib
-from datetime import UTC, datetime
 from uuid import UUID
 
 NIL_UUID = UUID(int=0)
@@ -82,21 +81,3 @@ def event_id(unix_ms: int, event: str, cause: str) -> UUID:
 def delivery_id(event: UUID, endpoint: str) -> UUID:
     """Return the id of the delivery of an event to an endpoint."""
     return derived_uuid(uuid_unix_ms(event), "delivery", str(event), endpoint)
-
-
-def format_timestamp(unix_ms: int) -> str:
-    """Return Unix milliseconds as ISO 8601 in UTC with milliseconds and ``Z``."""
-    moment = datetime.fromtimestamp(unix_ms / 1000, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def parse_timestamp(text: str) -> int:
-    """Return an ISO 8601 date-time with an offset as Unix milliseconds.
-
-    Raises:
-        ValueError: not ISO 8601, or without an offset.
-    """
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError("a date-time needs an offset, for example Z")
-    return round(moment.timestamp() * 1000)

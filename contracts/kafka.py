@@ -11,6 +11,7 @@ from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.exit_statuses import EXIT_MISCONFIGURED, EXIT_TEMPORARY_FAILURE
 from contracts.kafka_decoders import guard_decoders
 from contracts.kafka_probe import require_reachable
 from contracts.kafka_security import security_options
@@ -28,9 +29,6 @@ after a broker was away for longer than this time-out nothing is ever sent again
 broker killed for 30 s and frozen for 45 s; without expiry everything goes out when it is back)."""
 # The default of 30 s would keep a client away that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
-_EX_TEMPFAIL = 75
-_EX_CONFIG = 78
-"""Exit states, as sysexits.h names them."""
 METADATA_MAX_AGE_MS = 5_000
 """How old a client's knowledge of topics may be. A broker that has just come back may name a topic
 only later: a group that shares out its work then gives nobody that topic's partitions, and looks
@@ -182,9 +180,9 @@ def main() -> None:
     try:
         log.info("topics_created", topics=create_topics(settings))
     except MisconfiguredError as error:
-        _end(error, _EX_CONFIG)
+        _end(error, EXIT_MISCONFIGURED)
     except TransientError as error:
-        _end(error, _EX_TEMPFAIL)
+        _end(error, EXIT_TEMPORARY_FAILURE)
 
 
 def _end(error: Exception, status: int) -> NoReturn:

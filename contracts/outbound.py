@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from contracts.client_urls import FORBIDDEN_CHARACTERS, METADATA_NAMES
 from contracts.errors import InvalidInputError
 
 MAX_OUTBOUND_URL_LENGTH: Final = 2048
@@ -101,15 +102,11 @@ _REFUSED_IPV6: Final = tuple(
 )
 _LOOPBACK: Final = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 
-_FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _MAX_HOST_LENGTH: Final = 253
 _LOOPBACK_NAMES: Final = frozenset(
     {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
-)
-_METADATA_NAMES: Final = frozenset(
-    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
 )
 # Names that only a private resolver knows. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
 _PRIVATE_SUFFIXES: Final = (
@@ -168,7 +165,7 @@ def is_loopback_name(host: str) -> bool:
 def _split(text: str) -> SplitResult:
     if not text or len(text) > MAX_OUTBOUND_URL_LENGTH:
         raise _malformed(f"must have 1 to {MAX_OUTBOUND_URL_LENGTH} characters")
-    if _FORBIDDEN_CHARACTERS.search(text):
+    if FORBIDDEN_CHARACTERS.search(text):
         raise _malformed("may not hold a space, a backslash or a control character")
     try:
         return urlsplit(text)
@@ -220,7 +217,7 @@ def _check_name(host: str, rules: OutboundRules) -> None:
     labels = host.split(".")
     if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.match(label) for label in labels):
         raise _malformed("has no valid host name; write other letters as xn--")
-    if host in _METADATA_NAMES:
+    if host in METADATA_NAMES:
         raise _forbidden()
     if is_loopback_name(host):
         if not any(rules.allow(address) for address in _LOOPBACK):

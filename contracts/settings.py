@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from contracts.errors import MisconfiguredError
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from contracts.kafka_tls import tls_context
 from contracts.outbound import IpNetwork, parse_networks
 
@@ -307,4 +308,4 @@ def _exit_with_faults(error: ValidationError) -> NoReturn:
         told = fault["msg"].removeprefix("Value error, ")
         for line in (f"{name}: {fault['msg']}",) if fault["loc"] else told.splitlines():
             sys.stderr.write(f"setting {line}\n")
-    raise SystemExit(78) from error
+    raise SystemExit(EXIT_MISCONFIGURED) from error

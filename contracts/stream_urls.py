@@ -12,6 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from contracts.client_urls import FORBIDDEN_CHARACTERS, METADATA_NAMES
 from contracts.errors import InvalidInputError
 from contracts.settings import CameraAddressSettings
 
@@ -74,13 +75,9 @@ _METADATA_ADDRESSES: Final = frozenset(
     ip_address(text)
     for text in ("100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254")
 )
-_METADATA_NAMES: Final = frozenset(
-    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
-)
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _THIS_HOST: Final = ip_network("0.0.0.0/8")
 
-_FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NUMERIC_HOST: Final = re.compile(r"^(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}$")
 _HOST_NAME: Final = re.compile(r"^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$")
@@ -134,7 +131,7 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
     name = host.removesuffix(".")
     if not _HOST_NAME.match(name):
         raise _malformed("The stream address has no valid host name.")
-    if name in _METADATA_NAMES:
+    if name in METADATA_NAMES:
         raise _forbidden()
     if (name == "localhost" or name.endswith(".localhost")) and not rules.allow_loopback:
         raise _forbidden()
@@ -235,7 +232,7 @@ def stream_identifier(url: StreamUrl) -> str:
 def _split(text: str) -> SplitResult:
     if not text or len(text) > MAX_STREAM_URL_LENGTH:
         raise _malformed(f"The stream address must have 1 to {MAX_STREAM_URL_LENGTH} characters.")
-    if _FORBIDDEN_CHARACTERS.search(text):
+    if FORBIDDEN_CHARACTERS.search(text):
         raise _malformed("The stream address holds a space, a backslash or a control character.")
     try:
         return urlsplit(text)

@@ -10,6 +10,12 @@ import structlog
 from kafka.errors import KafkaError
 
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.exit_statuses import (
+    EXIT_MISCONFIGURED,
+    EXIT_SOFTWARE,
+    EXIT_TEMPORARY_FAILURE,
+    EXIT_UNAVAILABLE,
+)
 from contracts.logs import configure_logging
 from contracts.secrets import SecretBox
 from contracts.settings import load_settings
@@ -39,12 +45,6 @@ _STUCK_SECONDS: Final = 60.0
 _READERS_END_SECONDS: Final = 1.5
 _END_SECONDS: Final = 15.0
 """A worker that is to end and does not, such as one that waits for a frozen broker, is cut off."""
-
-_EX_UNAVAILABLE: Final = 69
-_EX_SOFTWARE: Final = 70
-_EX_TEMPFAIL: Final = 75
-_EX_CONFIG: Final = 78
-"""Exit states, as sysexits.h names them."""
 
 
 class Worker:
@@ -114,6 +114,7 @@ class Worker:
         while not self._stop.wait(_TEND_SECONDS):
             try:
                 self._fleet.tend(now())
+            # The edge of the thread: one bad turn must not end the housekeeping of all cameras.
             except Exception:
                 log.exception("tending_failed")
             self._tended_seconds = now().seconds
@@ -123,15 +124,15 @@ class Worker:
             polled_seconds = self._follower.polled_seconds
             if turns * _TEND_SECONDS > _STUCK_SECONDS:
                 log.error("worker_stuck")
-                os._exit(_EX_SOFTWARE)
+                os._exit(EXIT_SOFTWARE)
 
     def _end_if_set_back(self) -> None:
         if not is_too_far_ahead(now.ahead_seconds, self._tended_seconds - self._started_seconds):
             return
         # Another begins with the right time; making up for a day at a tenth would take ten.
         log.error("clock_set_back", ahead_seconds=round(now.ahead_seconds, 1))
-        self.exit_status = _EX_TEMPFAIL
-        last_resort = threading.Timer(_END_SECONDS, os._exit, (_EX_TEMPFAIL,))
+        self.exit_status = EXIT_TEMPORARY_FAILURE
+        last_resort = threading.Timer(_END_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))
         last_resort.daemon = True
         last_resort.start()
         self.request_stop()
@@ -183,10 +184,10 @@ def _start(settings: IngestSettings) -> Worker:
         return Worker(settings)
     except MisconfiguredError as error:
         log.error("misconfigured", reason=str(error))
-        os._exit(_EX_CONFIG)
+        os._exit(EXIT_MISCONFIGURED)
     except (TransientError, KafkaError) as error:
         log.error("kafka_unreachable", error=type(error).__name__, reason=str(error))
-        os._exit(_EX_UNAVAILABLE)
+        os._exit(EXIT_UNAVAILABLE)
 
 
 def main() -> NoReturn:
@@ -198,9 +199,10 @@ def main() -> NoReturn:
         signal.signal(number, lambda *_: worker.request_stop())
     try:
         worker.run()
+    # The edge of the process, which must end at once for the supervisor to start it again.
     except Exception:
         log.exception("worker_failed")
-        os._exit(_EX_SOFTWARE)
+        os._exit(EXIT_SOFTWARE)
     ended = worker.close()
     log.info("worker_stopped", all_threads_ended=ended)
     # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg, and

@@ -149,7 +149,7 @@ class AssignmentFollower:
             self._fleet.apply(change)
 
 
-class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
     """Hears of changes in kafka-python's own thread, where nothing may block."""
 
     def __init__(self, fleet: Fleet, assigned: queue.SimpleQueue[tuple[int, bool]]) -> None:

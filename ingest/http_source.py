@@ -13,7 +13,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from email.message import Message
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -210,7 +210,7 @@ class _HttpHandler(urllib.request.HTTPHandler):
         self._answers = answers
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(_CheckedConnection, req, **self._options)  # type: ignore[arg-type]
+        answer = self.do_open(partial(_CheckedConnection, **self._options), req)
         self._answers.append(answer)
         return answer
 
@@ -224,7 +224,7 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
         self._answers = answers
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        answer = self.do_open(_CheckedTlsConnection, req, **self._options)  # type: ignore[arg-type]
+        answer = self.do_open(partial(_CheckedTlsConnection, **self._options), req)
         self._answers.append(answer)
         return answer
 
@@ -239,13 +239,13 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
         fp: Any,
         code: int,
         msg: str,
-        headers: Message,
+        headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
         self._check(newurl)
         # Or urllib reads what comes with the redirect, to an end that need never come.
         fp.close()
-        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _tls_context() -> ssl.SSLContext:

@@ -2,10 +2,10 @@
 
 from enum import StrEnum
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
 from contracts.cameras import CameraState
-from contracts.metrics import METRICS, Metric, MetricName
+from contracts.instruments import counter, gauge, histogram
 from ingest.faults import CaptureFault
 
 _DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -34,19 +34,18 @@ class IngestMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Make the metrics in ``registry``, or in one of their own."""
         self.registry = registry or CollectorRegistry()
-        self._cameras = self._gauge("platestream_ingest_cameras")
-        self._decoded = self._counter("platestream_ingest_frames_decoded_total")
-        self._sent = self._counter("platestream_ingest_frames_sent_total")
-        self._still = self._counter("platestream_ingest_frames_still_total")
-        self._dropped = self._counter("platestream_ingest_frames_dropped_total")
-        self._ticks = self._counter("platestream_ingest_ticks_sent_total")
-        self._lost = self._counter("platestream_ingest_connections_lost_total")
-        self._snapshots = self._counter("platestream_ingest_snapshots_total")
-        self._config_faults = self._counter("platestream_ingest_config_faults_total")
-        self._waiting = self._gauge("platestream_ingest_waiting_bytes")
-        delay = _metric("platestream_ingest_send_delay_seconds")
-        self._delay = Histogram(
-            delay.name, delay.rise, registry=self.registry, buckets=_DELAY_BUCKETS_SECONDS
+        self._cameras = gauge("platestream_ingest_cameras", self.registry)
+        self._decoded = counter("platestream_ingest_frames_decoded_total", self.registry)
+        self._sent = counter("platestream_ingest_frames_sent_total", self.registry)
+        self._still = counter("platestream_ingest_frames_still_total", self.registry)
+        self._dropped = counter("platestream_ingest_frames_dropped_total", self.registry)
+        self._ticks = counter("platestream_ingest_ticks_sent_total", self.registry)
+        self._lost = counter("platestream_ingest_connections_lost_total", self.registry)
+        self._snapshots = counter("platestream_ingest_snapshots_total", self.registry)
+        self._config_faults = counter("platestream_ingest_config_faults_total", self.registry)
+        self._waiting = gauge("platestream_ingest_waiting_bytes", self.registry)
+        self._delay = histogram(
+            "platestream_ingest_send_delay_seconds", self.registry, buckets=_DELAY_BUCKETS_SECONDS
         )
 
     def cameras(self, state: CameraState, count: int) -> None:
@@ -89,15 +88,3 @@ class IngestMetrics:
     def waiting_bytes(self, count: int) -> None:
         """Set how many bytes wait for Kafka."""
         self._waiting.set(count)
-
-    def _counter(self, name: MetricName) -> Counter:
-        metric = _metric(name)
-        return Counter(metric.name, metric.rise, metric.labels, registry=self.registry)
-
-    def _gauge(self, name: MetricName) -> Gauge:
-        metric = _metric(name)
-        return Gauge(metric.name, metric.rise, metric.labels, registry=self.registry)
-
-
-def _metric(name: MetricName) -> Metric:
-    return next(metric for metric in METRICS if metric.name == name)

@@ -8,7 +8,7 @@ from kafka import KafkaConsumer
 _PAUSE_SECONDS: Final = 0.05
 
 
-class PacedConsumer(KafkaConsumer):  # type: ignore[misc]
+class PacedConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyped
     """Pauses between rounds of a poll that bring nothing.
 
     In kafka-python 3.0.12 a member of a group whose heartbeat is due waits 0 ms for records. While

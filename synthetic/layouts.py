@@ -44,7 +44,6 @@ _YELLOW_GB: Colour = (30, 190, 245)
 _YELLOW_NL: Colour = (20, 180, 245)
 _BLACK: Colour = (22, 20, 20)
 _EU_BLUE: Colour = (150, 55, 10)
-_GB_BLUE: Colour = (125, 45, 5)
 
 
 class Band(Enum):
@@ -110,7 +109,6 @@ def _digits(count: int, first: str = _FIRST) -> Group:
     return (first, *[_DIGITS] * (count - 1))
 
 
-_EU_LETTERS = Lettering(Face.DIN, height_mm=77, width_mm=46, pitch_mm=54, gap_mm=22)
 _GB_LETTERS = Lettering(Face.ROAD_WIDE, 79, 50, 61, 33, embossed=False)
 _GB_NUMBER: tuple[Group, ...] = (
     ("JTU", "BDEFGHJKLMNPRSTVWY", "5671", "12345678"),

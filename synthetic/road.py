@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from synthetic.clip import generate_road_scene
-from synthetic.scene import RoadScene, RoadSceneOptions, SceneTruth, TruePass, read_truth
+from synthetic.scene import RoadScene, RoadSceneOptions, SceneTruth, TruePass
 from synthetic.traffic import LightPlan
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "SceneTruth",
     "TruePass",
     "generate_road_scene",
-    "read_truth",
 ]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import cv2
 import msgspec
@@ -71,11 +70,6 @@ class SceneTruth(msgspec.Struct, frozen=True):
     duration_s: float
     seed: int
     passes: tuple[TruePass, ...]
-
-
-def read_truth(path: Path) -> SceneTruth:
-    """Read the truth beside a clip. Raises OSError, and msgspec.DecodeError if it is none."""
-    return msgspec.json.decode(path.read_bytes(), type=SceneTruth)
 
 
 class RoadScene:

@@ -1,7 +1,7 @@
 """Why alerts fired or did not, and what an alert would have fired for: the stage's own rules."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
@@ -27,6 +27,8 @@ from contracts.alerts import AlertConfig, CooldownScope
 from contracts.early import TriggerPhase
 
 _AT_ONCE = 2
+# Questions to ClickHouse of all calls together: each is short, and an owner may have 200 alerts.
+_QUESTIONS_AT_ONCE = 8
 _PLACES = 20
 _TOO_MANY = "Too many alerts are tried or explained at once; wait, then try again."
 
@@ -68,6 +70,7 @@ class AlertInsight:
         self._rows = rows
         self._store = store
         self._threads = FewThreads("alerts", at_once=_AT_ONCE, places=_PLACES, too_many=_TOO_MANY)
+        self._room = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
 
     async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
         """Return for each alert of the recognition's owner why it fired or did not.
@@ -85,11 +88,9 @@ class AlertInsight:
         # Long lists take seconds, in which no other call would be answered.
         with self._threads.place():
             unmet = await self._threads.run(_all_unmet, book.alerts, recognition)
-        return tuple(
-            [
-                await self._explain(alert, recognition, why, by_alert.get(alert.id))
-                for alert, why in zip(book.alerts, unmet, strict=True)
-            ]
+        return await _in_order(
+            self._explain(alert, recognition, why, by_alert.get(alert.id))
+            for alert, why in zip(book.alerts, unmet, strict=True)
         )
 
     async def replay(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> Replay:
@@ -130,16 +131,32 @@ class AlertInsight:
         if not length_ms:
             return None
         scope = alert.cooldown_scope
-        return await self._store.holding(
-            CooldownQuestion(
-                user_id=seen.user_id,
-                alert_id=alert.alert_id,
-                captured_ms=seen.captured_ms,
-                cooldown_ms=length_ms,
-                plate=None if scope is CooldownScope.ALERT else seen.plate,
-                camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
-            )
+        question = CooldownQuestion(
+            user_id=seen.user_id,
+            alert_id=alert.alert_id,
+            captured_ms=seen.captured_ms,
+            cooldown_ms=length_ms,
+            plate=None if scope is CooldownScope.ALERT else seen.plate,
+            camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
         )
+        async with self._room:
+            return await self._store.holding(question)
+
+
+async def _in_order(
+    explained: Iterable[Coroutine[None, None, Explanation]],
+) -> tuple[Explanation, ...]:
+    """Await them together; the first that fails ends the others and is raised as it is."""
+    fault: Exception | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in explained]
+    except ExceptionGroup as faults:
+        fault = faults.exceptions[0]
+    # Outside of the handler, so that what caused it stays its cause.
+    if fault is not None:
+        raise fault
+    return tuple(task.result() for task in tasks)
 
 
 def _all_unmet(alerts: Sequence[AlertRow], seen: RecognitionRow) -> list[tuple[Condition, ...]]:

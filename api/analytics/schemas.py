@@ -9,7 +9,7 @@ from analytics_sql.recognitions import ListedRecognition
 from api.analytics.models import Overview
 from api.recognitions.schemas import RecognitionBody, recognition_body
 from api.schemas import ResponseModel
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 
 
 class AnalyticsStats(ResponseModel):

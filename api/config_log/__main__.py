@@ -13,13 +13,11 @@ from api.config_log.republish import republish_all
 from api.config_log.settings import RelaySettings
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from contracts.errors import MisconfiguredError
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
 
 log = structlog.get_logger()
-
-_EX_CONFIG = 78
-
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -40,7 +38,7 @@ def main(
         _republish(settings) if republish else _relay(settings)
     except MisconfiguredError as error:
         log.error("relay_misconfigured", error=str(error))
-        raise SystemExit(_EX_CONFIG) from error
+        raise SystemExit(EXIT_MISCONFIGURED) from error
 
 
 def _republish(settings: RelaySettings) -> None:

@@ -6,7 +6,7 @@
 from api.errors import ApiError
 from api.live.schemas import StreamEnd, StreamReset
 from api.recognitions.schemas import RecognitionBody
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 
 RETRY_MS = 3_000
 """So long a client waits before it comes back."""

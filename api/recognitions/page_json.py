@@ -11,7 +11,7 @@ import msgspec
 from analytics_sql.recognitions import ListedRecognition
 from api.recognitions.service import Page
 from contracts.frames import Box
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 
 
 class _Item(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -5,7 +5,7 @@ from pydantic import Field
 from analytics_sql.recognitions import ListedRecognition
 from api.schemas import ResponseModel, is_absent
 from contracts.frames import Box
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200

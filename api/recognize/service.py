@@ -22,6 +22,7 @@ from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from api.recognize.storing import StoredCall, outcome_of, stored_call
 from contracts.errors import InvalidInputError, TransientError
+from contracts.moments import now_ms
 from contracts.topics import OUTCOMES, RECOGNITIONS
 from recognition.pool import ImageReadings, RecognizerBusyError
 
@@ -136,7 +137,7 @@ class ImageRecognition:
         if not call.store:
             return None
         held = paid.reservation
-        kept = stored_call(held.owner_id, held.id, call.image, readings, _now_ms())
+        kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
         if kept is not None:
             # Before the record that names it, so that no key ever leads nowhere.
             await self._photos.put(kept.photo_key, call.image, kept.content_type)
@@ -165,7 +166,7 @@ class ImageRecognition:
         for recognition in () if kept is None else kept.recognitions:
             enqueue(session, RECOGNITIONS, str(recognition.owner_id), recognition)
         held = paid.reservation
-        outcome = outcome_of(held.owner_id, held.id, readings, _now_ms())
+        outcome = outcome_of(held.owner_id, held.id, readings, now_ms())
         enqueue(session, OUTCOMES, str(held.owner_id), outcome)
         if paid.claim is not None:
             data = answer.model_dump_json().encode()
@@ -183,10 +184,6 @@ class ImageRecognition:
             except TransientError as error:
                 log.warning("reservation_not_released", error=str(error))
             raise
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _undo(session: Session, paid: _Paid) -> None:

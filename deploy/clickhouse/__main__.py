@@ -10,6 +10,7 @@ import structlog
 import uvicorn
 
 from contracts.errors import MisconfiguredError
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from contracts.logs import configure_logging
 from contracts.settings import load_settings
 from deploy.clickhouse.app import Account, ClickHouseApp, Limits
@@ -35,7 +36,7 @@ def main() -> None:
         _serve(settings, stops)
     except MisconfiguredError as error:
         sys.stderr.write(f"{error}\n")
-        raise SystemExit(78) from error
+        raise SystemExit(EXIT_MISCONFIGURED) from error
 
 
 def _serve(settings: ClickHouseServerSettings, stops: list[int]) -> None:

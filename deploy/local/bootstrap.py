@@ -4,7 +4,7 @@ Standard library only, because nothing else is there yet; any Python from 3.8 st
 is what the environment is made with. Each step is skipped when what it was made from has not
 changed, and each can be cut off at any moment: it is then done again from its start.
 
-    python3 deploy/local/bootstrap.py python|run|test
+    python3 deploy/local/bootstrap.py run|python|test
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CLONE = Path(__file__).resolve().parents[2]
 VENV = CLONE / ".venv"
 LOCAL = CLONE / ".local"
 PYTHON = VENV / "bin" / "python"
-LOCK_FILES = (
-    CLONE / "requirements" / "bootstrap.txt",
-    CLONE / "requirements" / "dev.txt",
-)
+# What installs everything else; what runs the service and its local stack; that and what tests it.
+INSTALLERS = CLONE / "requirements" / "bootstrap.txt"
+RUNTIME = CLONE / "requirements" / "runtime.txt"
+DEVELOPMENT = CLONE / "requirements" / "dev.txt"
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
     "gir1.2-gst-rtsp-server-1.0",
@@ -61,12 +61,16 @@ class BootstrapError(Exception):
 
 
 def main(level: str) -> None:
-    """Run the steps of ``level``: ``python``, ``run`` (and the servers), ``test`` (and more)."""
+    """Run the steps of a level.
+
+    ``run`` is what the service and its servers need, ``python`` only Python packages, with those
+    that check and test, ``test`` everything.
+    """
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
         # Two `make` at once: the second waits and then finds everything done.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        install_packages()
+        install_packages(RUNTIME if level == "run" else DEVELOPMENT)
         install_project()
         if level in ("run", "test"):
             install_java()
@@ -79,14 +83,19 @@ def main(level: str) -> None:
             install_mqtt_broker()
 
 
-def install_packages() -> None:
+def install_packages(lock_file: Path) -> None:
     """Fill the virtual environment with exactly the locked packages.
+
+    One that has the development's packages, which are the runtime's and more, keeps them.
 
     The stamp goes before packages change and comes back after: without it the environment may be
     half of something, and is made anew.
     """
     stamp = VENV / "packages.stamp"
-    wanted = digest(*LOCK_FILES)
+    # A stamp that names no file is of a release that installed the development's packages always.
+    if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
+        lock_file = DEVELOPMENT
+    wanted = lock_file.name + " " + digest(INSTALLERS, lock_file)
     if read(stamp) == wanted:
         return
     if not stamp.exists():
@@ -94,8 +103,8 @@ def install_packages() -> None:
     stamp.unlink(missing_ok=True)
     say("installing the locked Python packages")
     pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    run(*pip, "--require-hashes", "-r", str(LOCK_FILES[0]))
-    locked = ("--require-hashes", "--only-binary", ":all:", "-r", str(LOCK_FILES[1]))
+    run(*pip, "--require-hashes", "-r", str(INSTALLERS))
+    locked = ("--require-hashes", "--only-binary", ":all:", "-r", str(lock_file))
     if subprocess.call(uv("pip", "install", "--quiet", *locked), env=uv_environment()) != 0:
         say("uv could not install them, trying pip (slower)")
         run(*pip, *locked)

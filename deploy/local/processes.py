@@ -1,8 +1,6 @@
-"""What the operating system knows of processes. The only module that knows psutil."""
+"""What the operating system knows of processes. The only module of the stack with psutil."""
 
 from collections.abc import Iterator
-from contextlib import suppress
-from signal import Signals
 
 import psutil
 
@@ -18,18 +16,6 @@ def memory_mib(pid: int, *, with_children: bool = True) -> float:
     """
     members = _family(pid) if with_children else _family(pid)[:1]
     return sum(_pss_bytes(member) for member in members) / _MIB
-
-
-def signal_family(pid: int, number: Signals) -> None:
-    """Send a signal to a process and all its descendants."""
-    for member in _family(pid):
-        with suppress(psutil.NoSuchProcess):
-            member.send_signal(number)
-
-
-def running_below(pid: int, module: str) -> tuple[int, ...]:
-    """Return the descendants of a process that run a Python module (``python -m module``)."""
-    return tuple(member.pid for member in _family(pid)[1:] if module in _command(member))
 
 
 def wait_for_end(pid: int, *, seconds: float) -> bool:
@@ -60,13 +46,6 @@ def _described(pid: int) -> str:
         return f"process {pid} ({' '.join(psutil.Process(pid).cmdline())[:100]})"
     except psutil.Error:
         return f"process {pid}"
-
-
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return list(process.cmdline())
-    except psutil.Error:
-        return []
 
 
 def _family(pid: int) -> list[psutil.Process]:

@@ -1,11 +1,11 @@
 """The alerts stage: recognitions, and passes that are not over -> candidates -> alerts."""
 
-import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from contracts.alert_records import AlertCandidate, AlertTrigger
 from contracts.alerts import AlertConfig
+from contracts.moments import now_ms
 from contracts.records import decode, encode
 from contracts.topic_feed import TopicFeed
 from contracts.topics import (
@@ -30,22 +30,13 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.remembered import Arrival
 from streams.alerts.rules import RuleFeed, RuleKeeper
 from streams.alerts.settings import AlertSettings
-from streams.common.app import Event, StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent
+from streams.common.app import Event, StageApp, build_app, published_ms, raw_topic
+from streams.common.batch_agent import BatchAgent, Take, add_batch_agent
 from streams.common.guard import Guard, build_guard
 from streams.common.sending import send_all
-from streams.common.tables import DurableTable
+from streams.common.tables import DurableTable, faust_table
 
 STAGE = "alerts"
-
-_TABLE_TOPIC_OPTIONS = {
-    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
-    "segment.bytes": 16 * 1024 * 1024,
-    "segment.ms": 600_000,
-    "min.cleanable.dirty.ratio": 0.1,
-}
-
-Take = Callable[[Sequence[Event]], Awaitable[None]]
 
 
 def build_alerts(settings: AlertSettings) -> StageApp:
@@ -61,13 +52,14 @@ def build_alerts(settings: AlertSettings) -> StageApp:
 
 
 def _add_agent(app: StageApp, settings: AlertSettings, topic: Topic, take: Take) -> None:
-    @app.agent(raw_topic(app, topic), name=f"{STAGE}-{topic.name}", concurrency=1)
-    async def take_batches(stream: Any) -> None:
-        batches: AsyncIterable[Sequence[Event]] = stream.take_events(
-            settings.alert_batch_size, within=settings.alert_batch_wait_seconds
-        )
-        async for events in batches:
-            await take(events)
+    add_batch_agent(
+        app,
+        topic,
+        take,
+        stage=STAGE,
+        most=settings.alert_batch_size,
+        within_seconds=settings.alert_batch_wait_seconds,
+    )
 
 
 def _matching(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> Matching:
@@ -79,33 +71,34 @@ def _matching(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> 
     async def publish(found: Iterable[AlertCandidate]) -> None:
         await send_all(candidates, ((_key(each.alert), encode(each)) for each in found))
 
-    return Matching(keeper, publish, metrics, early=settings.early_alerts, now_ms=_now_ms)
+    return Matching(keeper, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
 
 def _recognitions(guard: Guard, matching: Matching) -> Take:
     async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        await matching.handle([Published(read, _published_ms(event)) for event, read in part])
+        await matching.handle([Published(read, published_ms(event)) for event, read in part])
 
     return BatchAgent(guard, read_recognition, match).take
 
 
 def _sightings(guard: Guard, matching: Matching) -> Take:
     async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        told = [Sighted(read, _published_ms(event)) for event, read in part]
+        told = [Sighted(read, published_ms(event)) for event, read in part]
         await matching.handle_sightings(told)
 
     return BatchAgent(guard, read_sighting, match).take
 
 
 def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings) -> Take:
-    table = _table(app, settings)
+    # Written outside of Faust's own way, by put(): a batch has no event at hand.
+    table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
 
     async def publish(fired: Iterable[AlertTrigger]) -> None:
         await send_all(alerts, ((_key(each.alert), encode(each)) for each in fired))
 
     late_ms = round(settings.alert_late_seconds * 1000)
-    cooldowns = Cooldowns(table, publish, metrics, late_ms=late_ms, now_ms=_now_ms)
+    cooldowns = Cooldowns(table, publish, metrics, late_ms=late_ms, now_ms=now_ms)
     forgetting = Forgetting(table, metrics, most=settings.alert_cooldowns)
 
     async def settle(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
@@ -113,36 +106,15 @@ def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: Ale
         firsts = {event.message.partition: event for event, _ in reversed(part)}
         for event in firsts.values():
             guard.require_next(event)
-        await forgetting.sweep(firsts, _now_ms())
+        await forgetting.sweep(firsts, now_ms())
         await cooldowns.handle([Arrival(event.message.partition, read) for event, read in part])
 
     return BatchAgent(guard, _read_candidate, settle).take
-
-
-def _table(app: StageApp, settings: AlertSettings) -> DurableTable:
-    # Written outside of Faust's own way, by put(): a batch has no event at hand.
-    return DurableTable(
-        app.Table(
-            "cooldowns",
-            key_type=bytes,
-            value_type=bytes,
-            partitions=settings.kafka_partitions,
-            extra_topic_configs=_TABLE_TOPIC_OPTIONS,
-        )
-    )
 
 
 def _read_candidate(value: bytes) -> AlertCandidate:
     return decode(AlertCandidate, value)
 
 
-def _published_ms(event: Event) -> int:
-    return round(event.message.timestamp * 1000)
-
-
 def _key(alert: AlertConfig) -> bytes:
     return str(alert.alert_id).encode()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

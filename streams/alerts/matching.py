@@ -23,8 +23,9 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleKeeper
 
 EARLY_WITHIN_MS = 15_000
-"""A sighting that was published so long ago fires nothing: no track is longer, as settings stand,
-so that the recognition will fire, or has."""
+"""A sighting that lay on its topic for longer fires nothing, as an alert is early no more then: as
+settings stand no track is longer, and its recognition fires, or has. Where tracks may be longer
+(``PLATESTREAM_TRACKING_LONGEST_SECONDS``) the recognition fires all the same, only later."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order; returns once Kafka has them."""

@@ -174,6 +174,11 @@ def _broker_urls(settings: StreamSettings) -> list[URL]:
     return [URL(f"kafka://{server.strip()}") for server in servers]
 
 
+def published_ms(event: Event) -> int:
+    """Return when a message was published (Unix ms, UTC): the same whenever it is read."""
+    return round(event.message.timestamp * 1000)
+
+
 def raw_topic(app: StageApp, topic: Topic, **options: Any) -> faust.TopicT:
     """Return one of our topics with keys and values as bytes, empty values allowed."""
     return app.topic(

@@ -1,9 +1,10 @@
 """An agent that takes its messages in batches: what cannot be read goes, the rest is handled."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from typing import Any, Generic, TypeVar
 
-from streams.common.app import Event
+from contracts.topics import Topic
+from streams.common.app import Event, StageApp, raw_topic
 from streams.common.batches import read_batch
 from streams.common.guard import Guard
 
@@ -11,6 +12,9 @@ R = TypeVar("R")
 
 Handle = Callable[[Sequence[tuple[Event, R]]], Awaitable[None]]
 """Handles events with what they hold. Must be repeatable."""
+
+Take = Callable[[Sequence[Event]], Awaitable[None]]
+"""Takes a batch and releases all of it. Never raises."""
 
 
 class BatchAgent(Generic[R]):
@@ -33,3 +37,15 @@ class BatchAgent(Generic[R]):
 
         if batch.read:
             await self._guard.run_batch(tuple(batch.read), handle)
+
+
+def add_batch_agent(
+    app: StageApp, topic: Topic, take: Take, *, stage: str, most: int, within_seconds: float
+) -> None:
+    """Give ``take`` a topic's messages, ``most`` at once or what came ``within_seconds``."""
+
+    @app.agent(raw_topic(app, topic), name=f"{stage}-{topic.name}", concurrency=1)
+    async def take_batches(stream: Any) -> None:
+        batches: AsyncIterable[Sequence[Event]] = stream.take_events(most, within=within_seconds)
+        async for events in batches:
+            await take(events)

@@ -19,9 +19,11 @@ import faust
 import structlog
 
 from contracts.errors import InvalidInputError, TransientError
+from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
+from contracts.moments import now_ms
 from streams.common.app import Event, StageApp
 from streams.common.dead_letters import UNEXPECTED, Source, dead_letter
-from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
+from streams.common.ending import end_process
 from streams.common.retry import RateBound, RetryPolicy
 from streams.common.sending import send_and_wait
 
@@ -146,7 +148,7 @@ class Guard:
             self._stage,
             source,
             error,
-            at_ms=time.time_ns() // 1_000_000,
+            at_ms=now_ms(),
             max_bytes=self._max_dead_letter_bytes,
         )
         await self._attempt(lambda: self._send_dead_letter(source.key, letter))

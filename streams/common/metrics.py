@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from faust.types import TP
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, start_http_server
 
-from contracts.metrics import METRICS, Metric, MetricName
+from contracts.instruments import counter, gauge
 from streams.common.liveness import Position
 
 
@@ -15,10 +15,10 @@ class StageMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Make the metrics in ``registry``, or in one of their own."""
         self.registry = registry or CollectorRegistry()
-        self._released = self._counter("platestream_stream_messages_released_total")
-        self._dead_letters = self._counter("platestream_stream_dead_letters_total")
-        self._failures = self._counter("platestream_stream_transient_failures_total")
-        self._lag = self._gauge("platestream_stream_lag_messages")
+        self._released = counter("platestream_stream_messages_released_total", self.registry)
+        self._dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
+        self._failures = counter("platestream_stream_transient_failures_total", self.registry)
+        self._lag = gauge("platestream_stream_lag_messages", self.registry)
 
     def message_released(self) -> None:
         """Count a message that is done for good."""
@@ -42,15 +42,3 @@ class StageMetrics:
         """Answer Prometheus on ``port`` of 127.0.0.1; 0 does nothing."""
         if port:
             start_http_server(port, addr="127.0.0.1", registry=self.registry)
-
-    def _counter(self, name: MetricName) -> Counter:
-        metric = _metric(name)
-        return Counter(metric.name, metric.rise, metric.labels, registry=self.registry)
-
-    def _gauge(self, name: MetricName) -> Gauge:
-        metric = _metric(name)
-        return Gauge(metric.name, metric.rise, metric.labels, registry=self.registry)
-
-
-def _metric(name: MetricName) -> Metric:
-    return next(metric for metric in METRICS if metric.name == name)

@@ -84,7 +84,8 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[Outgoing]) -> list
         return []
     taken = [False] * len(messages)
     try:
-        # Past Faust's own send, which makes a promise and several calls of every message.
+        # Past Faust's own send, which makes a promise and several calls of every message. Faust's
+        # type of an app does not know it; StageApp, which has it, imports this module.
         producer: SendsBatches = await topic.app.batch_producer()  # type: ignore[attr-defined]
         name = topic.get_topic_name()
         places = _by_partition(messages, len(await producer.partitions_for(name)))

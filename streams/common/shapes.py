@@ -21,7 +21,7 @@ from contracts.cameras import CameraConfig, CameraState
 from contracts.deliveries import CameraEvent, Delivery, DeliveryCause
 from contracts.early import TriggerPhase
 from contracts.frames import Box, Zone
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 from contracts.recognitions import Recognition
 from contracts.secrets import SecretBox
 from contracts.stream_urls import mask_password

@@ -5,7 +5,15 @@ from typing import Any, Protocol
 
 import faust
 
+from streams.common.app import StageApp
 from streams.common.sending import Outgoing, send_and_wait, try_to_send
+
+_TOPIC_OPTIONS = {
+    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
+    "segment.bytes": 16 * 1024 * 1024,
+    "segment.ms": 600_000,
+    "min.cleanable.dirty.ratio": 0.1,
+}
 
 
 class ChangelogTable(Protocol):
@@ -85,3 +93,14 @@ class DurableTable:
     def forget(self, key: bytes, /) -> None:
         """Drop a key from memory, where another worker has its partition now."""
         self._table.data.pop(key, None)
+
+
+def faust_table(app: StageApp, name: str) -> Any:
+    """Return a ``faust.Table`` of bytes, partitioned as our topics are."""
+    return app.Table(
+        name,
+        key_type=bytes,
+        value_type=bytes,
+        partitions=app.settings.kafka_partitions,
+        extra_topic_configs=_TOPIC_OPTIONS,
+    )

@@ -11,8 +11,9 @@ from typing import Final
 import structlog
 from faust.types import TP
 
+from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
 from streams.common.app import StageApp
-from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
+from streams.common.ending import end_process
 from streams.common.liveness import Position, StallDetector
 
 log = structlog.get_logger()
@@ -77,6 +78,7 @@ class Watchdog(threading.Thread):
         except (FutureTimeoutError, CancelledError):
             probe.cancel()
             return _STANDING
+        # Whatever the stage's loop raises, this thread must go on looking.
         except Exception:
             log.exception("watchdog_probe_failed")
             return _STANDING

@@ -12,6 +12,7 @@ import structlog
 from faust.worker import Worker
 
 from contracts.errors import MisconfiguredError, TransientError
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from contracts.kafka_probe import require_reachable
 from streams.common.app import StageApp
 from streams.common.settings import StreamSettings
@@ -20,7 +21,6 @@ from streams.common.watchdog import Watchdog
 log = structlog.get_logger()
 
 _KAFKA_PAUSE_SECONDS = 1.0
-_EX_CONFIG = 78
 
 
 class StageWorker(Worker):
@@ -86,7 +86,7 @@ def _wait_for_kafka(settings: StreamSettings) -> None:
             return require_reachable(settings)
         except MisconfiguredError as error:
             log.error("misconfigured", reason=str(error))
-            raise SystemExit(_EX_CONFIG) from error
+            raise SystemExit(EXIT_MISCONFIGURED) from error
         except TransientError as error:
             log.warning("kafka_away", error=str(error))
             time.sleep(_KAFKA_PAUSE_SECONDS)

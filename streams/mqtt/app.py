@@ -3,8 +3,7 @@
 A stage of its own: a broker that is away holds up these offsets and nothing else.
 """
 
-import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -14,6 +13,8 @@ import structlog
 
 from contracts.alert_records import AlertTrigger
 from contracts.errors import TransientError
+from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.records import decode
 from contracts.topics import (
@@ -22,14 +23,13 @@ from contracts.topics import (
     CONFIG_CAMERAS,
     MQTT_DEAD_LETTERS,
     RECOGNITIONS,
-    Topic,
 )
-from streams.common.app import Event, StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent
-from streams.common.ending import EXIT_TEMPORARY_FAILURE, end_process
+from streams.common.app import StageApp, build_app, raw_topic
+from streams.common.batch_agent import BatchAgent, add_batch_agent
+from streams.common.ending import end_process
 from streams.common.guard import Guard, build_guard
 from streams.common.retry import RetryPolicy
-from streams.common.tables import DurableTable
+from streams.common.tables import DurableTable, faust_table
 from streams.mqtt.beginning import Beginning
 from streams.mqtt.broker import Broker, tls_context
 from streams.mqtt.cameras import CameraBook
@@ -46,14 +46,6 @@ STAGE = "mqtt"
 
 _BATCH = 100
 _BATCH_WAIT_SECONDS = 0.02
-_TABLE_TOPIC_OPTIONS = {
-    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
-    "segment.bytes": 16 * 1024 * 1024,
-    "segment.ms": 600_000,
-    "min.cleanable.dirty.ratio": 0.1,
-}
-
-Take = Callable[[Sequence[Event]], Awaitable[None]]
 
 
 def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
@@ -68,8 +60,8 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
     metrics = MqttMetrics(app.metrics.registry)
     names = TopicNames(settings.mqtt_topic_prefix, settings.mqtt_discovery_prefix)
     link = _link(settings, names, metrics)
-    table = _faust_table(app, "cameras")
-    beginning = Beginning(DurableTable(_faust_table(app, "beginnings")), _now_ms)
+    table = faust_table(app, "cameras")
+    beginning = Beginning(DurableTable(faust_table(app, "beginnings")), now_ms)
     book = CameraBook(
         DurableTable(table),
         link.publish,
@@ -78,7 +70,7 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
     )
     teller = EventTeller(
-        link.publish, names, metrics, beginning, wants=_wants(settings), now_ms=_now_ms
+        link.publish, names, metrics, beginning, wants=_wants(settings), now_ms=now_ms
     )
     _add_events(app, guard, teller)
     _add_cameras(app, CameraTeller(guard, book, beginning), guard)
@@ -95,18 +87,10 @@ def _link(settings: MqttStageSettings, names: TopicNames, metrics: MqttMetrics) 
 def _add_events(app: StageApp, guard: Guard, teller: EventTeller) -> None:
     recognitions = BatchAgent(guard, partial(decode, Recognition), teller.recognitions)
     triggers = BatchAgent(guard, partial(decode, AlertTrigger), teller.triggers)
-    _add_batches(app, RECOGNITIONS, recognitions.take)
-    _add_batches(app, ALERTS, triggers.take)
-
-
-def _add_batches(app: StageApp, topic: Topic, take: Take) -> None:
-    @app.agent(raw_topic(app, topic), name=f"{STAGE}-{topic.name}", concurrency=1)
-    async def take_batches(stream: Any) -> None:
-        batches: AsyncIterable[Sequence[Event]] = stream.take_events(
-            _BATCH, within=_BATCH_WAIT_SECONDS
+    for topic, take in ((RECOGNITIONS, recognitions.take), (ALERTS, triggers.take)):
+        add_batch_agent(
+            app, topic, take, stage=STAGE, most=_BATCH, within_seconds=_BATCH_WAIT_SECONDS
         )
-        async for events in batches:
-            await take(events)
 
 
 def _add_cameras(app: StageApp, teller: CameraTeller, guard: Guard) -> None:
@@ -146,20 +130,6 @@ def _join(
     app.add_dependency(LinkService(link))
 
 
-def _faust_table(app: StageApp, name: str) -> Any:
-    return app.Table(
-        name,
-        key_type=bytes,
-        value_type=bytes,
-        partitions=app.settings.kafka_partitions,
-        extra_topic_configs=_TABLE_TOPIC_OPTIONS,
-    )
-
-
 def _wants(settings: MqttStageSettings) -> Callable[[UUID], bool]:
     owners = frozenset(settings.mqtt_owners)
     return lambda owner_id: not owners or owner_id in owners
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

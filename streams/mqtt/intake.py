@@ -8,7 +8,7 @@ from contracts.cameras import CameraConfig, CameraStatus
 from contracts.errors import InvalidInputError
 from contracts.recognitions import Recognition
 from contracts.records import decode
-from streams.common.app import Event
+from streams.common.app import Event, published_ms
 from streams.common.guard import Guard
 from streams.mqtt.beginning import Beginning
 from streams.mqtt.cameras import CameraBook
@@ -117,11 +117,6 @@ class CameraTeller:
             wait_seconds=_CAMERA_KNOWN_WITHIN_SECONDS,
             is_news=is_news,
         )
-
-
-def published_ms(event: Event) -> int:
-    """Return when a message was published (Unix ms, UTC): the same whenever it is read."""
-    return round(event.message.timestamp * 1000)
 
 
 def _camera_id(key: bytes | None) -> UUID:

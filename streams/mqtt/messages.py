@@ -10,7 +10,8 @@ import msgspec
 from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraConfig, CameraStatus
 from contracts.deliveries import CameraEvent, trigger_event, trigger_occurred_ms
-from contracts.ids import event_id, format_timestamp
+from contracts.ids import event_id
+from contracts.moments import format_timestamp
 from contracts.recognitions import Recognition
 from contracts.webhooks import EventName
 from streams.common.shapes import (

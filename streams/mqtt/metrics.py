@@ -1,8 +1,8 @@
 """Prometheus' side of the MQTT stage: what is counted."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from contracts.metrics import METRICS, Metric, MetricName
+from contracts.instruments import counter, gauge, histogram
 from streams.mqtt.messages import MessageKind
 
 _AGE_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 60.0, 600.0, 3600.0)
@@ -14,14 +14,12 @@ class MqttMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Make the metrics in ``registry``, or in one of their own."""
         registry = registry or CollectorRegistry()
-        connected = _metric("platestream_mqtt_connected")
-        self._connected = Gauge(connected.name, connected.rise, registry=registry)
-        messages = _metric("platestream_mqtt_messages_total")
-        self._messages = Counter(messages.name, messages.rise, messages.labels, registry=registry)
-        refused = _metric("platestream_mqtt_refused_total")
-        self._refused = Counter(refused.name, refused.rise, registry=registry)
-        age = _metric("platestream_mqtt_event_age_seconds")
-        self._age = Histogram(age.name, age.rise, registry=registry, buckets=_AGE_BUCKETS_SECONDS)
+        self._connected = gauge("platestream_mqtt_connected", registry)
+        self._messages = counter("platestream_mqtt_messages_total", registry)
+        self._refused = counter("platestream_mqtt_refused_total", registry)
+        self._age = histogram(
+            "platestream_mqtt_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
+        )
 
     def connected(self, is_there: bool) -> None:
         """Show whether the broker is there."""
@@ -38,7 +36,3 @@ class MqttMetrics:
     def delivered(self, age_ms: int) -> None:
         """Take how old an event was, on its topic, when the broker had it."""
         self._age.observe(max(0, age_ms) / 1000)
-
-
-def _metric(name: MetricName) -> Metric:
-    return next(metric for metric in METRICS if metric.name == name)

@@ -1,11 +1,11 @@
 """The recognition stage: frames -> readings -> recognitions."""
 
-import time
 from dataclasses import dataclass
 
 import faust
 
 from contracts.alert_records import AlertSighting
+from contracts.moments import now_ms
 from contracts.readings import FrameReadings
 from contracts.recognitions import PassOutcome, Recognition
 from contracts.topics import (
@@ -19,7 +19,7 @@ from contracts.topics import (
 from recognition.pool import RecognizerPool
 from streams.common.app import Event, StageApp, build_app, raw_topic
 from streams.common.guard import Guard, build_guard
-from streams.common.tables import DurableTable
+from streams.common.tables import DurableTable, faust_table
 from streams.recognition.frame_cache import FrameCache
 from streams.recognition.frame_fetcher import FrameFetcher
 from streams.recognition.frames import FrameStore
@@ -37,12 +37,6 @@ from streams.recognition.tracking import Tracking
 STAGE = "recognition"
 
 _POLLED_RECORDS = 16
-_TABLE_TOPIC_OPTIONS = {
-    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
-    "segment.bytes": 16 * 1024 * 1024,
-    "segment.ms": 600_000,
-    "min.cleanable.dirty.ratio": 0.1,
-}
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
         publish=publish,
         metrics=shared.metrics,
         deadline_ms=round(settings.reading_deadline_seconds * 1000),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
 
     lanes = ReadingLanes(window, shared.guard, reading)
@@ -122,15 +116,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         await sightings.publish(key, record)
 
     tracking = Tracking(
-        states=DurableTable(
-            app.Table(
-                "cameras",
-                key_type=bytes,
-                value_type=bytes,
-                partitions=settings.kafka_partitions,
-                extra_topic_configs=_TABLE_TOPIC_OPTIONS,
-            )
-        ),
+        states=DurableTable(faust_table(app, "cameras")),
         frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
         images=images,
         publish=publish,
@@ -138,7 +124,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         publish_sighting=publish_sighting,
         metrics=shared.metrics,
         rules=tracking_rules(settings),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
 
     async def track(event: Event) -> None:
@@ -161,7 +147,3 @@ def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
     """Return the settings with room in the pool for all that may be under way."""
     room = max(settings.recognition_queue_limit, _window(settings))
     return settings.model_copy(update={"recognition_queue_limit": room})
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from contracts.metrics import METRICS, Metric, MetricName
+from contracts.instruments import counter, gauge, histogram
 
 _FRAME_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _AGE_BUCKETS_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0)
@@ -48,25 +48,18 @@ class RecognitionMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Make the metrics in ``registry``, or in one of their own."""
         registry = registry or CollectorRegistry()
-        frames = _metric("platestream_recognition_frames_total")
-        self._frames = Counter(frames.name, frames.rise, frames.labels, registry=registry)
-        tracks = _metric("platestream_recognition_tracks_total")
-        self._tracks = Counter(tracks.name, tracks.rise, tracks.labels, registry=registry)
-        fetched = _metric("platestream_recognition_frames_fetched_total")
-        self._fetched = Counter(fetched.name, fetched.rise, fetched.labels, registry=registry)
-        replaced = _metric("platestream_recognition_processes_replaced")
-        self._replaced = Gauge(replaced.name, replaced.rise, registry=registry)
-        seconds = _metric("platestream_recognition_frame_seconds")
-        self._frame_seconds = Histogram(
-            seconds.name, seconds.rise, registry=registry, buckets=_FRAME_BUCKETS_SECONDS
+        self._frames = counter("platestream_recognition_frames_total", registry)
+        self._tracks = counter("platestream_recognition_tracks_total", registry)
+        self._fetched = counter("platestream_recognition_frames_fetched_total", registry)
+        self._replaced = gauge("platestream_recognition_processes_replaced", registry)
+        self._frame_seconds = histogram(
+            "platestream_recognition_frame_seconds", registry, buckets=_FRAME_BUCKETS_SECONDS
         )
-        frame_age = _metric("platestream_recognition_frame_age_seconds")
-        self._frame_age = Histogram(
-            frame_age.name, frame_age.rise, registry=registry, buckets=_AGE_BUCKETS_SECONDS
+        self._frame_age = histogram(
+            "platestream_recognition_frame_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
-        pass_age = _metric("platestream_recognition_pass_age_seconds")
-        self._pass_age = Histogram(
-            pass_age.name, pass_age.rise, registry=registry, buckets=_AGE_BUCKETS_SECONDS
+        self._pass_age = histogram(
+            "platestream_recognition_pass_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
 
     def frame_read(self, duration_ms: float) -> None:
@@ -97,7 +90,3 @@ class RecognitionMetrics:
     def watch_replaced(self, pool: CountsReplaced) -> None:
         """Show how many processes a pool has replaced."""
         self._replaced.set_function(lambda: pool.replaced)
-
-
-def _metric(name: MetricName) -> Metric:
-    return next(metric for metric in METRICS if metric.name == name)

@@ -6,14 +6,12 @@ import structlog
 from mode import Service
 
 from contracts.errors import MisconfiguredError
+from contracts.exit_statuses import EXIT_MISCONFIGURED
 from recognition.pool import RecognizerPool
 from streams.common.ending import end_process
 from streams.recognition.ordered_window import OrderedWindow
 
 log = structlog.get_logger()
-
-EXIT_MISCONFIGURED = 78
-"""Exit status of a process whose settings or files cannot work: EX_CONFIG of sysexits.h."""
 
 
 class Recognizers(Service):

@@ -1,15 +1,15 @@
 """Wiring of the sink: an agent for each table gathers its topic and writes it to ClickHouse."""
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from contracts.topics import SINK_DEAD_LETTERS
 from streams.common.app import Event, StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent
+from streams.common.batch_agent import BatchAgent, add_batch_agent
 from streams.common.guard import Guard, build_guard
 from streams.sink.settings import SinkSettings
 from streams.sink.store import RowStore
-from streams.sink.tables import SINK_TABLES, AnySinkTable, SinkTable
+from streams.sink.tables import SINK_TABLES, SinkTable
 
 STAGE = "sink"
 R = TypeVar("R")
@@ -39,20 +39,17 @@ def build_sink(settings: SinkSettings) -> StageApp:
     guard = build_guard(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
     store = RowStore(settings)
     for table in SINK_TABLES:
-        _add_agent(app, settings, table, Sink(guard, store, table))
+        add_batch_agent(
+            app,
+            table.topic,
+            Sink(guard, store, table).write,
+            stage=STAGE,
+            most=settings.sink_batch_rows,
+            within_seconds=settings.sink_batch_wait_seconds,
+        )
 
     @app.on_before_shutdown.connect
     async def close_store(*_: Any, **__: Any) -> None:
         await store.close()
 
     return app
-
-
-def _add_agent(app: StageApp, settings: SinkSettings, table: AnySinkTable, sink: Sink[Any]) -> None:
-    @app.agent(raw_topic(app, table.topic), name=f"{STAGE}-{table.topic.name}")
-    async def write_rows(stream: Any) -> None:
-        batches: AsyncIterable[Sequence[Event]] = stream.take_events(
-            settings.sink_batch_rows, within=settings.sink_batch_wait_seconds
-        )
-        async for events in batches:
-            await sink.write(events)

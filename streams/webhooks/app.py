@@ -1,7 +1,6 @@
 """The webhooks stage: what happened -> deliveries -> attempts -> how each webhook fares."""
 
-import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraConfig
 from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from contracts.errors import InvalidInputError
+from contracts.moments import now_ms
 from contracts.outbound import OutboundRules
 from contracts.recognitions import Recognition
 from contracts.records import decode, encode
@@ -31,11 +31,11 @@ from contracts.topics import (
     Topic,
 )
 from contracts.webhooks import WebhookConfig
-from streams.common.app import Event, StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent
+from streams.common.app import StageApp, build_app, raw_topic
+from streams.common.batch_agent import BatchAgent, Take, add_batch_agent
 from streams.common.guard import Guard, build_guard
 from streams.common.sending import Outgoing, try_to_send
-from streams.common.tables import DurableTable
+from streams.common.tables import DurableTable, faust_table
 from streams.webhooks.bounds import PendingBounds
 from streams.webhooks.delivering import Deliverer, SendsMails
 from streams.webhooks.directory import Directory
@@ -60,14 +60,6 @@ STAGE = "webhooks"
 _BATCH = 500
 _BATCH_WAIT_SECONDS = 0.02
 _STATUS_WAIT_SECONDS = 0.25
-_TABLE_TOPIC_OPTIONS = {
-    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
-    "segment.bytes": 16 * 1024 * 1024,
-    "segment.ms": 600_000,
-    "min.cleanable.dirty.ratio": 0.1,
-}
-
-Take = Callable[[Sequence[Event]], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -108,18 +100,14 @@ def _add_fan_out(shared: _Shared) -> None:
 
 
 def _add_batches(app: StageApp, topic: Topic, take: Take, wait_seconds: float) -> None:
-    @app.agent(raw_topic(app, topic), name=f"{STAGE}-{topic.name}", concurrency=1)
-    async def take_batches(stream: Any) -> None:
-        batches: AsyncIterable[Sequence[Event]] = stream.take_events(_BATCH, within=wait_seconds)
-        async for events in batches:
-            await take(events)
+    add_batch_agent(app, topic, take, stage=STAGE, most=_BATCH, within_seconds=wait_seconds)
 
 
 def _add_camera_watch(shared: _Shared) -> None:
     watch = CameraWatch(
         shared.guard,
         shared.directory,
-        _table(shared, "camera-presence"),
+        DurableTable(faust_table(shared.app, "camera-presence")),
         publisher_of(raw_topic(shared.app, DELIVERIES)),
         offline_after_ms=round(shared.settings.camera_offline_seconds * 1000),
     )
@@ -142,9 +130,9 @@ def _add_delivery(shared: _Shared) -> None:
         box=shared.box,
         http=http,
         mail=_mail(settings, images),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
-    table = _faust_table(shared, "pending-deliveries")
+    table = faust_table(shared.app, "pending-deliveries")
     dispatcher = Dispatcher(
         stage=app,
         table=PendingTable(DurableTable(table)),
@@ -152,7 +140,7 @@ def _add_delivery(shared: _Shared) -> None:
         send=deliverer.send,
         rules=_dispatch_rules(settings),
         metrics=DeliveryMetrics(app.metrics.registry),
-        now_ms=_now_ms,
+        now_ms=now_ms,
     )
     deliveries = raw_topic(app, DELIVERIES)
 
@@ -212,20 +200,6 @@ def _teller_of(topic: faust.TopicT) -> TellsAttempts:
     return tell
 
 
-def _table(shared: _Shared, name: str) -> DurableTable:
-    return DurableTable(_faust_table(shared, name))
-
-
-def _faust_table(shared: _Shared, name: str) -> Any:
-    return shared.app.Table(
-        name,
-        key_type=bytes,
-        value_type=bytes,
-        partitions=shared.settings.kafka_partitions,
-        extra_topic_configs=_TABLE_TOPIC_OPTIONS,
-    )
-
-
 def _feeds(shared: _Shared) -> tuple[TopicFeed[Any], ...]:
     settings, directory = shared.settings, shared.directory
     return (
@@ -247,7 +221,3 @@ def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
         ),
         pauses_seconds=settings.webhook_retry_seconds,
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -24,7 +24,7 @@ from contracts.records import decode, encode
 from contracts.secrets import SecretBox
 from contracts.webhooks import EventName, WebhookConfig
 from streams.common import presence
-from streams.common.app import Event
+from streams.common.app import Event, published_ms
 from streams.common.guard import Guard
 from streams.common.sending import send_all
 from streams.webhooks import status
@@ -43,14 +43,14 @@ _PIECE = 200
 """Deliveries made before they are sent: 8 MB where each holds an alert of 1,000 plates."""
 
 
-class Published(Protocol):
+class PublishesDeliveries(Protocol):
     """What publishes deliveries."""
 
     async def __call__(self, deliveries: Sequence[Delivery]) -> None:
         """Publish them; returns once Kafka has all."""
 
 
-def publisher_of(topic: faust.TopicT) -> Published:
+def publisher_of(topic: faust.TopicT) -> PublishesDeliveries:
     """Return what publishes deliveries to their topic."""
 
     async def publish(deliveries: Sequence[Delivery]) -> None:
@@ -62,7 +62,7 @@ def publisher_of(topic: faust.TopicT) -> Published:
 class FanOut:
     """Tells of recognitions and alerts, batch by batch."""
 
-    def __init__(self, directory: Directory, box: SecretBox, publish: Published) -> None:
+    def __init__(self, directory: Directory, box: SecretBox, publish: PublishesDeliveries) -> None:
         """Take who wants to know, and how to tell them."""
         self._directory = directory
         self._box = box
@@ -140,7 +140,7 @@ class CameraWatch:
         guard: Guard,
         directory: Directory,
         table: PresenceTable,
-        publish: Published,
+        publish: PublishesDeliveries,
         *,
         offline_after_ms: int,
     ) -> None:
@@ -248,8 +248,3 @@ class StatusKeeper:
                 reason=after.disabled_reason,
             )
         return after
-
-
-def published_ms(event: Event) -> int:
-    """Return when a message was published (Unix ms, UTC): the same whenever it is read."""
-    return round(event.message.timestamp * 1000)

@@ -37,8 +37,8 @@ def letter_of(
     letter.set_content("\n".join(f"{name}: {value}" for name, value in facts) + "\n")
     letter.add_alternative(_page(facts, has_picture=crop is not None), subtype="html")
     if crop is not None:
-        html = letter.get_payload()[1]  # type: ignore[index]
-        assert isinstance(html, EmailMessage)
+        html = letter.get_body(("html",))
+        assert html is not None
         html.add_related(crop, "image", "jpeg", cid=f"<{_CROP_ID}>", filename="plate.jpg")
     return letter
 

@@ -1,9 +1,9 @@
 """Prometheus' side of the webhooks stage: what is counted."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryCause, EmailTarget
-from contracts.metrics import METRICS, Metric, MetricName
+from contracts.instruments import counter, gauge, histogram
 
 _ATTEMPT_BUCKETS_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _AGE_BUCKETS_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 10.0, 60.0, 3600.0, 86_400.0)
@@ -15,18 +15,15 @@ class DeliveryMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Make the metrics in ``registry``, or in one of their own."""
         registry = registry or CollectorRegistry()
-        attempts = _metric("platestream_webhooks_attempts_total")
-        self._attempts = Counter(attempts.name, attempts.rise, attempts.labels, registry=registry)
-        seconds = _metric("platestream_webhooks_attempt_seconds")
-        self._seconds = Histogram(
-            seconds.name, seconds.rise, registry=registry, buckets=_ATTEMPT_BUCKETS_SECONDS
+        self._attempts = counter("platestream_webhooks_attempts_total", registry)
+        self._seconds = histogram(
+            "platestream_webhooks_attempt_seconds", registry, buckets=_ATTEMPT_BUCKETS_SECONDS
         )
-        age = _metric("platestream_webhooks_event_age_seconds")
-        self._age = Histogram(age.name, age.rise, registry=registry, buckets=_AGE_BUCKETS_SECONDS)
-        pending = _metric("platestream_webhooks_pending_deliveries")
-        self._pending = Gauge(pending.name, pending.rise, registry=registry)
-        waiting = _metric("platestream_webhooks_waiting_deliveries")
-        self._waiting = Gauge(waiting.name, waiting.rise, registry=registry)
+        self._age = histogram(
+            "platestream_webhooks_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
+        )
+        self._pending = gauge("platestream_webhooks_pending_deliveries", registry)
+        self._waiting = gauge("platestream_webhooks_waiting_deliveries", registry)
 
     def attempted(
         self, delivery: Delivery, outcome: AttemptOutcome, seconds: float, now_ms: int
@@ -42,7 +39,3 @@ class DeliveryMetrics:
         """Show how many deliveries wait for their next try, and for their turn."""
         self._pending.set(pending)
         self._waiting.set(waiting)
-
-
-def _metric(name: MetricName) -> Metric:
-    return next(metric for metric in METRICS if metric.name == name)

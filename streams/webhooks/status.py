@@ -10,7 +10,7 @@ from contracts.deliveries import (
     WebhookStatus,
     WebhookTarget,
 )
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from kafka import KafkaProducer
 from contracts.alert_records import AlertSighting
 from contracts.ids import recognition_id
 from contracts.kafka import producer_options, topic_name
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
@@ -83,7 +84,7 @@ class Plates:
         turn = number // _EARLY_EVERY
         camera_id = self._cameras[turn % _CAMERAS]
         # It is over, and read, at most this long after: nothing is told from the future.
-        begun = early_pass(turn, self._owner_id, camera_id, _now_ms() - LASTS_MS)
+        begun = early_pass(turn, self._owner_id, camera_id, now_ms() - LASTS_MS)
         self._tell(begun.sighting)
         self._under_way.append((time.monotonic() + next(self._lasting), begun))
 
@@ -112,7 +113,7 @@ class Plates:
     def _next(self, number: int) -> Recognition:
         is_regular = number % _REGULAR_EVERY == 0
         plate = REGULARS[number // _REGULAR_EVERY % len(REGULARS)]
-        captured_ms = _now_ms() - (_LATE_MS if not number % _LATE_EVERY else 0)
+        captured_ms = now_ms() - (_LATE_MS if not number % _LATE_EVERY else 0)
         camera_id = self._cameras[number % _CAMERAS]
         return msgspec.structs.replace(
             recognition(number, captured_ms=captured_ms),
@@ -140,7 +141,3 @@ class Plates:
         del self._producer
         if self._error and error is None:
             raise AssertionError("a recognition could not be sent") from self._error
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -8,9 +8,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Self
 
-from deploy.local.processes import signal_family
 from deploy.local.servers.base import Program, Server
 from deploy.local.waiting import Progress, StartError, Waiter
+from tests.services.families import signal_family
 
 _READY_SECONDS = 90
 

@@ -15,13 +15,13 @@ from pydantic_settings import BaseSettings
 from deploy.local.access import Access, ensure_access
 from deploy.local.plan import make_plan
 from deploy.local.ports import free_ports
-from deploy.local.processes import running_below, signal_family
 from deploy.local.servers.base import Program
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import ProcessState
 from deploy.local.waiting import Progress
 from recognition.process import WORKER_MODULE
+from tests.services.families import running_below, signal_family
 
 _PREFIX = "PLATESTREAM_"
 _PORT_SETTINGS = (

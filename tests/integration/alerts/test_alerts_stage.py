@@ -13,6 +13,7 @@ from contracts.alert_records import AlertSighting, AlertTrigger, SightingKind
 from contracts.alerts import AlertConfig, CooldownScope, PlateMatchMode
 from contracts.early import SightedPlate, TriggerPhase
 from contracts.ids import trigger_id
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.topics import ALERT_CANDIDATES, RECOGNITIONS, SIGHTINGS
 from tests.integration.alerts.conftest import StartAlerts
@@ -27,10 +28,6 @@ _MINUTE_MS = 60_000
 _PROMISED_SECONDS = 1.0
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _settled(world: World) -> bool:
     topics = (RECOGNITIONS, SIGHTINGS, ALERT_CANDIDATES)
     return not sum(lag(world.kafka, "alerts", topic) for topic in topics)
@@ -39,7 +36,7 @@ def _settled(world: World) -> bool:
 def test_rules_fire_once_in_a_cooldown_and_the_same_again_on_a_replay(
     start_alerts: StartAlerts, world: World
 ) -> None:
-    now_ms = _now_ms()
+    present_ms = now_ms()
     wanted = alert(
         1,
         plate_match_mode=PlateMatchMode.SPECIFIC,
@@ -48,11 +45,11 @@ def test_rules_fire_once_in_a_cooldown_and_the_same_again_on_a_replay(
     )
     off = alert(2, enabled=False)
     world.put(wanted, off)
-    first = seen_at(now_ms - 3000, "AB12")
-    late = seen_at(now_ms - 60 * _MINUTE_MS, "AB12")
-    held = seen_at(now_ms - 2000, "AB12", 8)
-    other = seen_at(now_ms - 1000, "AB13", 16)
-    stranger = seen_at(now_ms, "ZZ9", 24)
+    first = seen_at(present_ms - 3000, "AB12")
+    late = seen_at(present_ms - 60 * _MINUTE_MS, "AB12")
+    held = seen_at(present_ms - 2000, "AB12", 8)
+    other = seen_at(present_ms - 1000, "AB13", 16)
+    stranger = seen_at(present_ms, "ZZ9", 24)
     worker = start_alerts()
     world.spoil(b"{")
     # One key each time: all of these are of one camera, and so in order.
@@ -82,7 +79,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
     numbers = itertools.count()
 
     def fires() -> bool:
-        seen = seen_at(_now_ms(), "AB1", next(numbers) * 8)
+        seen = seen_at(now_ms(), "AB1", next(numbers) * 8)
         world.see(seen)
         # Once the other rule has fired and nothing is under way, this one has too or will not.
         world.await_fired_for([seen])
@@ -119,7 +116,7 @@ def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
     start_alerts: StartAlerts, world: World
 ) -> None:
     """Alerts of several cooldowns under load, the worker killed with -9 every second or so."""
-    start_ms = _now_ms() - 60 * _MINUTE_MS
+    start_ms = now_ms() - 60 * _MINUTE_MS
     rules = [
         alert(1, cooldown_minutes=0),
         alert(2, cooldown_minutes=1),
@@ -174,7 +171,7 @@ def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     world.put(held, free, other, everything)
     worker = start_alerts()
     # Only what is new fires early: the worker must be there.
-    there = seen_at(_now_ms(), "ZZ9")
+    there = seen_at(now_ms(), "ZZ9")
     world.see(there)
     world.await_fired_for([there])
     first = _early(1, "AB1")
@@ -257,7 +254,7 @@ def _sorted(told: list[AlertTrigger]) -> list[AlertTrigger]:
 
 def _early(number: int, plate: str) -> AlertSighting:
     """Return what is told of pass ``number`` while it is seen."""
-    seen = seen_at(_now_ms() + number, plate, number * 8)
+    seen = seen_at(now_ms() + number, plate, number * 8)
     return AlertSighting(kind=SightingKind.AGREED, recognition=seen)
 
 
@@ -292,12 +289,12 @@ def test_two_workers_share_the_rules(start_alerts: StartAlerts, world: World) ->
     start_alerts()
     rules = [alert(number, cooldown_minutes=0) for number in range(8)]
     world.put(*rules)
-    now_ms = _now_ms()
-    first = [seen_at(now_ms + number, "AB1", number) for number in range(20)]
+    present_ms = now_ms()
+    first = [seen_at(present_ms + number, "AB1", number) for number in range(20)]
     world.see(*first)
     world.await_triggers(20)
     start_alerts()
-    more = [seen_at(now_ms + 100 + number, "AB1", number) for number in range(20)]
+    more = [seen_at(present_ms + 100 + number, "AB1", number) for number in range(20)]
     world.see(*more)
     world.await_fired_for(more)
     wanted: set[tuple[UUID, UUID]] = {

@@ -1,10 +1,9 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
-import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
 from uuid import UUID
@@ -227,10 +226,6 @@ async def _is_not_fed() -> None:
     raise TransientError("this test follows no topic")
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def s3_settings_of_nothing() -> S3Settings:
     """Return settings of an S3 that nobody calls; links can still be signed."""
     return S3Settings.model_validate(
@@ -242,62 +237,78 @@ def s3_settings_of_nothing() -> S3Settings:
     )
 
 
-@asynccontextmanager
-async def running_application(
-    database: Database,
-    *,
-    store: RecognitionStore | None = None,
-    traffic: TrafficStore | None = None,
-    triggers: TriggerStore | None = None,
-    deliveries: DeliveryStore | None = None,
-    reader: ImageReader | None = None,
-    photos: PhotoStore | None = None,
-    take_seconds: float = 0.5,
-    s3: S3Settings | None = None,
-    limits: LimitRules = NO_LIMITS,
-    allowed_networks: str = "",
-    trusted_proxies: str = "",
-    demo_enabled: bool = True,
-    subscription_credits: int = 0,
-    attempts: AttemptRules = NO_ATTEMPT_RULES,
-    streams: StreamRules = STREAM_RULES,
-    feeds_streams: bool = False,
-) -> AsyncIterator[Application]:
-    """Yield a started application."""
-    secret_keys = Fernet.generate_key().decode()
-    stand_in, resolver = StandInReader(), StandInResolver()
-    ping = _is_fed if feeds_streams else _is_not_fed
-    news = News(StatusBoard(), WebhookBoard(), RecentRecognitions(1000), ping)
-    images = ImageStore(s3 or s3_settings_of_nothing())
-    services = assemble(
-        ServiceRules(
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What an application is started with: stand-ins, and rules that no test meets by chance."""
+
+    store: RecognitionStore = field(default_factory=StandInStore)
+    traffic: TrafficStore = field(default_factory=StandInStore)
+    triggers: TriggerStore = field(default_factory=StandInStore)
+    deliveries: DeliveryStore = field(default_factory=StandInDeliveries)
+    reader: ImageReader | None = None
+    photos: PhotoStore | None = None
+    take_seconds: float = 0.5
+    s3: S3Settings | None = None
+    limits: LimitRules = NO_LIMITS
+    allowed_networks: str = ""
+    trusted_proxies: str = ""
+    demo_enabled: bool = True
+    subscription_credits: int = 0
+    attempts: AttemptRules = NO_ATTEMPT_RULES
+    streams: StreamRules = STREAM_RULES
+    feeds_streams: bool = False
+
+    def rules(self, secret_keys: str) -> ServiceRules:
+        """Return the rules of the service."""
+        return ServiceRules(
             secret_keys=secret_keys,
-            validation=ValidationRules(outbound=OutboundRules(parse_networks(allowed_networks))),
-            cameras=CameraRules(take_seconds, _STALE_MS, PER_OWNER, subscription_credits),
-            limits=limits,
-            attempts=attempts,
-            streams=streams,
+            validation=ValidationRules(
+                outbound=OutboundRules(parse_networks(self.allowed_networks))
+            ),
+            cameras=CameraRules(self.take_seconds, _STALE_MS, PER_OWNER, self.subscription_credits),
+            limits=self.limits,
+            attempts=self.attempts,
+            streams=self.streams,
             session_lifetime=timedelta(hours=1),
             image_lease=timedelta(seconds=10),
             image_retention=None,
             alerts_per_owner=PER_OWNER,
             webhooks_per_owner=PER_OWNER,
             api_keys_per_owner=PER_OWNER,
-            demo_enabled=demo_enabled,
-            trusted_proxies=parse_networks(trusted_proxies),
-        ),
+            demo_enabled=self.demo_enabled,
+            trusted_proxies=parse_networks(self.trusted_proxies),
+        )
+
+    def stores(self) -> Stores:
+        """Return what stands for ClickHouse."""
+        return Stores(
+            recognitions=self.store,
+            traffic=self.traffic,
+            triggers=self.triggers,
+            deliveries=self.deliveries,
+        )
+
+
+@asynccontextmanager
+async def running_application(
+    database: Database, options: Options | None = None
+) -> AsyncIterator[Application]:
+    """Yield a started application."""
+    options = options or Options()
+    secret_keys = Fernet.generate_key().decode()
+    stand_in, resolver = StandInReader(), StandInResolver()
+    ping = _is_fed if options.feeds_streams else _is_not_fed
+    news = News(StatusBoard(), WebhookBoard(), RecentRecognitions(1000), ping)
+    images = ImageStore(options.s3 or s3_settings_of_nothing())
+    services = assemble(
+        options.rules(secret_keys),
         Outside(
             database=database,
-            stores=Stores(
-                recognitions=store or StandInStore(),
-                traffic=traffic or StandInStore(),
-                triggers=triggers or StandInStore(),
-                deliveries=deliveries or StandInDeliveries(),
-            ),
+            stores=options.stores(),
             news=news,
             images=images,
-            photos=photos or images,
-            reader=reader or stand_in,
+            photos=options.photos or images,
+            reader=options.reader or stand_in,
             resolver=resolver,
             shared_limits=None,
             health=Health({"postgres": database.ping}),

@@ -7,12 +7,22 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
 from psycopg import sql
 
+from analytics_sql.connection import connect
+from analytics_sql.migrate import migrate as migrate_clickhouse
 from api.db.engine import Database, open_engine
 from api.db.migrate import migrate
 from contracts.settings import DatabaseSettings
-from tests.integration.api.application import Application, running_application
+from tests.integration.api.application import (
+    Application,
+    Caller,
+    Options,
+    StandInDeliveries,
+    running_application,
+)
+from tests.services.clickhouse import ClickHouseAddress
 from tests.services.postgres import create_database
 
 
@@ -58,10 +68,22 @@ async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def application(database: Database) -> AsyncIterator[Application]:
+def stored() -> StandInDeliveries:
+    """What ClickHouse holds of deliveries."""
+    return StandInDeliveries()
+
+
+@pytest.fixture
+async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
     """The API over a real database; search, images and recogniser are stand-ins."""
-    async with running_application(database) as app:
+    async with running_application(database, Options(deliveries=stored)) as app:
         yield app
+
+
+@pytest.fixture
+async def owner(application: Application) -> Caller:
+    """An owner with a key of all scopes, and no credits."""
+    return await application.new_owner()
 
 
 @pytest.fixture
@@ -70,3 +92,14 @@ async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
     caller = await application.new_owner(credits=50)
     async with application.client(caller) as opened:
         yield opened
+
+
+@pytest.fixture
+async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+    """A client of a fresh, migrated database of ClickHouse."""
+    schema = clickhouse_address.client()
+    migrate_clickhouse(schema, retention_days=36_500)
+    schema.close()
+    opened = await connect(clickhouse_address.settings())
+    yield opened
+    await opened.close()

@@ -1,7 +1,6 @@
 """What became of an alert's own notifications, over a real database."""
 
 import uuid
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +8,6 @@ import httpx
 import pytest
 
 from analytics_sql.attempts import DeliveryChannel, DeliveryPlace, DeliverySummary
-from api.db.engine import Database
 from contracts.alert_records import AlertTrigger
 from contracts.deliveries import (
     AttemptOutcome,
@@ -25,7 +23,6 @@ from tests.integration.api.application import (
     NOW_MS,
     Application,
     StandInDeliveries,
-    running_application,
 )
 from tests.integration.api.outbox import outbox_of
 from tests.records import OWNER, recognition
@@ -48,19 +45,6 @@ DEAD = DeliverySummary(
     error="The SMTP server answered 550.",
     next_attempt_ms=None,
 )
-
-
-@pytest.fixture
-def stored() -> StandInDeliveries:
-    """What ClickHouse holds."""
-    return StandInDeliveries()
-
-
-@pytest.fixture
-async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
-    """The API over a real database."""
-    async with running_application(database, deliveries=stored) as app:
-        yield app
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ import msgspec
 import pytest
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
-from analytics_sql.connection import connect
-from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from analytics_sql.trigger_queries import TriggerCount
 from analytics_sql.triggers import insert_triggers, trigger_row
@@ -20,9 +18,10 @@ from api.recognitions.repository import ClickHouseStore
 from api.scopes import Scope
 from contracts.alert_records import AlertTrigger
 from contracts.early import EarlyFiring, TriggerPhase
-from contracts.ids import format_timestamp, recognition_id, trigger_id
+from contracts.ids import recognition_id, trigger_id
+from contracts.moments import format_timestamp
 from contracts.recognitions import Recognition
-from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.waiting import until
 from tests.records import alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
@@ -127,18 +126,15 @@ class Place:
 
 
 @pytest.fixture
-async def place(database: Database, clickhouse_address: ClickHouseAddress) -> AsyncIterator[Place]:
-    schema = clickhouse_address.client()
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    clickhouse = await connect(clickhouse_address.settings())
+async def place(
+    database: Database, clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
+) -> AsyncIterator[Place]:
     store = ClickHouseStore(clickhouse_address.settings())
-    async with running_application(database, store=store, triggers=store) as application:
+    async with running_application(database, Options(store=store, triggers=store)) as application:
         owner = await application.new_owner()
         async with application.client(owner) as client:
             yield Place(application, clickhouse, store, owner, client)
     await store.close()
-    await clickhouse.close()
 
 
 async def _listed(place: Place) -> tuple[dict[UUID, tuple[int, str | None]], str | None]:
@@ -205,7 +201,7 @@ async def test_alerts_are_listed_and_changed_while_clickhouse_is_away(
 ) -> None:
     nobody = ClickHouseStore(ClickHouseAddress("127.0.0.1", 9, "tester", "none").settings())
     async with (
-        running_application(database, triggers=nobody) as elsewhere,
+        running_application(database, Options(triggers=nobody)) as elsewhere,
         elsewhere.client(place.owner) as client,
     ):
         alert_id = UUID((await client.post(PATH, json={"name": "A"})).json()["alert"]["id"])

@@ -33,11 +33,6 @@ NOTIFICATIONS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-async def owner(application: Application) -> Caller:
-    return await application.new_owner()
-
-
-@pytest.fixture
 async def alerts(application: Application, owner: Caller) -> httpx.AsyncClient:
     return application.client(owner)
 

@@ -15,8 +15,6 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from analytics_sql.connection import connect
-from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions
 from api.accounts.service import create_key
@@ -27,10 +25,17 @@ from api.db.tables import ApiKey, Camera, Owner
 from api.recognitions.repository import ClickHouseStore
 from api.scopes import ALL_SCOPES, Scope
 from contracts.frames import Box
-from contracts.ids import format_timestamp, image_call_id, recognition_id
+from contracts.ids import image_call_id, recognition_id
+from contracts.moments import format_timestamp
 from contracts.object_keys import crop_key, photo_key
 from contracts.recognitions import RecognitionSource
-from tests.integration.api.application import NOW_MS, Application, Caller, running_application
+from tests.integration.api.application import (
+    NOW_MS,
+    Application,
+    Caller,
+    Options,
+    running_application,
+)
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -38,17 +43,6 @@ pytestmark = pytest.mark.integration
 DAY_MS = 86_400_000
 NIL = UUID(int=0)
 PATH = "/api/analytics"
-
-
-@pytest.fixture
-async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
-    """A client of a fresh, migrated database."""
-    schema = clickhouse_address.client()
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    client = await connect(clickhouse_address.settings())
-    yield client
-    await client.close()
 
 
 @pytest.fixture
@@ -62,18 +56,13 @@ async def store(
 
 @pytest.fixture
 async def application(database: Database, store: ClickHouseStore) -> AsyncIterator[Application]:
-    async with running_application(database, traffic=store) as app:
+    async with running_application(database, Options(traffic=store)) as app:
         yield app
 
 
 @pytest.fixture
-async def caller(application: Application) -> Caller:
-    return await application.new_owner()
-
-
-@pytest.fixture
-async def client(application: Application, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
-    async with application.client(caller) as opened:
+async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(owner) as opened:
         yield opened
 
 
@@ -127,12 +116,12 @@ async def test_an_account_without_anything(client: httpx.AsyncClient) -> None:
 
 
 async def test_exactly_the_fields_of_the_interface(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     at_ms = NOW_MS - DAY_MS
-    one = _row(caller.owner_id, at_ms)
+    one = _row(owner.owner_id, at_ms)
     called = _row(
-        caller.owner_id,
+        owner.owner_id,
         at_ms - 1,
         camera_id=NIL,
         camera_name="API",
@@ -162,7 +151,7 @@ async def test_exactly_the_fields_of_the_interface(
         {"cameraId": str(NIL), "cameraName": "API", "count": 1},
         {"cameraId": str(UUID(int=7)), "cameraName": "Gate", "count": 1},
     ]
-    common = {"userId": str(caller.owner_id), "plate": "AB12CD", "confidence": 0.97}
+    common = {"userId": str(owner.owner_id), "plate": "AB12CD", "confidence": 0.97}
     assert body["recent"] == [
         {
             **common,
@@ -170,8 +159,8 @@ async def test_exactly_the_fields_of_the_interface(
             "cameraId": str(UUID(int=7)),
             "cameraName": "Gate",
             "timestamp": format_timestamp(at_ms),
-            "photoUrl": photo_key(caller.owner_id, one.id),
-            "cropUrl": crop_key(caller.owner_id, one.id),
+            "photoUrl": photo_key(owner.owner_id, one.id),
+            "cropUrl": crop_key(owner.owner_id, one.id),
             "plateCoordinates": {"x": 10.5, "y": 20, "width": 120, "height": 40},
         },
         {
@@ -185,12 +174,12 @@ async def test_exactly_the_fields_of_the_interface(
 
 
 async def test_thirty_times_24_hours_and_ten_of_each(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     first_ms = NOW_MS - SPAN_MS
-    edges = [_row(caller.owner_id, at, "EDGE") for at in (first_ms - 1, first_ms, NOW_MS)]
+    edges = [_row(owner.owner_id, at, "EDGE") for at in (first_ms - 1, first_ms, NOW_MS)]
     many = [
-        _row(caller.owner_id, NOW_MS - DAY_MS - n, f"P{plate}", camera_id=UUID(int=100 + plate))
+        _row(owner.owner_id, NOW_MS - DAY_MS - n, f"P{plate}", camera_id=UUID(int=100 + plate))
         for plate in range(12)
         for n in range(plate + 2)
     ]
@@ -209,9 +198,9 @@ async def test_thirty_times_24_hours_and_ten_of_each(
 
 
 async def test_a_repeated_insert_changes_nothing(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    rows = [_row(caller.owner_id, NOW_MS - DAY_MS + n * 1000, f"P{n % 7}") for n in range(50)]
+    rows = [_row(owner.owner_id, NOW_MS - DAY_MS + n * 1000, f"P{n % 7}") for n in range(50)]
     await clickhouse.command("SYSTEM STOP MERGES recognitions")
     await insert_recognitions(clickhouse, rows)
     once = await _get(client)
@@ -223,12 +212,12 @@ async def test_a_repeated_insert_changes_nothing(
 
 
 async def test_success_counts_passes_and_image_calls(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     def outcome(number: int, camera_id: UUID, *, accepted: bool) -> OutcomeRow:
         at_ms = NOW_MS - DAY_MS - number
         return OutcomeRow(
-            user_id=caller.owner_id,
+            user_id=owner.owner_id,
             at_ms=at_ms,
             id=image_call_id(at_ms, UUID(int=number)),
             camera_id=camera_id,
@@ -239,9 +228,9 @@ async def test_success_counts_passes_and_image_calls(
     # What lies past its retention on the day of the test stays for it.
     await clickhouse.command("SYSTEM STOP MERGES pass_outcomes")
     # Three passes that became recognitions, and two plates of one image call that was stored.
-    passes = [_row(caller.owner_id, NOW_MS - DAY_MS + n, f"P{n}") for n in range(3)]
+    passes = [_row(owner.owner_id, NOW_MS - DAY_MS + n, f"P{n}") for n in range(3)]
     stored = [
-        _row(caller.owner_id, NOW_MS - n, camera_id=NIL, source=RecognitionSource.API)
+        _row(owner.owner_id, NOW_MS - n, camera_id=NIL, source=RecognitionSource.API)
         for n in (5, 6)
     ]
     await insert_recognitions(clickhouse, [*passes, *stored])
@@ -257,12 +246,12 @@ async def test_success_counts_passes_and_image_calls(
 
 
 async def test_other_owners_count_nothing(
-    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     stranger = await application.new_owner()
     await insert_recognitions(
         clickhouse,
-        [_row(stranger.owner_id, NOW_MS - 5, "THEIRS"), _row(caller.owner_id, NOW_MS - 9, "OURS")],
+        [_row(stranger.owner_id, NOW_MS - 5, "THEIRS"), _row(owner.owner_id, NOW_MS - 9, "OURS")],
     )
     await _add_camera(application.database, stranger.owner_id, "Theirs")
     body = await _get(client)
@@ -296,9 +285,9 @@ async def _add_camera(database: Database, owner_id: UUID, name: str, **values: A
 
 
 async def test_cameras_and_keys_that_work(
-    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    database, owner_id = application.database, caller.owner_id
+    database, owner_id = application.database, owner.owner_id
     renamed = await _add_camera(database, owner_id, "New name")
     await _add_camera(database, owner_id, "Switched off", enabled=False)
     await _add_camera(database, owner_id, "Not taken yet", confirmed=False)
@@ -343,7 +332,7 @@ async def test_days_and_hours_of_the_owners_zone(
     application: Application,
     clickhouse: AsyncClient,
     store: ClickHouseStore,
-    caller: Caller,
+    owner: Caller,
     zone: str,
     now: str,
 ) -> None:
@@ -351,12 +340,12 @@ async def test_days_and_hours_of_the_owners_zone(
     now_ms = round(datetime.fromisoformat(now).timestamp() * 1000)
     chance = random.Random(zone + now)
     moments = sorted({now_ms - chance.randint(1, SPAN_MS) for _ in range(3000)})
-    rows = [_row(caller.owner_id, at, f"P{at % 9}") for at in moments]
+    rows = [_row(owner.owner_id, at, f"P{at % 9}") for at in moments]
     for batch in (rows, chance.sample(rows, 500)):
         await insert_recognitions(clickhouse, batch)
-    await _set_zone(application.database, caller.owner_id, zone)
+    await _set_zone(application.database, owner.owner_id, zone)
     analytics = Analytics(application.database, store, lambda: now_ms)
-    overview = await analytics.overview(caller.owner_id)
+    overview = await analytics.overview(owner.owner_id)
 
     wall = ZoneInfo(zone)
     local = [datetime.fromtimestamp(at / 1000, wall) for at in moments]
@@ -383,7 +372,7 @@ async def test_the_scope_it_needs(application: Application) -> None:
 async def test_an_outage_is_a_500_that_ends(database: Database) -> None:
     nowhere = ClickHouseStore(ClickHouseAddress("127.0.0.1", 1, "nobody", "none").settings())
     async with (
-        running_application(database, traffic=nowhere) as application,
+        running_application(database, Options(traffic=nowhere)) as application,
         application.client(await application.new_owner()) as client,
     ):
         answer = await client.get(PATH)

@@ -22,11 +22,11 @@ from api.db.engine import Database
 from api.scopes import ALL_SCOPES
 from contracts.settings import DatabaseSettings
 from deploy.local.ports import free_ports
-from deploy.local.processes import running_below
 from deploy.local.servers.base import Program
 from tests.integration.api import images
 from tests.integration.api.application import Caller
 from tests.integration.api.waiting import until
+from tests.services.families import running_below
 from tests.services.process import ChildProcess
 
 pytestmark = pytest.mark.integration

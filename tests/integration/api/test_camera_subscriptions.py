@@ -13,7 +13,7 @@ from api.db.engine import Database
 from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.records import decode
 from contracts.topics import CONFIG_CAMERAS
-from tests.integration.api.application import NOW_MS, Application, running_application
+from tests.integration.api.application import NOW_MS, Application, Options, running_application
 from tests.integration.api.outbox import outbox_of
 
 pytestmark = pytest.mark.integration
@@ -26,7 +26,7 @@ PRICE = 30
 @pytest.fixture
 async def paid(database: Database) -> AsyncIterator[Application]:
     """An application in which a camera costs credits."""
-    async with running_application(database, subscription_credits=PRICE) as application:
+    async with running_application(database, Options(subscription_credits=PRICE)) as application:
         yield application
 
 

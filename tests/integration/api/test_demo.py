@@ -7,7 +7,7 @@ from sqlalchemy import text
 from api.db.engine import Database
 from api.limits import LimitRules
 from tests.integration.api import images
-from tests.integration.api.application import Application, running_application
+from tests.integration.api.application import Application, Options, running_application
 
 pytestmark = pytest.mark.integration
 
@@ -45,7 +45,7 @@ async def test_what_is_no_image_is_refused(application: Application) -> None:
 
 async def test_switched_off_it_is_404(database: Database) -> None:
     async with (
-        running_application(database, demo_enabled=False) as application,
+        running_application(database, Options(demo_enabled=False)) as application,
         application.client() as client,
     ):
         answer = await client.post(PATH, content=images.jpeg(), headers=OCTETS)
@@ -56,7 +56,7 @@ async def test_switched_off_it_is_404(database: Database) -> None:
 
 async def test_five_calls_a_minute_for_each_address(database: Database) -> None:
     async with running_application(
-        database, limits=FIVE, trusted_proxies="127.0.0.0/8"
+        database, Options(limits=FIVE, trusted_proxies="127.0.0.0/8")
     ) as application:
         answers = [await _from(application, "198.51.100.1") for _ in range(6)]
         neighbour = await _from(application, "198.51.100.2")
@@ -71,7 +71,7 @@ async def test_five_calls_a_minute_for_each_address(database: Database) -> None:
 
 
 async def test_nobodys_word_is_taken_for_an_address(database: Database) -> None:
-    async with running_application(database, limits=FIVE) as application:
+    async with running_application(database, Options(limits=FIVE)) as application:
         statuses = [
             (await _from(application, f"198.51.100.{number}")).status_code for number in range(6)
         ]

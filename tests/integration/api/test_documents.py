@@ -11,7 +11,7 @@ import pytest
 from api.db.engine import Database
 from api.errors import ERROR_RULES
 from tests.integration.api import images
-from tests.integration.api.application import PASSWORD, Application, running_application
+from tests.integration.api.application import PASSWORD, Application, Options, running_application
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.serving import served
 from tests.languages import is_present
@@ -30,7 +30,7 @@ _SECONDS = 60
 @pytest.fixture
 async def documented(database: Database) -> AsyncIterator[Application]:
     """The application, with streams that stay open."""
-    async with running_application(database, feeds_streams=True) as application:
+    async with running_application(database, Options(feeds_streams=True)) as application:
         yield application
 
 

@@ -26,7 +26,7 @@ from api.recognitions.repository import ClickHouseStore
 from contracts.settings import DatabaseSettings, S3Settings
 from deploy.local.servers.postgres import PostgresServer
 from deploy.local.servers.s3 import S3Server
-from tests.integration.api.application import running_application
+from tests.integration.api.application import Options, running_application
 from tests.integration.api.waiting import until
 from tests.services.clickhouse import create_database, start_clickhouse
 from tests.services.postgres import postgres_process
@@ -80,7 +80,7 @@ async def test_the_search_stands_still_dies_and_is_back(database: Database, tmp_
     schema.close()
     store = ClickHouseStore(address.settings())
     async with (
-        running_application(database, store=store) as application,
+        running_application(database, Options(store=store)) as application,
         application.client(await application.new_owner()) as client,
     ):
         assert (await client.get("/api/recognitions")).status_code == 200

@@ -24,7 +24,7 @@ from api.json_body import MAX_JSON_BODY_BYTES
 from api.limits import LimitRules
 from api.scopes import Scope
 from tests.integration.api import images
-from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.cameras import values as camera_values
 
 pytestmark = pytest.mark.integration
@@ -140,7 +140,7 @@ async def test_a_json_body_that_trickles_in_is_given_up(
 
 async def test_limits_at_the_gate(database: Database) -> None:
     rules = LimitRules(per_minute=3, recognize_per_minute=1, demo_per_minute=0, block_seconds=60)
-    async with running_application(database, limits=rules) as application:
+    async with running_application(database, Options(limits=rules)) as application:
         caller = await application.new_owner()
         async with application.client(caller) as client:
             answers = [await client.get("/api/credits") for _ in range(4)]
@@ -158,7 +158,7 @@ async def test_limits_at_the_gate(database: Database) -> None:
 
 async def test_every_answer_to_a_call_that_counts_tells_what_is_left(database: Database) -> None:
     rules = LimitRules(per_minute=9, recognize_per_minute=4, demo_per_minute=2, block_seconds=60)
-    async with running_application(database, limits=rules) as application:
+    async with running_application(database, Options(limits=rules)) as application:
         scopes = frozenset({Scope.RECOGNITIONS_READ, Scope.RECOGNITIONS_WRITE, Scope.ALERTS_WRITE})
         octets = {"Content-Type": "application/octet-stream"}
         async with application.client(await application.new_owner(scopes=scopes)) as client:
@@ -190,7 +190,7 @@ async def test_every_answer_to_a_call_that_counts_tells_what_is_left(database: D
 
 async def test_calls_beyond_the_scopes_of_a_key_count_too(database: Database) -> None:
     rules = LimitRules(per_minute=3, recognize_per_minute=1, demo_per_minute=0, block_seconds=60)
-    async with running_application(database, limits=rules) as application:
+    async with running_application(database, Options(limits=rules)) as application:
         caller = await application.new_owner(scopes=frozenset({Scope.CREDITS_READ}))
         async with application.client(caller) as client:
             answers = [await client.get("/api/cameras") for _ in range(4)]

@@ -13,7 +13,7 @@ from contracts.errors import TransientError
 from contracts.object_keys import snapshot_key
 from contracts.settings import S3Settings
 from tests.integration.api import cameras, images
-from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.services.s3 import s3_client
 
 pytestmark = pytest.mark.integration
@@ -23,7 +23,7 @@ PICTURE = images.jpeg()
 
 @pytest.fixture
 async def application(database: Database, s3_settings: S3Settings) -> AsyncIterator[Application]:
-    async with running_application(database, s3=s3_settings) as app:
+    async with running_application(database, Options(s3=s3_settings)) as app:
         yield app
 
 

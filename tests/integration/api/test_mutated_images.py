@@ -14,7 +14,7 @@ from api.db.engine import Database
 from recognition.pool import RecognizerPool
 from recognition.settings import RecognizerPoolSettings
 from tests.integration.api import images
-from tests.integration.api.application import running_application
+from tests.integration.api.application import Options, running_application
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,7 @@ async def test_spoilt_images_are_never_an_error_of_ours_and_cost_nothing(
     seen: Counter[int] = Counter()
     async with (
         RecognizerPool(settings) as pool,
-        running_application(database, reader=pool) as application,
+        running_application(database, Options(reader=pool)) as application,
         application.client(await application.new_owner(credits=IMAGES)) as client,
     ):
         for source in sources:

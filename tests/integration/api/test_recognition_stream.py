@@ -30,7 +30,7 @@ from contracts.recognitions import Recognition
 from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topics import RECOGNITIONS
-from tests.integration.api.application import PASSWORD, Application, running_application
+from tests.integration.api.application import PASSWORD, Application, Options, running_application
 from tests.integration.api.serving import served
 from tests.integration.api.waiting import until
 from tests.records import OWNER, recognition
@@ -86,7 +86,7 @@ async def _opened(
 
 @pytest.fixture
 async def streaming(database: Database) -> AsyncIterator[Application]:
-    async with running_application(database, feeds_streams=True) as application:
+    async with running_application(database, Options(feeds_streams=True)) as application:
         application.recent.begin({0: 0})
         yield application
 

@@ -11,16 +11,15 @@ import httpx
 import pytest
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
-from analytics_sql.connection import connect
-from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from api.db.engine import Database
 from api.recognitions.repository import ClickHouseStore
 from contracts.frames import Box
-from contracts.ids import format_timestamp, recognition_id
+from contracts.ids import recognition_id
+from contracts.moments import format_timestamp
 from contracts.object_keys import crop_key, photo_key
 from contracts.recognitions import Recognition
-from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -30,34 +29,18 @@ CAMERAS = [UUID(int=number) for number in range(1, 4)]
 
 
 @pytest.fixture
-async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
-    """A client of a fresh, migrated database."""
-    schema = clickhouse_address.client()
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    client = await connect(clickhouse_address.settings())
-    yield client
-    await client.close()
-
-
-@pytest.fixture
 async def application(
     database: Database, clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
 ) -> AsyncIterator[Application]:
     store = ClickHouseStore(clickhouse_address.settings())
-    async with running_application(database, store=store) as app:
+    async with running_application(database, Options(store=store)) as app:
         yield app
     await store.close()
 
 
 @pytest.fixture
-async def caller(application: Application) -> Caller:
-    return await application.new_owner()
-
-
-@pytest.fixture
-async def client(application: Application, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
-    async with application.client(caller) as opened:
+async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(owner) as opened:
         yield opened
 
 
@@ -106,23 +89,23 @@ async def _walk(client: httpx.AsyncClient, **parameters: Any) -> list[str]:
 
 
 async def test_a_row_has_exactly_the_fields_of_the_interface(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    record = _recognition(caller.owner_id, START_MS + 7)
+    record = _recognition(owner.owner_id, START_MS + 7)
     await _insert(clickhouse, record)
 
     assert await _list(client) == {
         "recognitions": [
             {
                 "id": str(record.id),
-                "userId": str(caller.owner_id),
+                "userId": str(owner.owner_id),
                 "cameraId": str(CAMERAS[0]),
                 "cameraName": "Gate",
                 "plate": "AB12CD",
                 "confidence": 0.97,
                 "timestamp": format_timestamp(START_MS + 7),
-                "photoUrl": photo_key(caller.owner_id, record.id),
-                "cropUrl": crop_key(caller.owner_id, record.id),
+                "photoUrl": photo_key(owner.owner_id, record.id),
+                "cropUrl": crop_key(owner.owner_id, record.id),
                 "plateCoordinates": {"x": 10.5, "y": 20, "width": 120, "height": 40},
             }
         ],
@@ -131,22 +114,20 @@ async def test_a_row_has_exactly_the_fields_of_the_interface(
 
 
 async def test_what_is_not_there_is_left_out(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    bare = _recognition(caller.owner_id, START_MS, box=None, photo_key=None, crop_key=None)
+    bare = _recognition(owner.owner_id, START_MS, box=None, photo_key=None, crop_key=None)
     await _insert(clickhouse, bare)
     (row,) = (await _list(client))["recognitions"]
 
     assert {"photoUrl", "cropUrl", "plateCoordinates"}.isdisjoint(row)
 
 
-async def test_filters(clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller) -> None:
+async def test_filters(clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller) -> None:
     rows = {
-        "first": _recognition(caller.owner_id, START_MS, plate="AB12CD"),
-        "second": _recognition(caller.owner_id, START_MS + 1000, plate="XY99ZZ"),
-        "third": _recognition(
-            caller.owner_id, START_MS + 2000, plate="QAB12", camera_id=CAMERAS[1]
-        ),
+        "first": _recognition(owner.owner_id, START_MS, plate="AB12CD"),
+        "second": _recognition(owner.owner_id, START_MS + 1000, plate="XY99ZZ"),
+        "third": _recognition(owner.owner_id, START_MS + 2000, plate="QAB12", camera_id=CAMERAS[1]),
     }
     await _insert(clickhouse, *rows.values())
     names = {str(record.id): name for name, record in rows.items()}
@@ -174,12 +155,12 @@ async def test_filters(clickhouse: AsyncClient, client: httpx.AsyncClient, calle
 
 
 async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     chance = random.Random(5)
     # Many rows of one millisecond, so that pages end among equals.
     records = [
-        _recognition(caller.owner_id, START_MS + chance.randrange(20), track=str(number))
+        _recognition(owner.owner_id, START_MS + chance.randrange(20), track=str(number))
         for number in range(120)
     ]
     await _insert(clickhouse, *records)
@@ -191,7 +172,7 @@ async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
             number += 1
             later = START_MS + 1000 + number
             replayed = chance.choice(records)
-            await _insert(clickhouse, _recognition(caller.owner_id, later), replayed)
+            await _insert(clickhouse, _recognition(owner.owner_id, later), replayed)
 
     arriving = asyncio.create_task(arrive())
     try:
@@ -220,7 +201,7 @@ async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
 async def test_ways_of_matching(
     clickhouse: AsyncClient,
     client: httpx.AsyncClient,
-    caller: Caller,
+    owner: Caller,
     parameters: dict[str, str],
     found: list[str],
 ) -> None:
@@ -228,7 +209,7 @@ async def test_ways_of_matching(
     await _insert(
         clickhouse,
         *(
-            _recognition(caller.owner_id, START_MS + at, plate=plate, confidence=(90 + at) / 100)
+            _recognition(owner.owner_id, START_MS + at, plate=plate, confidence=(90 + at) / 100)
             for at, plate in enumerate(plates)
         ),
     )
@@ -249,11 +230,11 @@ async def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
 
 
 async def test_a_cursor_is_good_for_its_own_list_only(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller, application: Application
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller, application: Application
 ) -> None:
     await _insert(
         clickhouse,
-        *(_recognition(caller.owner_id, START_MS + number) for number in range(4)),
+        *(_recognition(owner.owner_id, START_MS + number) for number in range(4)),
     )
     key = (await _list(client, limit=2, plate="AB12"))["nextKey"]
     assert key is not None
@@ -279,9 +260,9 @@ async def test_a_cursor_is_good_for_its_own_list_only(
 
 
 async def test_other_owners_see_nothing(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller, application: Application
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller, application: Application
 ) -> None:
-    record = _recognition(caller.owner_id, START_MS)
+    record = _recognition(owner.owner_id, START_MS)
     await _insert(clickhouse, record)
     async with application.client(await application.new_owner()) as stranger:
         assert (await _list(stranger))["recognitions"] == []
@@ -294,9 +275,9 @@ async def test_other_owners_see_nothing(
 
 
 async def test_one_by_id_has_links_of_the_public_endpoint(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, caller: Caller
+    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    record = _recognition(caller.owner_id, START_MS)
+    record = _recognition(owner.owner_id, START_MS)
     await _insert(clickhouse, record)
     answer = await client.get(f"/api/recognitions/{record.id}")
 
@@ -316,7 +297,7 @@ async def test_an_outage_of_the_search_is_a_500_that_ends(
     nowhere = ClickHouseAddress("127.0.0.1", 1, "nobody", "none")
     store = ClickHouseStore(nowhere.settings())
     async with (
-        running_application(database, store=store) as application,
+        running_application(database, Options(store=store)) as application,
         application.client(await application.new_owner()) as client,
     ):
         answer = await client.get("/api/recognitions")

@@ -10,7 +10,7 @@ from api.recognize.body import MAX_IMAGE_BYTES
 from recognition.pool import RecognizerPool
 from recognition.settings import RecognizerPoolSettings
 from tests.integration.api import images
-from tests.integration.api.application import running_application
+from tests.integration.api.application import Options, running_application
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +31,7 @@ async def client(database: Database) -> AsyncIterator[httpx.AsyncClient]:
     settings = RecognizerPoolSettings.model_validate({"recognition_workers": 1})
     async with (
         RecognizerPool(settings) as pool,
-        running_application(database, reader=pool) as application,
+        running_application(database, Options(reader=pool)) as application,
         application.client(await application.new_owner(credits=9)) as opened,
     ):
         yield opened

@@ -16,7 +16,7 @@ from contracts.records import decode
 from contracts.settings import S3Settings
 from contracts.topics import OUTCOMES, RECOGNITIONS
 from tests.integration.api import images
-from tests.integration.api.application import Application, Caller, running_application
+from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.outbox import outbox_of
 from tests.services.s3 import s3_client
 
@@ -42,7 +42,7 @@ async def test_what_is_found_is_kept_with_its_picture(
     database: Database, s3_settings: S3Settings
 ) -> None:
     picture = images.png()
-    async with running_application(database, s3=s3_settings) as application:
+    async with running_application(database, Options(s3=s3_settings)) as application:
         application.reader.readings = (_reading("AB12CDE"), _reading("XY34"), _reading(""))
         owner = await application.new_owner(credits=3)
         before_ms = time.time_ns() // 1_000_000
@@ -93,7 +93,7 @@ async def test_without_a_plate_nothing_is_kept(application: Application) -> None
 
 
 async def test_a_picture_that_cannot_be_kept_costs_nothing(database: Database) -> None:
-    async with running_application(database, photos=_Away()) as application:
+    async with running_application(database, Options(photos=_Away())) as application:
         application.reader.readings = (_reading("AB12CDE"),)
         owner = await application.new_owner(credits=1)
         answer = await _recognize(application, owner, images.jpeg(), "?store=true")
@@ -107,7 +107,7 @@ async def test_a_picture_that_cannot_be_kept_costs_nothing(database: Database) -
 
 async def test_the_same_idempotency_key_keeps_once(database: Database) -> None:
     photos = _Counted()
-    async with running_application(database, photos=photos) as application:
+    async with running_application(database, Options(photos=photos)) as application:
         application.reader.readings = (_reading("AB12CDE"),)
         owner = await application.new_owner(credits=3)
         answers = [

@@ -14,18 +14,19 @@ from sqlalchemy import text
 from api.db.engine import Database
 from api.json_body import MAX_PUBLIC_JSON_BODY_BYTES
 from api.sessions.attempts import AttemptRules
-from tests.integration.api.application import PASSWORD, Application, Caller, running_application
+from tests.integration.api.application import (
+    PASSWORD,
+    Application,
+    Caller,
+    Options,
+    running_application,
+)
 
 pytestmark = pytest.mark.integration
 
 PATH = "/api/session"
 SITE = "http://127.0.0.1:8000"
 CAMERA = {"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"}
-
-
-@pytest.fixture
-async def owner(application: Application) -> Caller:
-    return await application.new_owner()
 
 
 def _browser(application: Application, site: str = SITE) -> httpx.AsyncClient:
@@ -230,7 +231,7 @@ async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
 
 async def test_attempts_are_limited(database: Database) -> None:
     rules = AttemptRules(per_minute=3, per_address_per_minute=5, per_account_per_hour=0)
-    async with running_application(database, attempts=rules) as application:
+    async with running_application(database, Options(attempts=rules)) as application:
         owner, other = await application.new_owner(), await application.new_owner()
         wrong = {"email": owner.email, "password": "wrong"}
         async with _browser(application) as browser:
@@ -256,7 +257,7 @@ async def test_attempts_are_limited(database: Database) -> None:
 
 async def test_attempts_at_once_are_no_way_around_the_limit(database: Database) -> None:
     rules = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_per_hour=0)
-    async with running_application(database, attempts=rules) as application:
+    async with running_application(database, Options(attempts=rules)) as application:
         owner = await application.new_owner()
         wrong = {"email": owner.email, "password": "wrong"}
         async with _browser(application) as browser:
@@ -267,7 +268,7 @@ async def test_attempts_at_once_are_no_way_around_the_limit(database: Database) 
 
 async def test_guessing_from_many_places_is_limited_too(database: Database) -> None:
     rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=2)
-    async with running_application(database, attempts=rules) as application:
+    async with running_application(database, Options(attempts=rules)) as application:
         owner = await application.new_owner()
         wrong = {"email": owner.email, "password": "wrong"}
         async with _browser(application) as browser:
@@ -278,7 +279,7 @@ async def test_guessing_from_many_places_is_limited_too(database: Database) -> N
 
 async def test_the_case_of_an_address_makes_no_second_chance(database: Database) -> None:
     rules = AttemptRules(per_minute=2, per_address_per_minute=0, per_account_per_hour=0)
-    async with running_application(database, attempts=rules) as application:
+    async with running_application(database, Options(attempts=rules)) as application:
         owner = await application.new_owner()
         async with _browser(application) as browser:
             statuses = [

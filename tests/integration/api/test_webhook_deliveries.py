@@ -1,7 +1,6 @@
 """What was delivered to a webhook, and what can be asked of it, over a real database."""
 
 import uuid
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,7 +10,6 @@ import pytest
 
 from analytics_sql.attempts import DeliveryChannel, DeliverySummary
 from analytics_sql.recognitions import ListedRecognition
-from api.db.engine import Database
 from contracts.deliveries import (
     AttemptOutcome,
     Delivery,
@@ -26,7 +24,6 @@ from tests.integration.api.application import (
     NOW_MS,
     Application,
     StandInDeliveries,
-    running_application,
 )
 from tests.integration.api.outbox import outbox_of
 from tests.records import recognition
@@ -39,19 +36,6 @@ BODY = {
     "url": "https://receiver.example.com/plates",
     "events": ["camera.online", "recognition.created", "alert.triggered"],
 }
-
-
-@pytest.fixture
-def stored() -> StandInDeliveries:
-    """What ClickHouse holds."""
-    return StandInDeliveries()
-
-
-@pytest.fixture
-async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
-    """The API over a real database."""
-    async with running_application(database, deliveries=stored) as app:
-        yield app
 
 
 @pytest.fixture

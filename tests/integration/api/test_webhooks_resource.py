@@ -15,7 +15,7 @@ from api.webhooks.schemas import SubscribedEvent
 from contracts.records import decode
 from contracts.topics import CONFIG_WEBHOOKS
 from contracts.webhooks import WebhookConfig
-from tests.integration.api.application import PER_OWNER, Application, running_application
+from tests.integration.api.application import PER_OWNER, Application, Options, running_application
 from tests.integration.api.outbox import outbox_of
 
 pytestmark = pytest.mark.integration
@@ -220,7 +220,9 @@ async def test_a_name_that_resolves_inside_is_refused(
 
 
 async def test_networks_that_the_operator_allows(database: Database) -> None:
-    async with running_application(database, allowed_networks="127.0.0.0/8") as application:
+    async with running_application(
+        database, Options(allowed_networks="127.0.0.0/8")
+    ) as application:
         caller = await application.new_owner()
         async with application.client(caller) as client:
             statuses = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from api.db.engine import Database
 from contracts.settings import DatabaseSettings, S3Settings
-from tests.integration.api.application import Caller, running_application
+from tests.integration.api.application import Caller, Options, running_application
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.serving import served
 
@@ -44,7 +44,7 @@ def serving_in_thread(
         async with AsyncExitStack() as held:
             held.callback(database.close)
             application = await held.enter_async_context(
-                running_application(database, s3=s3, feeds_streams=True)
+                running_application(database, Options(s3=s3, feeds_streams=True))
             )
             application.services.live.end_all()
             await held.enter_async_context(taking_cameras(application))

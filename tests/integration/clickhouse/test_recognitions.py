@@ -146,6 +146,8 @@ class TestStoring:
     async def test_nothing_to_write(self, client: AsyncClient) -> None:
         await insert_recognitions(client, [])
 
+        assert await plates(client) == []
+
     async def test_written_twice_is_one(self, client: AsyncClient) -> None:
         rows = [row(START_MS + n, f"P{n}") for n in range(20)]
 

@@ -8,9 +8,9 @@ import pytest
 from contracts.cameras import CameraState
 from contracts.recognitions import Recognition
 from contracts.topics import CONFIG_CAMERAS, RECOGNITIONS
-from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
+from tests.integration.mqtt.way import Way, discovery, events, just_made, topic
 from tests.integration.streams.stages import lag
-from tests.records import CAMERAS, recognition
+from tests.records import CAMERAS
 from tests.services.mqtt import Listener, port_of
 from tests.services.process import ChildProcess
 from tests.waiting import wait_until
@@ -23,7 +23,7 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(way: Way
     way.camera(1)
     way.status(CameraState.ONLINE)
     process = way.start()
-    made = _made(0, 800)
+    made = just_made(0, 800)
     with Listener(port_of(way.broker)) as before:
         wait_until("both are known", lambda: _is_kept(before, 0) and _is_kept(before, 1))
         wait_until("one is online", lambda: before.latest(topic("state")) == b"online")
@@ -65,15 +65,11 @@ def _kill(process: ChildProcess, listener: Listener) -> None:
 def _freeze(way: Way, listener: Listener) -> list[Recognition]:
     times = way.log().count("mqtt_away")
     way.broker.pause()
-    made = _made(800, 820)
+    made = just_made(800, 820)
     way.recognized(made)
     wait_until("it is noticed", lambda: way.log().count("mqtt_away") > times)
     way.broker.resume()
     return made
-
-
-def _made(start: int, stop: int) -> list[Recognition]:
-    return [recognition(number, captured_ms=now_ms() + number) for number in range(start, stop)]
 
 
 def _wait_for_all(made: list[Recognition], *listeners: Listener) -> None:

@@ -8,10 +8,10 @@ import pytest
 from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraState
 from contracts.ids import event_id, trigger_id
-from contracts.recognitions import Recognition
+from contracts.moments import now_ms
 from contracts.topics import ALERTS
 from contracts.webhooks import EventName
-from tests.integration.mqtt.way import Way, discovery, events, now_ms, topic
+from tests.integration.mqtt.way import Way, discovery, events, just_made, topic
 from tests.records import CAMERAS, OWNER, alert, recognition
 from tests.services.mqtt import PASSWORD, Listener, port_of
 from tests.waiting import wait_until
@@ -49,7 +49,7 @@ def test_two_workers_share_what_is_told(way: Way) -> None:
             way.status(CameraState.ONLINE, number)
         wait_until("all came", lambda: all(_states(listener, "online")))
         connected = way.log().count("mqtt_connected")
-        made = _made(0, 200)
+        made = just_made(0, 200)
         way.recognized(made)
         wait_until("all are told", lambda: _told(listener) >= {str(one.id) for one in made})
         assert (connected, way.log().count("mqtt_connected")) == (2, 2)
@@ -58,7 +58,7 @@ def test_two_workers_share_what_is_told(way: Way) -> None:
         assert len(_recognitions(listener)) < 2 * len(made)
 
         first.kill()
-        more = _made(200, 240)
+        more = just_made(200, 240)
         way.recognized(more)
         wait_until("all are told", lambda: _told(listener) >= {str(one.id) for one in more})
         wait_until("it is there", lambda: listener.latest("platestream/status") == b"online")
@@ -66,10 +66,6 @@ def test_two_workers_share_what_is_told(way: Way) -> None:
         for number in range(len(CAMERAS)):
             came = {told["id"]: told["event"] for told in events(listener, "camera", number)}
             assert list(came.values()) == ["camera.online"]
-
-
-def _made(start: int, stop: int) -> list[Recognition]:
-    return [recognition(number, captured_ms=now_ms() + number) for number in range(start, stop)]
 
 
 def _states(listener: Listener, wanted: str) -> list[bool]:

@@ -1,19 +1,19 @@
 """What a test of the stage does: events into Kafka, messages out of the broker."""
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from contracts.cameras import CameraConfig, CameraState, CameraStatus
+from contracts.moments import now_ms
 from contracts.recognitions import Recognition
 from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, RECOGNITIONS, Topic
-from tests.integration.streams.stages import Feeder, environment_of, stage
-from tests.records import CAMERAS, OWNER, messages
+from tests.integration.streams.stages import Feeders, environment_of, stage
+from tests.records import CAMERAS, OWNER, messages, recognition
 from tests.services.mqtt import PASSWORD, USER, Listener, port_of
 from tests.services.process import ChildProcess, ServerProcess
 from tests.waiting import wait_until
@@ -26,7 +26,7 @@ class Way:
         self.kafka = kafka
         self.broker = broker
         self._folder = folder
-        self._feeders: dict[str, Feeder] = {}
+        self._feeders = Feeders(kafka)
         self._stages: list[ChildProcess] = []
 
     def start(self, **settings: str) -> ChildProcess:
@@ -59,7 +59,7 @@ class Way:
 
     def recognized(self, recognitions: Sequence[Recognition]) -> None:
         """Publish recognitions."""
-        self._feeder(RECOGNITIONS).send_pairs(messages(recognitions))
+        self._feeders.of(RECOGNITIONS).send_pairs(messages(recognitions))
 
     def camera(self, number: int = 0, **changed: Any) -> CameraConfig:
         """Configure a camera, and return it."""
@@ -77,7 +77,7 @@ class Way:
 
     def deleted(self, camera_id: UUID) -> None:
         """Delete a camera."""
-        self._feeder(CONFIG_CAMERAS).send_pairs([(str(camera_id).encode(), b"")])
+        self._feeders.of(CONFIG_CAMERAS).send_pairs([(str(camera_id).encode(), b"")])
 
     def status(self, state: CameraState, number: int = 0, *, seen_ms_ago: int = 0) -> CameraStatus:
         """Tell of a camera's state, and return what is told."""
@@ -95,19 +95,13 @@ class Way:
 
     def send(self, topic: Topic, key: str, record: Record) -> None:
         """Publish a record."""
-        self._feeder(topic).send_pairs([(key.encode(), encode(record))])
-
-    def _feeder(self, topic: Topic) -> Feeder:
-        if topic.name not in self._feeders:
-            self._feeders[topic.name] = Feeder(self.kafka, topic)
-        return self._feeders[topic.name]
+        self._feeders.of(topic).send_pairs([(key.encode(), encode(record))])
 
     def close(self) -> None:
         """End everything."""
         for process in self._stages:
             process.kill()
-        for feeder in self._feeders.values():
-            feeder.close()
+        self._feeders.close()
 
 
 def topic(what: str, number: int = 0) -> str:
@@ -125,6 +119,6 @@ def events(listener: Listener, what: str, number: int = 0) -> list[dict[str, Any
     return [json.loads(payload) for payload in listener.payloads(topic(what, number))]
 
 
-def now_ms() -> int:
-    """Return the time."""
-    return time.time_ns() // 1_000_000
+def just_made(start: int, stop: int) -> list[Recognition]:
+    """Return recognitions with these numbers, of this moment."""
+    return [recognition(number, captured_ms=now_ms() + number) for number in range(start, stop)]

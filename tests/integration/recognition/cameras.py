@@ -9,6 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from contracts.kafka import consumer_options, producer_options, topic_name
+from contracts.moments import now_ms
 from contracts.readings import FrameReadings
 from contracts.recognitions import Recognition
 from contracts.records import DeadLetter, decode, encode
@@ -18,11 +19,6 @@ from tests.integration.recognition.scenes import Parked, car_scene, jpeg
 
 OWNER_ID = UUID(int=99)
 FRAME_MS = 200
-
-
-def now_ms() -> int:
-    """Return the time as cameras stamp it."""
-    return time.time_ns() // 1_000_000
 
 
 class Cameras:

@@ -8,9 +8,10 @@ import pytest
 from minio import Minio
 
 from contracts.frames import FrameKind
+from contracts.moments import now_ms
 from contracts.settings import S3Settings
 from recognition.images import decode_image
-from tests.integration.recognition.cameras import Cameras, Outcome, now_ms
+from tests.integration.recognition.cameras import Cameras, Outcome
 from tests.integration.recognition.conftest import StartStage
 from tests.integration.recognition.scenes import PLATES, car_scene, jpeg
 from tests.services.s3 import s3_client

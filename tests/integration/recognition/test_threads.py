@@ -26,7 +26,7 @@ def _picture(width: int) -> BgrImage:
 
 
 def test_threads_that_share_an_engine_do_not_mix_up_their_answers() -> None:
-    recognizer = Recognizer(RecognizerSettings())
+    recognizer = Recognizer(RecognizerSettings.model_validate({}))
     pictures = [_picture(width) for width in range(40, 220, 15)]
     alone = [recognizer.look(picture) for picture in pictures]
     with ThreadPoolExecutor(3) as threads:

@@ -75,6 +75,25 @@ class Feeder:
         self._producer.close(10)
 
 
+class Feeders:
+    """Feeds any topic, each through one producer."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._feeders: dict[str, Feeder] = {}
+
+    def of(self, topic: Topic) -> Feeder:
+        """Return what feeds the topic."""
+        if topic.name not in self._feeders:
+            self._feeders[topic.name] = Feeder(self._settings, topic)
+        return self._feeders[topic.name]
+
+    def close(self) -> None:
+        """Let go of Kafka."""
+        for feeder in self._feeders.values():
+            feeder.close()
+
+
 class SteadyFeed(threading.Thread):
     """Sends numbers, 20 at a time and number n under key n modulo 20, until told to stop.
 

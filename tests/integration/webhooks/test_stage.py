@@ -9,10 +9,11 @@ from standardwebhooks import Webhook
 from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraConfig, CameraState, CameraStatus
 from contracts.deliveries import AttemptOutcome
-from contracts.ids import format_timestamp, trigger_id
+from contracts.ids import trigger_id
+from contracts.moments import format_timestamp, now_ms
 from contracts.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS
 from contracts.webhooks import EventName
-from tests.integration.webhooks.way import SECRET, Way, now_ms
+from tests.integration.webhooks.way import SECRET, Way
 from tests.records import CAMERAS, OWNER, alert, recognition, recognitions
 from tests.services.mail import MailServer
 from tests.services.receiver import Receiver

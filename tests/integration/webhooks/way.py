@@ -1,6 +1,5 @@
 """What a test of the stage does: webhooks in, events in, attempts out."""
 
-import time
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -21,7 +20,7 @@ from contracts.topics import (
     Topic,
 )
 from contracts.webhooks import EventName, WebhookConfig
-from tests.integration.streams.stages import Feeder, Reader, environment_of, stage
+from tests.integration.streams.stages import Feeders, Reader, environment_of, stage
 from tests.records import OWNER, messages
 from tests.services.process import ChildProcess
 
@@ -36,7 +35,7 @@ class Way:
         self.kafka = kafka
         self.box = SecretBox(_KEY)
         self._folder = folder
-        self._feeders: dict[str, Feeder] = {}
+        self._feeders = Feeders(kafka)
         self._readers: dict[str, Reader] = {}
         self._stages: list[ChildProcess] = []
 
@@ -75,17 +74,12 @@ class Way:
 
     def recognized(self, *recognitions: Recognition) -> None:
         """Publish recognitions."""
-        self._feeder(RECOGNITIONS).send_pairs(messages(recognitions))
+        self._feeders.of(RECOGNITIONS).send_pairs(messages(recognitions))
 
     def send(self, topic: Topic, key: str | bytes, record: Record) -> None:
         """Publish a record."""
         raw = key.encode() if isinstance(key, str) else key
-        self._feeder(topic).send_pairs([(raw, encode(record))])
-
-    def _feeder(self, topic: Topic) -> Feeder:
-        if topic.name not in self._feeders:
-            self._feeders[topic.name] = Feeder(self.kafka, topic)
-        return self._feeders[topic.name]
+        self._feeders.of(topic).send_pairs([(raw, encode(record))])
 
     def values(self, topic: Topic) -> list[bytes]:
         """Return everything that is on a topic."""
@@ -110,12 +104,6 @@ class Way:
         """End everything."""
         for process in self._stages:
             process.kill()
-        for feeder in self._feeders.values():
-            feeder.close()
+        self._feeders.close()
         for reader in self._readers.values():
             reader.close()
-
-
-def now_ms() -> int:
-    """Return the time."""
-    return time.time_ns() // 1_000_000

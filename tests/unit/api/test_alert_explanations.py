@@ -1,5 +1,6 @@
 """Why alerts fired or did not, without a database."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,12 +12,15 @@ from sqlalchemy.orm import Session
 
 from alert_rules.rule import Condition, Rule, Sighting
 from analytics_sql.recognitions import recognition_row
+from analytics_sql.trigger_queries import CooldownQuestion, HoldingTrigger
 from api.alerts.edits import new_values
+from api.alerts.history import TriggerStore
 from api.alerts.insight import AlertInsight, Outcome
 from api.alerts.models import AlertBook, AlertRow
 from api.alerts.repository import AlertRepository
 from api.alerts.schemas import AlertUpdate
 from api.db.engine import Database
+from api.parts import Part, PartAwayError
 from tests.integration.api.application import StandInStore
 from tests.records import OWNER, recognition
 
@@ -39,6 +43,26 @@ class _Rows:
         return AlertBook(self._alerts, None)
 
 
+class _SlowStore(StandInStore):
+    """Answers of every second alert that another firing holds back, the later asked the sooner."""
+
+    def __init__(self, *, fails_for: UUID | None = None) -> None:
+        self.asked, self.most, self._waiting = 0, 0, 0
+        self._fails_for = fails_for
+
+    async def holding(self, question: CooldownQuestion) -> HoldingTrigger | None:
+        self.asked, self._waiting = self.asked + 1, self._waiting + 1
+        self.most = max(self.most, self._waiting)
+        try:
+            await asyncio.sleep(0.02 / self.asked)
+        finally:
+            self._waiting -= 1
+        if question.alert_id == self._fails_for:
+            raise PartAwayError(Part.SEARCH)
+        number = question.alert_id.int
+        return HoldingTrigger(question.alert_id, question.captured_ms) if number % 2 else None
+
+
 def _row(number: int, plate: str) -> AlertRow:
     values = new_values(AlertUpdate.model_validate({"plates": [plate]}))
     return AlertRow(UUID(int=number), OWNER, "UTC", 1, values, 0, None, datetime.now(UTC))
@@ -46,11 +70,7 @@ def _row(number: int, plate: str) -> AlertRow:
 
 async def test_rules_are_asked_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = recognition_row(recognition(1))
-    insight = AlertInsight(
-        cast(Database, _Database()),
-        cast(AlertRepository, _Rows("ZZ", seen.plate, "ZZ*")),
-        StandInStore(),
-    )
+    insight = _insight(StandInStore(), "ZZ", seen.plate, "ZZ*")
     threads: set[int] = set()
     failures = Rule.failures
 
@@ -67,3 +87,24 @@ async def test_rules_are_asked_beside_the_event_loop(monkeypatch: pytest.MonkeyP
     ]
     assert threads
     assert threading.get_ident() not in threads
+
+
+async def test_cooldowns_are_asked_for_a_few_at_once_and_told_in_order() -> None:
+    seen, store = recognition_row(recognition(1)), _SlowStore()
+    found = await _insight(store, *[seen.plate] * 40).explain(seen)
+    outcomes = (Outcome.NOT_THEN, Outcome.HELD_BACK)
+    assert [(each.alert.id.int, each.outcome) for each in found] == [
+        (number, outcomes[number % 2]) for number in range(40)
+    ]
+    assert (store.asked, store.most) == (40, 8)
+
+
+async def test_a_cooldown_that_cannot_be_asked_for_ends_the_call() -> None:
+    seen, store = recognition_row(recognition(1)), _SlowStore(fails_for=UUID(int=3))
+    with pytest.raises(PartAwayError):
+        await _insight(store, *[seen.plate] * 40).explain(seen)
+    assert store.asked < 40
+
+
+def _insight(store: TriggerStore, *plates: str) -> AlertInsight:
+    return AlertInsight(cast(Database, _Database()), cast(AlertRepository, _Rows(*plates)), store)

@@ -16,7 +16,7 @@ from api.live.schemas import StreamQuery
 from api.live.slots import StreamSlots
 from api.live.stream import ReaderStream, StreamContext
 from contracts.errors import TransientError
-from contracts.ids import format_timestamp
+from contracts.moments import format_timestamp
 from contracts.secrets import SecretBox
 from tests.unit.api.test_recent_recognitions import NOW_MS, OWNER, recent, recognition
 

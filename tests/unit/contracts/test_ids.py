@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import object_keys
-from contracts.ids import (
-    derived_uuid,
-    format_timestamp,
-    parse_timestamp,
-    recognition_id,
-    uuid_unix_ms,
-)
+from contracts.ids import derived_uuid, recognition_id, uuid_unix_ms
 
 UNIX_MS = st.integers(min_value=0, max_value=(1 << 48) - 1)
 CAMERA = UUID("11111111-2222-4333-8444-555555555555")
@@ -54,21 +48,6 @@ def test_recognition_id_differs_by_camera_and_track() -> None:
     }
 
     assert len(ids) == 4
-
-
-@given(st.integers(min_value=0, max_value=4_102_444_800_000))
-def test_timestamps_go_there_and_back(unix_ms: int) -> None:
-    text = format_timestamp(unix_ms)
-
-    assert text.endswith("Z")
-    assert len(text) == len("2026-11-21T08:00:00.000Z")
-    assert parse_timestamp(text) == unix_ms
-
-
-@pytest.mark.parametrize("text", ["2026-11-21T08:00:00", "yesterday", ""])
-def test_a_date_time_without_an_offset_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="offset|Invalid isoformat"):
-        parse_timestamp(text)
 
 
 def test_object_keys_hold_owner_and_day_of_the_recognition() -> None:

@@ -1,9 +1,21 @@
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from deploy.local import bootstrap
+
+LOCK_FILES = (bootstrap.INSTALLERS, bootstrap.RUNTIME, bootstrap.DEVELOPMENT)
+_STEPS_BESIDE = (
+    "install_project",
+    "install_java",
+    "resolve_jars",
+    "archive_classes",
+    "install_rtsp_server",
+    "install_limit_store",
+    "install_mqtt_broker",
+)
 
 
 @pytest.fixture
@@ -31,6 +43,50 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
     monkeypatch.setattr(bootstrap, "run", run)
     return ran
+
+
+class Environment:
+    """A virtual environment in which nothing is installed, only noted."""
+
+    def __init__(self, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.stamp = clone / ".venv" / "packages.stamp"
+        self.installed: list[str] = []
+        self.made = 0
+        self._files = [clone / "requirements" / file.name for file in LOCK_FILES]
+        self._files[0].parent.mkdir()
+        self.renew()
+        for name, file in zip(("INSTALLERS", "RUNTIME", "DEVELOPMENT"), self._files, strict=True):
+            monkeypatch.setattr(bootstrap, name, file)
+        monkeypatch.setattr(bootstrap, "make_virtual_environment", self._make)
+        monkeypatch.setattr(bootstrap, "uv_environment", dict)
+        monkeypatch.setattr(subprocess, "call", self._install)
+        for step in _STEPS_BESIDE:
+            monkeypatch.setattr(bootstrap, step, lambda *_: None)
+
+    def ask_for(self, level: str) -> None:
+        """Run the bootstrap."""
+        bootstrap.main(level)
+
+    def renew(self) -> None:
+        """Have other versions locked."""
+        for file in self._files:
+            file.write_text(f"{len(self.installed)} of {file.name}")
+
+    def _make(self) -> None:
+        self.made += 1
+        self.stamp.parent.mkdir(exist_ok=True)
+
+    def _install(self, command: tuple[str, ...], **_: object) -> int:
+        self.installed.append(Path(command[-1]).name)
+        return 0
+
+
+@pytest.fixture
+def environment(
+    clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
+) -> Environment:
+    """No environment yet, in an empty clone."""
+    return Environment(clone, monkeypatch)
 
 
 def test_jars_are_resolved_once_for_each_pom(clone: Path, commands: list[object]) -> None:
@@ -106,5 +162,61 @@ def test_pips_own_settings_are_kept_for_uv(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_lock_files_name_no_address() -> None:
-    for file in bootstrap.LOCK_FILES:
+    for file in LOCK_FILES:
         assert "://" not in file.read_text(), file
+
+
+def test_developing_takes_what_runs_and_more() -> None:
+    runtime, development = (_pins(file) for file in LOCK_FILES[1:])
+
+    assert runtime < development
+    assert {"chdb", "supervisor"} <= {name for name, _ in runtime}
+    assert {"pytest", "mypy", "ruff"}.isdisjoint(name for name, _ in runtime)
+
+
+def _pins(file: Path) -> set[tuple[str, str]]:
+    return set(re.findall(r"^([\w.-]+)==(\S+)", file.read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("levels", "installed"),
+    [
+        (["run", "run"], ["runtime.txt"]),
+        (["python", "python"], ["dev.txt"]),
+        (["run", "test"], ["runtime.txt", "dev.txt"]),
+        (["test", "run", "python"], ["dev.txt"]),
+    ],
+    ids=lambda names: "-".join(names),
+)
+def test_an_environment_is_completed_and_never_shrunk(
+    environment: Environment, levels: list[str], installed: list[str]
+) -> None:
+    for level in levels:
+        environment.ask_for(level)
+
+    assert environment.installed == installed
+    assert environment.made == 1
+
+
+def test_a_whole_environment_stays_whole_with_newer_packages(environment: Environment) -> None:
+    environment.ask_for("python")
+    environment.renew()
+    environment.ask_for("run")
+
+    assert environment.installed == ["dev.txt", "dev.txt"]
+
+
+def test_an_environment_of_before_is_taken_for_a_whole_one(environment: Environment) -> None:
+    environment.stamp.parent.mkdir(parents=True)
+    environment.stamp.write_text("772bbfe0")
+    environment.ask_for("run")
+
+    assert (environment.installed, environment.made) == (["dev.txt"], 0)
+
+
+def test_an_environment_that_was_cut_off_is_made_anew(environment: Environment) -> None:
+    environment.ask_for("run")
+    environment.stamp.unlink()
+    environment.ask_for("run")
+
+    assert environment.made == 2

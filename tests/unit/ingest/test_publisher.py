@@ -55,6 +55,7 @@ class FakeProducer:
     options: dict[str, Any]
     sent: list[tuple[str, dict[str, Any], FakeFuture]] = field(default_factory=list)
     refuses: bool = False
+    closed_within: list[float] = field(default_factory=list)
 
     def send(self, topic: str, **record: Any) -> FakeFuture:
         if self.refuses:
@@ -63,6 +64,7 @@ class FakeProducer:
         return self.sent[-1][2]
 
     def close(self, timeout: float) -> None:
+        self.closed_within.append(timeout)
         raise KafkaTimeoutError
 
 
@@ -182,8 +184,10 @@ def test_status_is_bounded_too(kafka: Kafka) -> None:
     assert len(kafka.producer.sent) < 25_000
 
 
-def test_closing_never_fails(kafka: Kafka) -> None:
+def test_closing_does_not_fail_where_kafka_does(kafka: Kafka) -> None:
     kafka.publisher.close(0.1)
+
+    assert kafka.producer.closed_within == [0.1]
 
 
 def test_records_never_expire_and_sends_never_wait_long(kafka: Kafka) -> None:

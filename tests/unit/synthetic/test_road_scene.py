@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import av
+import msgspec
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from synthetic.plates import render_plate
-from synthetic.road import LightPlan, RoadScene, RoadSceneOptions, read_truth
+from synthetic.road import LightPlan, RoadScene, RoadSceneOptions, SceneTruth
 from synthetic.shading import Light
 from synthetic.traffic import plan_traffic
 
@@ -122,7 +123,7 @@ def test_command_writes_a_clip_that_decodes_and_its_truth(tmp_path: Path) -> Non
     with av.open(str(clip)) as container:
         frames = list(container.decode(video=0))
     assert [(f.width, f.height) for f in frames] == [(320, 180)] * 50
-    told = read_truth(truth)
+    told = msgspec.json.decode(truth.read_bytes(), type=SceneTruth)
     assert (told.fps, told.duration_s, told.passes) == (25, 2.0, ())
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["clip.mp4", "passes.json"]
 

@@ -123,6 +123,9 @@ async def test_many_that_fail_leave_room_for_the_others(bench: Bench) -> None:
     await bench.offer(*(delivery(1000 + number, endpoint=1000) for number in range(50)))
     await bench.until(lambda: bench.outcomes()[AttemptOutcome.DELIVERED] == 50)
 
+    hanging = {one.endpoint for one in dead}
+    assert sum(sent.endpoint in hanging for sent in bench.sent) == 100 + 32
+
 
 async def test_nothing_is_released_while_kafka_is_away(bench: Bench) -> None:
     ok, failing = delivery(1, endpoint=1), delivery(2, endpoint=2)

@@ -1,0 +1,24 @@
+"""What Prometheus is told is what the metrics' description says."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from contracts.instruments import counter, gauge, histogram
+
+
+def test_instruments_are_named_and_labelled_as_described() -> None:
+    registry = CollectorRegistry()
+
+    counter("platestream_ingest_frames_dropped_total", registry).labels("slow").inc()
+    gauge("platestream_webhooks_pending_deliveries", registry).set(3)
+    histogram("platestream_webhooks_attempt_seconds", registry, buckets=(1.0,)).observe(0.5)
+
+    value = registry.get_sample_value
+    assert value("platestream_ingest_frames_dropped_total", {"reason": "slow"}) == 1
+    assert value("platestream_webhooks_pending_deliveries") == 3
+    assert value("platestream_webhooks_attempt_seconds_bucket", {"le": "1.0"}) == 1
+
+
+def test_a_metric_is_made_as_what_it_is() -> None:
+    with pytest.raises(AssertionError, match="is a gauge"):
+        counter("platestream_ingest_waiting_bytes", CollectorRegistry())
