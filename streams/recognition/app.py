@@ -32,6 +32,7 @@ from streams.recognition.reading import Reading
 from streams.recognition.rules import tracking_rules
 from streams.recognition.service import Recognizers
 from streams.recognition.settings import RecognitionSettings
+from streams.recognition.states import CameraStates
 from streams.recognition.tracking import Tracking
 
 STAGE = "recognition"
@@ -121,16 +122,15 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
     async def publish_sighting(key: bytes, record: AlertSighting) -> None:
         await sightings.publish(key, record)
 
+    table = app.Table(
+        "cameras",
+        key_type=bytes,
+        value_type=bytes,
+        partitions=settings.kafka_partitions,
+        extra_topic_configs=_TABLE_TOPIC_OPTIONS,
+    )
     tracking = Tracking(
-        states=DurableTable(
-            app.Table(
-                "cameras",
-                key_type=bytes,
-                value_type=bytes,
-                partitions=settings.kafka_partitions,
-                extra_topic_configs=_TABLE_TOPIC_OPTIONS,
-            )
-        ),
+        states=CameraStates(DurableTable(table)),
         frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
         images=images,
         publish=publish,
