@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 
 from contracts.errors import TransientError
 from contracts.frames import FrameReference
-from contracts.kafka import consumer_options, topic_name
+from contracts.kafka import consumer_options, require_reachable, topic_name
 from contracts.settings import KafkaSettings
 from contracts.topics import FRAMES
 
@@ -17,6 +17,8 @@ log = structlog.get_logger()
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_MS = 500
+# Tracking waits for the frame, and a rebalance for tracking; the stage tries again by itself.
+_BOOTSTRAP_MS = 5_000
 
 
 class FrameFetcher:
@@ -37,11 +39,14 @@ class FrameFetcher:
 
     def _fetch(self, reference: FrameReference) -> bytes | None:
         partition = TopicPartition(self._topic, reference.partition)
+        require_reachable(self._settings)
         try:
             # A consumer for each fetch: they are rare (a frame fell out of the cache, or the
             # worker is new), and an idle one would hold a connection for ever.
             consumer = KafkaConsumer(
-                **consumer_options(self._settings, "frame-fetcher"), max_poll_records=1
+                **consumer_options(self._settings, "frame-fetcher"),
+                bootstrap_timeout_ms=_BOOTSTRAP_MS,
+                max_poll_records=1,
             )
             try:
                 consumer.assign([partition])
@@ -53,8 +58,9 @@ class FrameFetcher:
 
 
 def _record_at(consumer: KafkaConsumer, partition: TopicPartition, offset: int) -> bytes | None:
-    first = consumer.beginning_offsets([partition])[partition]
-    end = consumer.end_offsets([partition])[partition]
+    timeout_ms = round(_TIMEOUT_SECONDS * 1000)
+    first = consumer.beginning_offsets([partition], timeout_ms)[partition]
+    end = consumer.end_offsets([partition], timeout_ms)[partition]
     if not first <= offset < end:
         return None
     consumer.seek(partition, offset)
