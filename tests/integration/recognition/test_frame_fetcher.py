@@ -28,7 +28,8 @@ def silent_server() -> Iterator[int]:
 
 
 def _fetcher(port: int) -> FrameFetcher:
-    return FrameFetcher(KafkaSettings(kafka_bootstrap_servers=f"127.0.0.1:{port}"))
+    address = f"127.0.0.1:{port}"
+    return FrameFetcher(KafkaSettings.model_validate({"kafka_bootstrap_servers": address}))
 
 
 async def test_a_frame_is_fetched_from_its_place(kafka_topics: KafkaSettings) -> None:
