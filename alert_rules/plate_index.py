@@ -1,29 +1,30 @@
 """Lists of plates, asked all at once: whose list does this plate match?
 
 What it costs grows with the length of the plate and with the matches, hardly with the lists:
-exact plates lie in a hash table; plates with a tolerance lie there under each text that is left
-when characters are dropped (two texts within k edits share one that k drops leave of each); and
-wildcards lie under a piece that a plate must hold.
+exact plates lie in a hash table; plates with a tolerance lie there under pairs of their pieces, one
+of which a plate within so many edits holds; and wildcards lie under a piece that a plate must hold.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from alert_rules.grams import Shape, edited_grams, exact_grams, grams_of_plate, shapes_of
+from alert_rules.pairs import characters_of, pairs_of_plate, pairs_of_text
 from contracts.matching import MatchMode, PlateMatcher, fold_look_alikes, has_wildcard
 
 K = TypeVar("K", bound=Hashable)
 
 
 class _Entry(Generic[K]):
-    """One matcher with all whose list it is in."""
+    """One matcher with all whose list it is in; ``characters`` of those that forgive edits."""
 
-    __slots__ = ("keys", "matcher", "owners")
+    __slots__ = ("characters", "keys", "matcher", "owners")
 
     def __init__(self, matcher: PlateMatcher) -> None:
         self.matcher = matcher
         self.keys: Collection[str] = ()
+        self.characters = 0
         self.owners: dict[K, int] = {}
 
 
@@ -31,7 +32,8 @@ class _Table(Generic[K]):
     """Matchers under texts that a plate gives rise to."""
 
     def __init__(self) -> None:
-        self._entries: defaultdict[str, list[_Entry[K]]] = defaultdict(list)
+        # Most keys have one entry: a list for each would be a third of the table.
+        self._entries: dict[str, _Entry[K] | list[_Entry[K]]] = {}
         # Nearly all keys that are asked for lie under nothing. A set tells so with one wait for
         # memory, where a dictionary that is two thirds full takes three or four.
         self._keys: set[str] = set()
@@ -40,18 +42,67 @@ class _Table(Generic[K]):
         return bool(self._entries)
 
     def add(self, key: str, entry: _Entry[K]) -> None:
-        self._entries[key].append(entry)
-        self._keys.add(key)
+        known = self._entries.get(key)
+        if known is None:
+            self._entries[key] = entry
+            self._keys.add(key)
+        elif isinstance(known, list):
+            known.append(entry)
+        else:
+            self._entries[key] = [known, entry]
 
     def remove(self, key: str, entry: _Entry[K]) -> None:
-        self._entries[key].remove(entry)
-        if not self._entries[key]:
-            del self._entries[key]
-            self._keys.discard(key)
+        known = self._entries[key]
+        if isinstance(known, list) and len(known) > 1:
+            known.remove(entry)
+            return
+        del self._entries[key]
+        self._keys.discard(key)
 
     def under(self, keys: set[str]) -> Iterator[_Entry[K]]:
         for key in self._keys & keys:
-            yield from self._entries[key]
+            known = self._entries[key]
+            if isinstance(known, list):
+                yield from known
+            else:
+                yield known
+
+
+class _PairTable(_Table[K]):
+    """Matchers that forgive so many edits, under pairs of their pieces.
+
+    A plate is looked up only by the pairs of texts of the lengths that are here.
+    """
+
+    def __init__(self, edits: int) -> None:
+        super().__init__()
+        self._edits = edits
+        self._lengths: Counter[int] = Counter()
+
+    def add_text(self, entry: _Entry[K]) -> None:
+        text = entry.matcher.folded
+        entry.characters = characters_of(text)
+        self._lengths[len(text)] += 1
+        # Two pairs of a text that repeats itself may be one key.
+        for key in set(pairs_of_text(text, self._edits)):
+            self.add(key, entry)
+
+    def remove_text(self, entry: _Entry[K]) -> None:
+        text = entry.matcher.folded
+        for key in set(pairs_of_text(text, self._edits)):
+            self.remove(key, entry)
+        self._lengths[len(text)] -= 1
+        if not self._lengths[len(text)]:
+            del self._lengths[len(text)]
+
+    def near(self, plate: str) -> Iterator[_Entry[K]]:
+        # Nine in ten that share a pair differ in more characters than edits are forgiven, and to
+        # compare texts takes ten times as long as to see that.
+        most, found = self._edits, characters_of(plate)
+        for entry in self.under(set(pairs_of_plate(plate, most, self._lengths))):
+            wanted = entry.characters
+            if (wanted & ~found).bit_count() <= most and (found & ~wanted).bit_count() <= most:
+                yield entry
 
 
 class _GramTable(_Table[K]):
@@ -80,17 +131,12 @@ class _GramTable(_Table[K]):
 
 
 class PlateIndex(Generic[K]):
-    """Lists of :func:`contracts.matching.listed_plate`, each under a key of the caller's.
-
-    **Source:** dropping characters on both sides: W. Garbe's symmetric delete (SymSpell), after
-    T. Bocek, E. Hunt and B. Stiller, Fast Similarity Search in Large Dictionaries (2007).
-    """
+    """Lists of :func:`contracts.matching.listed_plate`, each under a key of the caller's."""
 
     def __init__(self) -> None:
         self._entries: dict[PlateMatcher, _Entry[K]] = {}
         self._exact: dict[str, _Entry[K]] = {}
-        self._dropped: _Table[K] = _Table()
-        self._tolerances: defaultdict[int, int] = defaultdict(int)
+        self._forgiving: dict[int, _PairTable[K]] = {}
         self._grams: _GramTable[K] = _GramTable()
         self._folded_grams: _GramTable[K] = _GramTable()
         self._anything: list[_Entry[K]] = []
@@ -128,64 +174,62 @@ class PlateIndex(Generic[K]):
         return found
 
     def _candidates(self, plate: str) -> Iterator[_Entry[K]]:
-        if self._tolerances:
-            folded = fold_look_alikes(plate)
-            yield from self._dropped.under(texts_left(folded, max(self._tolerances)))
         if self._grams:
             yield from self._grams.holding(plate)
-        if self._folded_grams:
-            yield from self._folded_grams.holding(fold_look_alikes(plate))
+        if self._folded_grams or self._forgiving:
+            folded = fold_look_alikes(plate)
+            yield from self._folded_grams.holding(folded)
+            for table in self._forgiving.values():
+                yield from table.near(folded)
         yield from self._anything
 
     def _insert(self, entry: _Entry[K]) -> None:
         matcher = entry.matcher
         if matcher.mode is MatchMode.EXACT:
             self._exact[matcher.text] = entry
-            return
-        table = self._table_of(matcher)
-        entry.keys = self._keys(matcher)
-        for key in entry.keys:
-            table.add(key, entry)
-        if not entry.keys:
-            self._anything.append(entry)
-        if table is self._dropped:
-            self._tolerances[matcher.tolerance] += 1
+        elif _is_forgiving(matcher):
+            edits = matcher.tolerance
+            self._forgiving.setdefault(edits, _PairTable(edits)).add_text(entry)
+        else:
+            self._insert_wildcard(entry)
 
     def _delete(self, entry: _Entry[K]) -> None:
         matcher = entry.matcher
         if matcher.mode is MatchMode.EXACT:
             del self._exact[matcher.text]
-            return
-        table = self._table_of(matcher)
+        elif _is_forgiving(matcher):
+            table = self._forgiving[matcher.tolerance]
+            table.remove_text(entry)
+            if not table:
+                del self._forgiving[matcher.tolerance]
+        else:
+            self._delete_wildcard(entry)
+
+    def _insert_wildcard(self, entry: _Entry[K]) -> None:
+        entry.keys = _wildcard_keys(entry.matcher)
         for key in entry.keys:
-            table.remove(key, entry)
+            self._grams_of(entry.matcher).add(key, entry)
+        if not entry.keys:
+            self._anything.append(entry)
+
+    def _delete_wildcard(self, entry: _Entry[K]) -> None:
+        for key in entry.keys:
+            self._grams_of(entry.matcher).remove(key, entry)
         if not entry.keys:
             self._anything.remove(entry)
-        if table is self._dropped:
-            self._tolerances[matcher.tolerance] -= 1
-            if not self._tolerances[matcher.tolerance]:
-                del self._tolerances[matcher.tolerance]
 
-    def _table_of(self, matcher: PlateMatcher) -> _Table[K]:
-        if matcher.mode is MatchMode.WILDCARD:
-            return self._grams
-        return self._folded_grams if has_wildcard(matcher.text) else self._dropped
-
-    def _keys(self, matcher: PlateMatcher) -> Collection[str]:
-        """Return the keys under which a matcher is to lie; none: it is always asked."""
-        if matcher.mode is MatchMode.WILDCARD:
-            keys = exact_grams(matcher.text)
-            # One is enough: the longest is the rarest.
-            return sorted(keys, key=len)[-1:]
-        if has_wildcard(matcher.text):
-            return set(edited_grams(matcher.folded, matcher.tolerance))
-        return texts_left(matcher.folded, matcher.tolerance)
+    def _grams_of(self, matcher: PlateMatcher) -> _GramTable[K]:
+        return self._grams if matcher.mode is MatchMode.WILDCARD else self._folded_grams
 
 
-def texts_left(text: str, drops: int) -> set[str]:
-    """Return what is left of a text when up to ``drops`` of its characters are dropped."""
-    left, newest = {text}, {text}
-    for _ in range(drops):
-        newest = {each[:at] + each[at + 1 :] for each in newest for at in range(len(each))}
-        left |= newest
-    return left
+def _is_forgiving(matcher: PlateMatcher) -> bool:
+    return matcher.mode is MatchMode.FUZZY and not has_wildcard(matcher.text)
+
+
+def _wildcard_keys(matcher: PlateMatcher) -> Collection[str]:
+    """Return the keys under which a matcher is to lie; none: it is always asked."""
+    if matcher.mode is MatchMode.WILDCARD:
+        keys = exact_grams(matcher.text)
+        # One is enough: the longest is the rarest.
+        return sorted(keys, key=len)[-1:]
+    return set(edited_grams(matcher.folded, matcher.tolerance))

@@ -52,7 +52,8 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     """Travels in the header ``FRAME_META_HEADER`` of each record on the frames topic.
 
     The record's value is one JPEG (``kind`` frame) or empty (the others). ``captured_ms`` is Unix
-    time in ms, UTC, and never falls for one camera and one ingest worker.
+    time in ms, UTC, and never falls for one camera and one ingest worker. ``deleted``: an end after
+    which the camera never comes back, so that nothing of it need be remembered.
     """
 
     kind: FrameKind
@@ -64,6 +65,7 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     height_px: int = 0
     min_plate_width_px: int = 0
     zones: tuple[Zone, ...] = ()
+    deleted: bool = False
 
 
 FRAME_META_HEADER = "platestream-frame"

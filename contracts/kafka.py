@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import structlog
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.admin import NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
 from contracts.errors import MisconfiguredError, TransientError
@@ -29,6 +29,9 @@ after a broker was away for longer than this time-out nothing is ever sent again
 broker killed for 30 s and frozen for 45 s; without expiry everything goes out when it is back)."""
 # The default of 30 s would keep a client away that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
+_RETENTION_BYTES = "retention.bytes"
+# What kafka-python says of a change that was made.
+_DONE = "OK"
 METADATA_MAX_AGE_MS = 5_000
 """How old a client's knowledge of topics may be. A broker that has just come back may name a topic
 only later: a group that shares out its work then gives nobody that topic's partitions, and looks
@@ -132,7 +135,7 @@ def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
     }
     if topic.cleanup.value == "delete":
         options["retention.ms"] = str(topic.retention_ms)
-        options["retention.bytes"] = str(topic.retention_bytes)
+        options[_RETENTION_BYTES] = str(topic.retention_bytes)
     else:
         options["min.cleanable.dirty.ratio"] = "0.1"
     return options
@@ -156,6 +159,39 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
         admin.close()
 
 
+def bound_topics(settings: KafkaSettings) -> tuple[str, ...]:
+    """Bound by bytes the topics that have no bound but should; return their full names.
+
+    For topics that were made by an older release. A bound that an operator has chosen stays.
+    """
+    admin = open_admin(settings, "admin")
+    try:
+        existing = set(admin.list_topics())
+        wanted = {
+            topic_name(settings, topic): str(topic.retention_bytes)
+            for topic in TOPICS
+            if topic.retention_bytes >= 0 and topic_name(settings, topic) in existing
+        }
+        unbounded = [name for name in wanted if _is_unbounded(admin, name)]
+        changes = [
+            ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: wanted[name]})
+            for name in unbounded
+        ]
+        answers = admin.alter_configs(changes)["topic"] if changes else {}
+        for name, answer in answers.items():
+            if answer != _DONE:
+                log.warning("topic_not_bounded", topic=name, error=answer)
+        return tuple(name for name in unbounded if answers[name] == _DONE)
+    finally:
+        admin.close()
+
+
+def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
+    resource = ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: None})
+    found = admin.describe_configs([resource], config_filter="all")["topic"][name]
+    return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
+
+
 def _create_topic(admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic) -> None:
     new = NewTopic(
         topic_name(settings, topic),
@@ -174,11 +210,12 @@ class _Settings(KafkaSettings, ProcessSettings):
 
 
 def main() -> None:
-    """Create the missing topics; the command line of ``python -m contracts.topics``."""
+    """Bring the topics to this release; the command line of ``python -m contracts.topics``."""
     settings = load_settings(_Settings)
     configure_logging(settings)
     try:
         log.info("topics_created", topics=create_topics(settings))
+        log.info("topics_bounded", topics=bound_topics(settings))
     except MisconfiguredError as error:
         _end(error, EXIT_MISCONFIGURED)
     except TransientError as error:

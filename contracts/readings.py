@@ -35,7 +35,8 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class FrameReadings(Record, frozen=True, kw_only=True):
     """On the readings topic: one for each record of the frames topic, in its order.
 
-    ``stale`` frames were older than their deadline and were not looked at.
+    ``stale`` frames were older than their deadline and were not looked at. ``deleted`` is that of
+    the record on the frames topic.
     """
 
     kind: FrameKind
@@ -48,3 +49,4 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     height_px: int = 0
     stale: bool = False
     readings: tuple[PlateReading, ...] = ()
+    deleted: bool = False

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -42,6 +43,7 @@ class TopicFollower(ABC):
         self._interrupted = False
         self._thread = threading.Thread(target=self._run, name=client, daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._calls: deque[Callable[[], None]] = deque()
 
     @abstractmethod
     def place(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
@@ -80,9 +82,25 @@ class TopicFollower(ABC):
             raise TransientError(f"{self._topic.name} is not being followed")
 
     def on_loop(self, call: Callable[[], None]) -> None:
-        """Have ``call`` done on the event loop that called :meth:`start`, in this order."""
+        """Have ``call`` done on the event loop that called :meth:`start`, in this order.
+
+        Between two of them the loop does what else is to be done.
+        """
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(call)
+            self._loop.call_soon_threadsafe(self._queue, self._loop, call)
+
+    def _queue(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+        self._calls.append(call)
+        if len(self._calls) == 1:
+            loop.call_soon(self._do_next, loop)
+
+    def _do_next(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._calls[0]()
+        finally:
+            self._calls.popleft()
+            if self._calls:
+                loop.call_soon(self._do_next, loop)
 
     def _run(self) -> None:
         while not self._stop.is_set():

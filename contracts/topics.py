@@ -1,6 +1,7 @@
 """The Kafka topics: who writes them, what is on them, how long they keep it.
 
-``python -m contracts.topics`` creates what is missing (see :mod:`contracts.kafka`).
+``python -m contracts.topics`` creates what is missing, and bounds by bytes what an older release
+made without a bound (see :mod:`contracts.kafka`).
 """
 
 from dataclasses import dataclass
@@ -171,6 +172,10 @@ READING_DEAD_LETTERS = Topic(
     record=DeadLetter,
     key="camera id",
     retention_ms=14 * _DAY_MS,
+    # A frame that cannot be read is in its letter whole, as base64: 0.4 MB, and a camera that sends
+    # nothing else fills 50 GB a day. These are the last 300 of each partition.
+    retention_bytes=128 * _MIB,
+    segment_bytes=16 * _MIB,
 )
 SINK_DEAD_LETTERS = Topic(
     name="sink-dead-letters",

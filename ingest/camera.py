@@ -115,7 +115,7 @@ class Camera:
         """As :meth:`stop`, for a camera that no other worker goes on with: it was deleted."""
         with self._lock:
             stopped = self._stop_reader()
-        self._lane.end()
+        self._lane.end(deleted=True)
         return stopped
 
     def due_status(self, now: Moment) -> CameraStatus | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 from uuid import UUID
 
+import msgspec
+
 from contracts.cameras import CameraConfig
 from contracts.frames import FrameKind, FrameMeta
 from ingest.capture_clock import Timeline
@@ -158,16 +160,16 @@ class FrameLane:
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
             self._is_closed = True
 
-    def end(self) -> None:
+    def end(self, *, deleted: bool = False) -> None:
         """Tell that the camera is watched no longer, and send nothing more until :meth:`resume`.
 
-        Not even what is being looked at: a vehicle that is in view has passed by then.
+        Not even what is being looked at: a vehicle that is in view has passed by then. One that
+        was ``deleted`` is never resumed.
         """
         with self._out_lock:
             now = self._services.now()
-            self._services.frames.send_end(
-                self._without_picture(FrameKind.END, self._timeline.disconnected(now.unix_ms))
-            )
+            end = self._without_picture(FrameKind.END, self._timeline.disconnected(now.unix_ms))
+            self._services.frames.send_end(msgspec.structs.replace(end, deleted=deleted))
             self._is_connected = False
             self._is_closed = True
 

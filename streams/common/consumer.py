@@ -6,11 +6,16 @@ that a rebalance skips is acknowledged all the same; and records fetched before 
 after it open a gap that is then counted as done (596). Here an offset is committed only when the
 stage has released it and everything delivered before it, see :mod:`streams.common.offsets`; and a
 jump ahead in a partition's offsets is fetched once more before it is believed.
+
+A broker that loses power may lose the end of a log that was read and committed. aiokafka then reads
+the whole log again, and Faust drops what is below the committed offset, new records among it. Here
+reading goes on a little before the end, and the lower offset is committed.
 """
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -22,6 +27,8 @@ from faust.types import TP, Message
 from faust.types.transports import ConsumerCallback, TPorTopicSet
 
 from contracts.errors import MisconfiguredError
+from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
+from streams.common.ending import end_process
 from streams.common.liveness import Position
 from streams.common.offsets import PartitionProgress
 
@@ -34,6 +41,10 @@ _NOTHING_WANTED_PAUSE_SECONDS = 0.05
 _FETCH_MAX_WAIT_MS = 100
 # Faust asks the broker to hold a fetch for 1.5 s. One fetch is open at a time for each broker, and
 # a partition with records in the buffer is not in it, so its next record would wait that long.
+_READ_AGAIN_SECONDS = 600.0
+# Where a log lost its end nobody knows what was written to it since. What was read before the loss
+# comes again with the same ids; what came after it must not be passed over. A broker that checks
+# its logs, and a stage that starts, take minutes.
 
 
 def check_version() -> None:
@@ -58,9 +69,16 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
         consumer._fetch_max_wait_ms = _FETCH_MAX_WAIT_MS
         return consumer
 
+    async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
+        """Return the offset of the first record written since then, None where there is none."""
+        found = await self.call_thread(self._ensure_consumer().offsets_for_times, {tp: unix_ms})
+        return None if found[tp] is None else int(found[tp].offset)
+
 
 class StageConsumer(driver.Consumer):
     """Commits what the stage released, and nothing past it."""
+
+    _thread: StageConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -88,12 +106,22 @@ class StageConsumer(driver.Consumer):
         starts = dict(self._starts)
         if not starts:
             return {}
+        firsts = await self.earliest_offsets(*starts)
         ends = await self.highwaters(*starts)
         return {
-            tp: Position(done=max(start, self._committed_offset[tp] or 0), end=ends[tp])
+            tp: Position(done=self._done(tp, start, firsts[tp]), end=ends[tp])
             for tp, start in starts.items()
-            if tp in ends
+            if tp in firsts and tp in ends
         }
+
+    def _done(self, tp: TP, start: int, first: int) -> int:
+        """Return how far a partition is done; what retention took unread is never delivered.
+
+        Records in flight are there to be done even where retention has taken them.
+        """
+        done = max(start, self._committed_offset[tp] or 0)
+        is_idle = tp not in self._progress or not self._progress[tp].in_flight
+        return max(done, first) if is_idle else done
 
     async def _on_delivery(self, message: Message) -> None:
         if self.app.topics.acks_enabled_for(message.topic):
@@ -131,18 +159,42 @@ class StageConsumer(driver.Consumer):
     async def perform_seek(self) -> None:
         """Read again from the committed offsets; where there is none, from the beginning."""
         await super().perform_seek()
-        starts = {tp: await self._start(tp) for tp in self.assignment() if self._is_ours(tp)}
+        starts = await self._find_starts([tp for tp in self.assignment() if self._is_ours(tp)])
         for tp, start in starts.items():
             self._progress[tp].rewind(start)
             self._starts[tp] = start
         # aiokafka seeks neither where nothing is committed nor to offset zero.
         await self.seek_wait(starts)
 
-    async def _start(self, tp: TP) -> int:
+    async def _find_starts(self, partitions: Collection[TP]) -> dict[TP, int]:
+        if not partitions:
+            return {}
+        firsts = await self.earliest_offsets(*partitions)
+        ends = await self.highwaters(*partitions)
+        return {tp: await self._start(tp, firsts[tp], ends[tp]) for tp in partitions}
+
+    async def _start(self, tp: TP, first: int, end: int) -> int:
         committed = self._committed_offset.get(tp)
-        if committed is not None:
-            return committed
-        return (await self.earliest_offsets(tp))[tp]
+        if committed is None:
+            return first
+        if committed > end:
+            return await self._go_back(tp, committed, end)
+        if committed < first:
+            log.warning("unread_records_gone", partition=str(tp), count=first - committed)
+        return max(committed, first)
+
+    async def _go_back(self, tp: TP, expected: int, end: int) -> int:
+        """Return where to read on in a log that lost its end, once that is committed."""
+        since_ms = round((time.time() - _READ_AGAIN_SECONDS) * 1000)
+        found = await self._thread.offset_since(tp, since_ms)
+        start = end if found is None else found
+        log.error("log_lost_its_end", partition=str(tp), expected=expected, end=end, start=start)
+        # Faust commits nothing below what it knows; and what comes before the first commit of a
+        # start like this one would be passed over by the next.
+        self._committed_offset[tp] = None
+        if await self._commit({tp: start}):
+            self._committed_offset[tp] = start
+        return start
 
     def _is_ours(self, tp: TP) -> bool:
         return not self._is_changelog_tp(tp)
@@ -163,9 +215,31 @@ class StageConsumer(driver.Consumer):
             # To aiokafka no partitions means all of them.
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
             return {}
+        generation_id = self.app.consumer_generation_id
         records = await super()._getmany(wanted, timeout)
+        if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
+            await self._leave_where_log_is_shorter(records)
         self._unread |= self._unwanted(records)
         return {tp: found for tp, found in records.items() if tp not in self._unread}
+
+    async def _leave_where_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
+        """End the process where a log is read from an earlier place than was asked for.
+
+        It lost its end while it was read. A record in flight may have the offset of a new one, so
+        only a start sorts them out.
+        """
+        lost = {
+            tp: expected
+            for tp, found in records.items()
+            if found and (expected := self._expected(tp)) and found[0].offset < expected
+        }
+        for tp, expected in lost.items():
+            await self._go_back(tp, expected, (await self.highwaters(tp))[tp])
+        if lost:
+            end_process(EXIT_TEMPORARY_FAILURE)
+
+    def _expected(self, tp: TP) -> int | None:
+        return self._progress[tp].expected_offset if tp in self._progress else None
 
     def _unwanted(self, records: Mapping[TP, list[Any]]) -> set[TP]:
         if self.app.rebalancing:
@@ -174,7 +248,7 @@ class StageConsumer(driver.Consumer):
 
     def _jumps(self, tp: TP, offset: int) -> bool:
         """Return whether records seem to be missing before ``offset``, asked for only once yet."""
-        expected = self._progress[tp].expected_offset if tp in self._progress else None
+        expected = self._expected(tp)
         if expected is None or offset <= expected or self._confirmed_gaps.get(tp) == expected:
             return False
         log.warning("offsets_jumped_ahead", partition=str(tp), expected=expected, found=offset)

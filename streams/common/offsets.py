@@ -20,6 +20,11 @@ class PartitionProgress:
         # Those of them that are not done, in the same order.
         self._undone: dict[int, None] = {}
 
+    @property
+    def in_flight(self) -> int:
+        """How many records were delivered and are not yet covered by :meth:`take_committable`."""
+        return len(self._open)
+
     def delivered(self, offset: int) -> None:
         """Record that ``offset`` goes to the stage; a lower offset than before is a rewind."""
         while self._open and next(reversed(self._open)) >= offset:

@@ -56,6 +56,16 @@ class DurableTable:
         await send_and_wait(topic, key=key, value=value, partition=partition)
         self._note(key, value)
 
+    async def delete(self, key: bytes, /) -> None:
+        """Delete a key, within an agent's event; when this returns Kafka has it.
+
+        Raises:
+            TransientError: Kafka did not take it; the table still has the value.
+        """
+        partition = self._table.partition_for_key(key)
+        await send_and_wait(self._table.changelog_topic, key=key, value=None, partition=partition)
+        self._note(key, None)
+
     async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
         """Write a key's value outside of an event, None to delete it; then Kafka has it.
 

@@ -32,6 +32,7 @@ from streams.recognition.reading import Reading
 from streams.recognition.rules import tracking_rules
 from streams.recognition.service import Recognizers
 from streams.recognition.settings import RecognitionSettings
+from streams.recognition.states import CameraStates
 from streams.recognition.tracking import Tracking
 
 STAGE = "recognition"
@@ -116,7 +117,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
         await sightings.publish(key, record)
 
     tracking = Tracking(
-        states=DurableTable(faust_table(app, "cameras")),
+        states=CameraStates(DurableTable(faust_table(app, "cameras"))),
         frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
         images=images,
         publish=publish,

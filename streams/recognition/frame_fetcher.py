@@ -17,6 +17,8 @@ log = structlog.get_logger()
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_MS = 500
+# Tracking waits for the frame, and a rebalance for tracking; the stage tries again by itself.
+_BOOTSTRAP_MS = 5_000
 
 
 class FrameFetcher:
@@ -40,7 +42,12 @@ class FrameFetcher:
         try:
             # A consumer for each fetch: they are rare (a frame fell out of the cache, or the
             # worker is new), and an idle one would hold a connection for ever.
-            consumer = open_consumer(self._settings, "frame-fetcher", max_poll_records=1)
+            consumer = open_consumer(
+                self._settings,
+                "frame-fetcher",
+                bootstrap_timeout_ms=_BOOTSTRAP_MS,
+                max_poll_records=1,
+            )
             try:
                 consumer.assign([partition])
                 return _record_at(consumer, partition, reference.offset)
@@ -52,8 +59,9 @@ class FrameFetcher:
 
 
 def _record_at(consumer: KafkaConsumer, partition: TopicPartition, offset: int) -> bytes | None:
-    first = consumer.beginning_offsets([partition])[partition]
-    end = consumer.end_offsets([partition])[partition]
+    timeout_ms = round(_TIMEOUT_SECONDS * 1000)
+    first = consumer.beginning_offsets([partition], timeout_ms)[partition]
+    end = consumer.end_offsets([partition], timeout_ms)[partition]
     if not first <= offset < end:
         return None
     consumer.seek(partition, offset)

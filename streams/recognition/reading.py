@@ -159,4 +159,5 @@ def _frame_readings(
         height_px=found.height_px if found else meta.height_px,
         stale=stale,
         readings=readings,
+        deleted=meta.deleted,
     )

@@ -3,7 +3,8 @@
 Images are stored before the recognition that names them is published; the state is written after
 Kafka has taken it, and Kafka has the state before the record is released. Whatever a crash cuts off
 is done again, with the same ids and keys. What is told of a pass before it is over goes out
-likewise, before the state that remembers it.
+likewise, before the state that remembers it. Of a camera that was deleted the state goes where it
+would be written otherwise.
 """
 
 import asyncio
@@ -13,13 +14,12 @@ from typing import Protocol
 import structlog
 
 from contracts.alert_records import AlertSighting
-from contracts.errors import UnknownRecordVersionError
 from contracts.frames import FrameReference
 from contracts.object_keys import crop_key, photo_key
 from contracts.plates import mask_plate
 from contracts.readings import FrameReadings
 from contracts.recognitions import PassOutcome, Recognition
-from contracts.records import decode, encode
+from contracts.records import decode
 from streams.recognition.camera import CameraTracks, advance, frames_needed, with_published
 from streams.recognition.crops import cut_crop
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
@@ -32,6 +32,7 @@ from streams.recognition.recognitions import (
     sighting_of,
 )
 from streams.recognition.rules import TrackingRules
+from streams.recognition.states import CameraStates
 
 log = structlog.get_logger()
 
@@ -43,16 +44,6 @@ PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
 
 PublishSighting = Callable[[bytes, AlertSighting], Awaitable[None]]
 """Publishes what is told of a pass beside its recognition; returns once Kafka has it."""
-
-
-class StateTable(Protocol):
-    """Encoded :class:`CameraTracks` by camera key."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return the state of a camera, None at first."""
-
-    async def write(self, key: bytes, value: bytes, /) -> None:
-        """Write the state of a camera; returns once Kafka has it."""
 
 
 class Frames(Protocol):
@@ -80,7 +71,7 @@ class Tracking:
     def __init__(
         self,
         *,
-        states: StateTable,
+        states: CameraStates,
         frames: Frames,
         images: Images,
         publish: Publish,
@@ -109,7 +100,11 @@ class Tracking:
             TransientError: a neighbour is away; the state is as before.
         """
         frame = decode(FrameReadings, value)
-        state = self._state(key)
+        known = self._states.get(key)
+        if known is None and self._states.was_deleted_after(frame):
+            self._frames.keep_only(key, (), frame.frame)
+            return
+        state = known or CameraTracks()
         step = advance(state, frame, self._rules)
         for seen in step.sighted:
             await self._publish_sighting(key, sighting_of(frame, seen))
@@ -120,25 +115,16 @@ class Tracking:
             await self._publish_outcome(key, missed_pass_of(frame, track))
         for dismissed in step.dismissed:
             await self._publish_sighting(key, dismissal_of(frame, dismissed, published))
-        if step.state is not state:
-            known = published if self._rules.tells_early else {}
-            await self._states.write(key, encode(with_published(step.state, known)))
+        if known is not None and frame.deleted:
+            await self._states.forget(key, frame)
+        elif step.state is not state:
+            remembered = published if self._rules.tells_early else {}
+            await self._states.write(key, with_published(step.state, remembered))
         if frame.readings or step.state is not state:
             self._frames.keep_only(key, frames_needed(step.state), frame.frame)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(step.passes))
         self._metrics.tracks_ended(TrackOutcome.SILENT, step.silent)
         self._metrics.tracks_ended(TrackOutcome.UNSURE, step.unsure)
-
-    def _state(self, key: bytes) -> CameraTracks:
-        data = self._states.get(key)
-        if data is None:
-            return CameraTracks()
-        try:
-            return decode(CameraTracks, data)
-        except UnknownRecordVersionError:
-            # Written by another release: its open passes are lost, the camera goes on.
-            log.warning("camera_state_dropped", camera_id=key.decode(errors="replace"))
-            return CameraTracks()
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, settled: Pass) -> Recognition:
         photo, crop = await self._store_images(frame, settled)

@@ -34,6 +34,8 @@ class Cameras:
         captured_ms: int,
         value: bytes,
         kind: FrameKind = FrameKind.FRAME,
+        *,
+        deleted: bool = False,
     ) -> None:
         """Send one frame, or a record without a picture."""
         meta = FrameMeta(
@@ -42,6 +44,7 @@ class Cameras:
             owner_id=OWNER_ID,
             camera_name="Gate",
             captured_ms=captured_ms,
+            deleted=deleted,
         )
         self.send_raw(camera_id, value, encode(meta))
 

@@ -5,16 +5,19 @@ from uuid import uuid4
 import cv2
 import numpy as np
 import pytest
+from kafka import KafkaConsumer
 from minio import Minio
 
 from contracts.frames import FrameKind
+from contracts.kafka import consumer_options, group_name
 from contracts.moments import now_ms
-from contracts.settings import S3Settings
+from contracts.settings import KafkaSettings, S3Settings
 from recognition.images import decode_image
 from tests.integration.recognition.cameras import Cameras, Outcome
 from tests.integration.recognition.conftest import StartStage
 from tests.integration.recognition.scenes import PLATES, car_scene, jpeg
 from tests.services.s3 import s3_client
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -94,6 +97,31 @@ def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
     # And once: the next vehicle of a camera that comes back is another.
     cameras.tick(camera, start_ms + 9000)
     outcome.until("the tick", lambda: outcome.readings[-1].captured_ms == start_ms + 9000)
+    assert outcome.plates() == [PLATES[2]]
+
+
+def test_of_a_deleted_camera_kafka_keeps_no_plate(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, kafka_topics: KafkaSettings
+) -> None:
+    start_stage("one")
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[2], start_ms=start_ms)
+    cameras.send(camera, start_ms + 1200, b"", FrameKind.END, deleted=True)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    consumer = KafkaConsumer(
+        f"{group_name(kafka_topics, 'recognition')}-cameras-changelog",
+        **consumer_options(kafka_topics, "changelog"),
+    )
+    last: dict[bytes, bytes | None] = {}
+
+    def is_forgotten() -> bool:
+        for records in consumer.poll(100).values():
+            last.update((record.key, record.value) for record in records)
+        return last.get(str(camera).encode(), b"") is None
+
+    wait_until("the tombstone", is_forgotten)
+    consumer.close()
+    assert not any(PLATES[2].encode() in (value or b"") for value in last.values())
     assert outcome.plates() == [PLATES[2]]
 
 

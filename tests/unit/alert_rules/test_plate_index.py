@@ -2,11 +2,12 @@
 
 from itertools import product
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alert_rules.grams import edited_grams, exact_grams
-from alert_rules.plate_index import PlateIndex, texts_left
+from alert_rules.pairs import pairs_of_plate, pairs_of_text
+from alert_rules.plate_index import PlateIndex
 from contracts.matching import PlateMatcher, listed_plate
 
 # With those that mark a plate's ends in the index.
@@ -45,10 +46,30 @@ def test_an_emptied_index_holds_nothing(lists: list[list[PlateMatcher]]) -> None
     assert not any(held.values()), held
 
 
-def test_what_is_left_when_characters_are_dropped() -> None:
-    assert texts_left("ABA", 1) == {"ABA", "BA", "AA", "AB"}
-    assert texts_left("AB", 2) == {"AB", "A", "B", ""}
-    assert len(texts_left("ABCDEFG", 2)) == 1 + 7 + 21
+_edits = st.tuples(
+    st.sampled_from(["add", "drop", "change"]), st.integers(0, 16), st.sampled_from("AB0")
+)
+
+
+@settings(max_examples=500)
+@given(st.text("AB0", max_size=16), st.lists(_edits, max_size=2), st.sampled_from([1, 2]))
+def test_a_plate_within_the_edits_shares_a_pair(
+    text: str, edits: list[tuple[str, int, str]], tolerance: int
+) -> None:
+    plate = text
+    for kind, place, character in edits[:tolerance]:
+        at = min(place, len(plate))
+        rest = plate[at:] if kind == "add" else plate[at + 1 :]
+        plate = plate[:at] + ("" if kind == "drop" else character) + rest
+    assert set(pairs_of_plate(plate, tolerance, [len(text)])) & set(pairs_of_text(text, tolerance))
+
+
+def test_pairs_are_few_however_long_the_plate() -> None:
+    assert pairs_of_text("ABCDEF", 1) == ["\6\0ABCD", "\6\1ABEF", "\6\2CDEF"]
+    assert len(pairs_of_text("ABCDEFGHIJKLMNOP", 2)) == 6
+    assert set(pairs_of_plate("ABCDEF", 1, [6])) == set(pairs_of_text("ABCDEF", 1))
+    assert not set(pairs_of_plate("XBCXEF", 1, [6])) & set(pairs_of_text("ABCDEF", 1))
+    assert list(pairs_of_plate("ABCDEF", 2, [3, 9])) == []
 
 
 def test_keys_of_wildcards() -> None:

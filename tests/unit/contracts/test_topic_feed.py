@@ -1,5 +1,6 @@
 """What a feed tells over several readings; the thread that reads is tested with a real Kafka."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import cast
 from uuid import UUID
@@ -165,3 +166,48 @@ def test_a_reader_never_sees_an_older_record_after_a_newer_one() -> None:
     feed.take([_kafka_record(5, B, None), _kafka_record(6, C, b"{")])
     feed.arrive()
     assert seen[3:] == [(B, None)]
+
+
+async def test_a_long_topic_leaves_the_loop_time_for_other_things() -> None:
+    done: list[object] = []
+    loop, last = asyncio.get_running_loop(), asyncio.Event()
+
+    def look() -> None:
+        # As a probe would: each turn of the loop.
+        if not last.is_set():
+            done.append("probe")
+            loop.call_soon(look)
+
+    feed = TopicFeed(
+        KafkaSettings.model_validate({}),
+        CONFIG_ALERTS,
+        AlertConfig,
+        lambda news: done.extend(_told(news)),
+        client="x",
+    )
+    feed._loop = loop
+    feed.place(cast(KafkaConsumer, _Consumer()), [])
+    feed.take([_kafka_record(n, UUID(int=n), encode(alert(1, revision=n))) for n in range(50)])
+    loop.call_soon(look)
+    feed.arrive()
+    feed.on_loop(last.set)
+    await last.wait()
+    told = [each for each in done if each != "probe"]
+    assert told == [(UUID(int=n), n) for n in range(50)]
+    assert done.count("probe") >= 9
+
+
+async def test_what_fails_on_the_loop_does_not_hold_up_what_comes_after_it() -> None:
+    done: list[object] = []
+    loop, last = asyncio.get_running_loop(), asyncio.Event()
+    loop.set_exception_handler(lambda _, context: done.append(context["exception"]))
+
+    def post(news: Iterable[News[AlertConfig]]) -> None:
+        raise LookupError
+
+    feed = TopicFeed(KafkaSettings.model_validate({}), CONFIG_ALERTS, AlertConfig, post, client="x")
+    feed._loop = loop
+    feed.take([_kafka_record(0, A, None)])
+    feed.on_loop(last.set)
+    await last.wait()
+    assert isinstance(done[0], LookupError)

@@ -388,8 +388,16 @@ def test_an_ended_lane_sends_nothing_more_until_it_resumes(world: World) -> None
     lane.tick_if_silent(world.moment)
     assert world.kinds() == [FrameKind.END]
     assert world.sent[0].captured_ms >= last_ms
+    assert not world.sent[0].deleted
 
     lane.resume()
     lane.connected()
     world.play(lane, 1, FakePicture())
     assert world.kinds().count(FrameKind.FRAME) == 5
+
+
+def test_the_end_of_a_deleted_camera_says_so(world: World) -> None:
+    lane = FrameLane(CONFIG, RULES, world.services())
+    world.sent.clear()
+    lane.end(deleted=True)
+    assert [(each.kind, each.deleted) for each in world.sent] == [(FrameKind.END, True)]

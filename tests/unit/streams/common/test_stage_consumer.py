@@ -11,6 +11,7 @@ from contracts.errors import MisconfiguredError
 from streams.common import consumer as consumer_module
 from streams.common.app import StageApp, build_app
 from streams.common.consumer import StageConsumer, check_version
+from streams.common.liveness import Position
 from streams.common.settings import StreamSettings
 
 _TP = TP("things", 0)
@@ -154,3 +155,152 @@ async def test_a_message_from_before_a_rebalance_is_never_next(consumer: StageCo
     assert not consumer.is_next(message)
     await _deliver(consumer, 10)
     assert not consumer.is_next(message)
+
+
+class _Broker:
+    """What Kafka knows of the partition, for a consumer that owns it."""
+
+    def __init__(self, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.first = self.end = 0
+        self.committed: int | None = None
+        self.since: int | None = None
+        self.may_commit = True
+        self.sought: list[dict[TP, int]] = []
+        self.found: dict[TP, list[ConsumerMessage]] = {}
+
+        async def first(*_: Any) -> dict[TP, int]:
+            return {_TP: self.first}
+
+        async def end(*_: Any) -> dict[TP, int]:
+            return {_TP: self.end}
+
+        async def since(*_: Any) -> int | None:
+            return self.since
+
+        async def seek_to_committed() -> dict[TP, int]:
+            return {} if self.committed is None else {_TP: self.committed}
+
+        async def commit(offsets: dict[TP, int]) -> bool:
+            if self.may_commit:
+                self.committed = offsets[_TP]
+            return self.may_commit
+
+        async def seek(positions: dict[TP, int]) -> None:
+            self.sought.append(positions)
+
+        async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+            return self.found
+
+        thread = consumer._thread
+        monkeypatch.setattr(thread, "earliest_offsets", first)
+        monkeypatch.setattr(thread, "highwaters", end)
+        monkeypatch.setattr(thread, "offset_since", since)
+        monkeypatch.setattr(thread, "seek_to_committed", seek_to_committed)
+        monkeypatch.setattr(thread, "commit", commit)
+        monkeypatch.setattr(thread, "seek_wait", seek)
+        monkeypatch.setattr(thread, "getmany", fetch)
+        monkeypatch.setattr(thread, "assignment", lambda: {_TP})
+
+
+@pytest.fixture
+def broker(consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch) -> _Broker:
+    return _Broker(consumer, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("committed", "first", "end", "start"),
+    [(None, 3, 9, 3), (5, 3, 9, 5), (9, 3, 9, 9), (100, 500, 500, 500)],
+    ids=["at first", "in the log", "at its end", "taken by retention"],
+)
+async def test_reading_starts_at_what_is_left_to_do(
+    consumer: StageConsumer,
+    broker: _Broker,
+    committed: int | None,
+    first: int,
+    end: int,
+    start: int,
+) -> None:
+    broker.committed, broker.first, broker.end = committed, first, end
+    await consumer.perform_seek()
+    assert broker.sought == [{_TP: start}]
+    assert broker.committed == committed
+    assert await consumer.positions() == {_TP: Position(done=start, end=end)}
+
+
+@pytest.mark.parametrize(("since", "start"), [(None, 4990), (4985, 4985)])
+async def test_a_log_that_lost_its_end_is_read_from_there_and_committed_on(
+    consumer: StageConsumer, broker: _Broker, since: int | None, start: int
+) -> None:
+    broker.committed, broker.end, broker.since = 5000, 4990, since
+    await consumer.perform_seek()
+    assert broker.sought == [{_TP: start}]
+    assert broker.committed == start
+    (message,) = await _deliver(consumer, start)
+    consumer.release(message)
+    assert consumer._filter_committable_offsets([_TP]) == {_TP: start + 1}
+
+
+async def test_a_log_that_lost_its_end_is_committed_on_where_going_back_could_not_be(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    broker.committed, broker.end, broker.may_commit = 5000, 4990, False
+    await consumer.perform_seek()
+    (message,) = await _deliver(consumer, 4990)
+    consumer.release(message)
+    assert consumer._filter_committable_offsets([_TP]) == {_TP: 4991}
+
+
+async def test_what_retention_takes_unread_while_nothing_is_in_flight_is_done(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    broker.committed, broker.end = 100, 500
+    await consumer.perform_seek()
+    broker.first = 500
+    assert await consumer.positions() == {_TP: Position(done=500, end=500)}
+
+
+async def test_what_is_in_flight_is_to_be_done_whatever_retention_takes(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    broker.committed, broker.end = 100, 500
+    await consumer.perform_seek()
+    await _deliver(consumer, 100)
+    broker.first = 500
+    assert await consumer.positions() == {_TP: Position(done=100, end=500)}
+
+
+class _EndedError(Exception):
+    """The process ended."""
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(status: int) -> None:
+        raise _EndedError(status)
+
+    monkeypatch.setattr(consumer_module, "end_process", end)
+
+
+@pytest.mark.usefixtures("ended")
+async def test_a_log_that_loses_its_end_while_it_is_read_ends_the_process(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    await _deliver(consumer, 4999)
+    broker.committed, broker.end, broker.found = 5000, 4991, {_TP: [_message(0)]}
+    with pytest.raises(_EndedError, match="75"):
+        await consumer._getmany({_TP}, 1.0)
+    assert broker.committed == 4991
+
+
+@pytest.mark.usefixtures("ended")
+async def test_records_from_before_a_rebalance_are_no_sign_of_a_lost_end(
+    consumer: StageConsumer, broker: _Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _deliver(consumer, 4999)
+
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        consumer.app.consumer_generation_id = 2
+        return {_TP: [_message(10)]}
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    assert await consumer._getmany({_TP}, 1.0)

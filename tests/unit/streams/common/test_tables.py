@@ -13,10 +13,10 @@ class Topic:
     """A topic that gives a promise for each message."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[bytes, bytes, int]] = []
+        self.sent: list[tuple[bytes, bytes | None, int]] = []
         self.promise = asyncio.get_running_loop().create_future()
 
-    async def send(self, *, key: bytes, value: bytes, partition: int) -> asyncio.Future[Any]:
+    async def send(self, *, key: bytes, value: bytes | None, partition: int) -> asyncio.Future[Any]:
         self.sent.append((key, value, partition))
         return self.promise
 
@@ -58,3 +58,12 @@ async def test_a_write_that_kafka_did_not_take_never_was() -> None:
         await durable.write(b"key", b"new")
     assert durable.get(b"key") == b"old"
     assert durable.get(b"other") is None
+
+
+async def test_a_deletion_is_done_once_kafka_has_it() -> None:
+    table = Table()
+    durable = DurableTable(table)
+    table.topic.promise.set_result(None)
+    await durable.delete(b"key")
+    assert table.topic.sent == [(b"key", None, 3)]
+    assert durable.items() == []

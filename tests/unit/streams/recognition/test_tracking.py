@@ -1,6 +1,7 @@
 from collections.abc import Collection
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -13,6 +14,7 @@ from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
 from contracts.records import encode
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.rules import TrackingRules
+from streams.recognition.states import CameraStates
 from streams.recognition.tracking import Tracking
 from tests.unit.streams.recognition.builders import CAMERA, OWNER, RULES, START_MS, frame, reading
 from tests.unit.streams.recognition.pictures import picture
@@ -44,6 +46,11 @@ class World:
         self.fail_if("state")
         self.said.append("state")
         self.states[key] = value
+
+    async def delete(self, key: bytes, /) -> None:
+        self.fail_if("deletion")
+        self.said.append("deletion")
+        del self.states[key]
 
     async def jpeg(self, reference: FrameReference) -> bytes | None:
         self.fail_if("frames")
@@ -97,7 +104,7 @@ def tracking(world: World) -> Tracking:
 
 def tracking_of(world: World, rules: TrackingRules) -> Tracking:
     return Tracking(
-        states=world,
+        states=CameraStates(world),
         frames=world,
         images=world,
         publish=world.publish,
@@ -293,3 +300,81 @@ async def test_state_of_another_release_is_dropped(tracking: Tracking, world: Wo
 async def test_what_is_no_reading_is_refused(tracking: Tracking) -> None:
     with pytest.raises(InvalidInputError):
         await tracking.handle(KEY, b"{}")
+
+
+END_LATER = FrameReference(partition=3, offset=4)
+DELETED = msgspec.structs.replace(frame(2, 400, kind=FrameKind.END), deleted=True)
+
+
+async def test_nothing_is_remembered_of_a_deleted_camera(tracking: Tracking, world: World) -> None:
+    await play(tracking, *SEEN)
+    world.said.clear()
+    await play(tracking, DELETED)
+    assert world.said[-3:] == ["recognition", "state", "deletion"]
+    (left,) = world.states.values()
+    assert b"AB123CD" not in left
+    assert KEY not in world.states
+    assert world.needed == set()
+
+
+@pytest.mark.parametrize("again_from", [0, 1, 2])
+async def test_what_comes_again_of_a_deleted_camera_is_done(
+    tracking: Tracking, world: World, again_from: int
+) -> None:
+    await play(tracking, *SEEN, DELETED)
+    states, told = dict(world.states), len(world.said)
+    await play(tracking, *[*SEEN, DELETED][again_from:])
+    assert world.states == states
+    assert len(world.said) == told
+
+
+@pytest.mark.parametrize("step", ["state", "deletion"])
+async def test_a_deletion_that_kafka_did_not_take_is_done_again_with_the_same_ids(
+    tracking: Tracking, world: World, step: str
+) -> None:
+    await play(tracking, *SEEN)
+    world.failing = {step}
+    with pytest.raises(TransientError):
+        await play(tracking, DELETED)
+    assert KEY in world.states
+    world.failing = set()
+    await play(tracking, DELETED)
+    assert KEY not in world.states
+    assert len({found.id for found in world.recognitions}) == 1
+
+
+async def test_cameras_after_a_deleted_one_are_seen(tracking: Tracking, world: World) -> None:
+    await play(tracking, *SEEN, DELETED)
+    later = [frame(n, n * 200, [reading("XY987ZW", 0.96)]) for n in (3, 4)]
+    await play(tracking, *later, frame(9, 5000, kind=FrameKind.TICK))
+    assert [found.plate for found in world.recognitions] == ["AB123CD", "XY987ZW"]
+
+
+async def test_a_topic_made_anew_after_a_deletion_is_read(tracking: Tracking, world: World) -> None:
+    await play(tracking, *SEEN, DELETED)
+    anew = [frame(n, 60_000 + n * 200, [reading("XY987ZW", 0.96)]) for n in (0, 1)]
+    end = msgspec.structs.replace(frame(2, 61_000, kind=FrameKind.END), deleted=True)
+    await play(tracking, *anew, end)
+    assert [found.plate for found in world.recognitions] == ["AB123CD", "XY987ZW"]
+    assert KEY not in world.states
+
+
+async def test_the_last_deletion_of_a_partition_counts_with_the_highest_clock(
+    tracking: Tracking, world: World
+) -> None:
+    await play(tracking, *SEEN, DELETED)
+    other = [frame(3, 100, [reading("XY987ZW", 0.96)])]
+    await play(tracking, *other, msgspec.structs.replace(DELETED, frame=END_LATER, captured_ms=1))
+    recognitions = len(world.recognitions)
+    await play(tracking, *SEEN, DELETED)
+    assert len(world.recognitions) == recognitions
+    assert KEY not in world.states
+
+
+async def test_a_camera_that_is_switched_off_and_on_does_not_tell_again_of_what_stands_there(
+    tracking: Tracking, world: World
+) -> None:
+    off = frame(2, 400, kind=FrameKind.END)
+    back = [frame(n, 10_000 + n * 200, [reading("AB123CD", 0.96)]) for n in (3, 4)]
+    await play(tracking, *SEEN, off, *back, frame(9, 20_000, kind=FrameKind.TICK))
+    assert [found.plate for found in world.recognitions] == ["AB123CD"]
