@@ -146,7 +146,7 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py
 
-bootstrap: ## Only install what is missing to run; LEVEL=python: what checks it too, LEVEL=test: all that tests it
+bootstrap: ## Only install what is missing to run; LEVEL=service: without servers, python: what checks it too, test: all that tests it
 	$(BOOTSTRAP) $(or $(LEVEL),run)
 
 clean: ## Stop the stack and delete its data, logs and secrets

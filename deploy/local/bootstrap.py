@@ -63,14 +63,14 @@ class BootstrapError(Exception):
 def main(level: str) -> None:
     """Run the steps of a level.
 
-    ``run`` is what the service and its servers need, ``python`` only Python packages, with those
-    that check and test, ``test`` everything.
+    ``service`` is the service alone, ``run`` its servers too; ``python`` only Python packages, with
+    those that check and test, ``test`` everything.
     """
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
         # Two `make` at once: the second waits and then finds everything done.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        install_packages(RUNTIME if level == "run" else DEVELOPMENT)
+        install_packages(RUNTIME if level in ("service", "run") else DEVELOPMENT)
         install_project()
         if level in ("run", "test"):
             install_java()
