@@ -132,9 +132,9 @@ def _stack() -> LocalStack:
 def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
     """Bring everything up, the first time with account, key and camera."""
     layout = stack.plan.layout
-    wanted = users_camera(camera) if camera else demo_camera(layout)
+    wanted = users_camera(camera) if camera else demo_camera(layout, stack.plan.environment)
     clip = DemoClip(layout)
-    if not camera:
+    if wanted is not None and not camera:
         clip.start()
     try:
         stack.up(tied_to_caller=tied_to_caller)
@@ -142,7 +142,7 @@ def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
         clip.wait(stack.waiter)
     finally:
         clip.stop()
-    return ensure_camera(layout, access, wanted, stack.waiter)
+    return access if wanted is None else ensure_camera(layout, access, wanted, stack.waiter)
 
 
 def _greeting(stack: LocalStack, access: Access) -> str:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +11,7 @@ from signal import SIGINT, SIGKILL
 from urllib.parse import urlsplit
 
 import msgspec
+from pydantic import TypeAdapter
 
 from deploy.local.access import Access, write_access
 from deploy.local.api_client import ApiClient, ApiError
@@ -20,6 +22,7 @@ from deploy.local.waiting import StartError, Waiter
 
 _CLIP_SECONDS = 600
 _CAMERA_SECONDS = 60
+_IS_ON = TypeAdapter(bool)
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,13 @@ class DemoClip:
         return path.with_name(f"new-{path.name}")
 
 
-def demo_camera(layout: Layout) -> WantedCamera:
-    """Return the camera that plays the generated clip, for who has no other yet."""
+def demo_camera(layout: Layout, environment: Mapping[str, str]) -> WantedCamera | None:
+    """Return the camera that plays the generated clip, for who has no other yet.
+
+    None where the stack's settings allow no files as cameras.
+    """
+    if not _IS_ON.validate_python(environment["PLATESTREAM_CAMERA_ALLOW_FILES"]):
+        return None
     return WantedCamera("local-demo", "Demo road", layout.demo_clip.as_uri(), only_alone=True)
 
 

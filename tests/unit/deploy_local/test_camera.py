@@ -75,7 +75,9 @@ def test_the_demo_camera_does_not_come_back_beside_others(
     monkeypatch.setattr("deploy.local.camera.ApiClient", lambda *_: api)
     layout = Layout(tmp_path)
     access = Access("http://127.0.0.1:1", "pk_test", "a@b.example", "secret")
-    noted = ensure_camera(layout, access, demo_camera(layout), Waiter(Progress(StringIO())))
+    demo = demo_camera(layout, {"PLATESTREAM_CAMERA_ALLOW_FILES": "true"})
+    assert demo is not None
+    noted = ensure_camera(layout, access, demo, Waiter(Progress(StringIO())))
     assert noted.demo_camera_id == demo_id
     assert len(api.known) == max(1, len(there))
 
@@ -89,3 +91,8 @@ def test_ones_own_camera_is_registered_beside_others(
     wanted = WantedCamera("local-1", "Camera", "rtsp://10.0.0.2/")
     noted = ensure_camera(Layout(tmp_path), access, wanted, Waiter(Progress(StringIO())))
     assert noted.demo_camera_id == "id of local-1"
+
+
+@pytest.mark.parametrize("off", ["false", "0", "no"])
+def test_where_files_are_no_cameras_there_is_no_demo(off: str, tmp_path: Path) -> None:
+    assert demo_camera(Layout(tmp_path), {"PLATESTREAM_CAMERA_ALLOW_FILES": off}) is None
