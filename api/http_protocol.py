@@ -30,8 +30,8 @@ _LONG_HEAD = f"The request line and the headers may have {MAX_HEAD_BYTES} bytes 
 class ApiHttpProtocol(HttpToolsProtocol):
     """uvicorn's own protocol, with another word for what is not HTTP, and deaf to ``Upgrade``."""
 
-    _head_bytes = 0
-    """Of a head that has begun and not ended; what came with the body before it is not counted."""
+    _bare_bytes = 0
+    """That came since the last head, body or end of one: of a head, of trailers, of nothing."""
     _is_in_head = True
     _head_ends: asyncio.TimerHandle | None = None
 
@@ -48,15 +48,30 @@ class ApiHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Wait for the end of this head."""
         super().on_message_begin()
-        self._is_in_head, self._head_bytes = True, 0
+        self._is_in_head, self._bare_bytes = True, 0
         if self._head_ends is None:
             self._expect_head()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; trailers say nothing here."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Go on to the body."""
-        self._is_in_head = False
+        self._is_in_head, self._bare_bytes = False, 0
         self._stop_expecting()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body, which the application bounds."""
+        self._bare_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Go on to the next request."""
+        self._bare_bytes = 0
+        super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         """Take what has come."""
@@ -73,7 +88,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         self._refuse(_NO_HTTP)
 
     def _take(self, data: bytes) -> None:
-        was_in_head = self._is_in_head
+        self._bare_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
@@ -81,13 +96,25 @@ class ApiHttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as offer:
             self._decline(rest=data[offer.args[0] :])
         else:
-            if was_in_head and self._is_in_head:
-                self._head_bytes += len(data)
-                if self._head_bytes > MAX_HEAD_BYTES:
-                    self._refuse(_LONG_HEAD)
+            if self._bare_bytes > MAX_HEAD_BYTES:
+                self._refuse(_LONG_HEAD)
+            elif self._head_ends is None and not self._is_answering:
+                # What has come ended the wait for the next request, and began none.
+                self._expect_head()
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def _expect_head(self) -> None:
-        self._head_ends = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        self._head_ends = self.loop.call_later(HEAD_SECONDS, self._end_of_patience)
+
+    def _end_of_patience(self) -> None:
+        if self._is_answering:
+            # Behind an answer under way, the rest of a head may wait to be read.
+            self._expect_head()
+        else:
+            self.transport.close()
 
     def _stop_expecting(self) -> None:
         if self._head_ends is not None:

@@ -133,3 +133,40 @@ async def test_a_slow_answer_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert not connection.transport.closed
     assert (await connection.send(b"12345")).endswith(b"5")
+
+
+async def test_endless_trailers_are_refused(connection: _Connection) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n"
+    lines = _headers(10 * MAX_HEAD_BYTES)
+    pieces = [lines[at : at + 1_000] for at in range(0, len(lines), 1_000)]
+    await connection.send(head, *pieces)
+
+    assert connection.transport.closed
+    assert len(connection.protocol.headers) == 2
+
+
+async def test_an_empty_line_does_not_keep_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
+    connection = _Connection()
+    assert await connection.send(_LINE + b"\r\n")
+    await connection.send(b"\r\n")
+    await asyncio.sleep(0.1)
+
+    assert connection.transport.closed
+
+
+async def test_the_rest_of_a_head_may_wait_for_the_answer_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
+    connection = _Connection()
+    upload = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"
+    await connection.send(upload)
+    await connection.send(b"12345" + _LINE + b"\r\n" + _LINE)
+    connection.protocol.cycle.response_complete = False
+    await asyncio.sleep(0.2)
+    assert not connection.transport.closed
+
+    connection.protocol.cycle.response_complete = True
+    await asyncio.sleep(0.1)
+    assert connection.transport.closed
