@@ -100,13 +100,13 @@ _TOKEN = re.compile(
       (?P<gap>\s+)
     | (?P<text>'(?:[^'\\]|\\.|'')*')
     | (?P<quoted>`(?:[^`\\]|\\.|``)*` | "(?:[^"\\]|\\.|"")*")
-    | (?P<parameter>\{\w+:Identifier\})
+    | (?P<parameter>\{[^{}:]*:\s*(?i:Identifier)\s*\})
     | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<other>[^'"`])
     """,
     re.VERBOSE | re.DOTALL,
 )
-_PARAMETER = re.compile(r"\{(\w+):Identifier\}")
+_PARAMETER = re.compile(r"\{([^{}:]*):\s*(?i:Identifier)\s*\}")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 

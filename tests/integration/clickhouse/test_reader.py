@@ -318,13 +318,18 @@ class TestRefusals:
             "SELECT * FROM view(SELECT * FROM system.processes)",
             "SELECT * FROM {base:Identifier}.processes",
             "SELECT * FROM {whole:Identifier}",
+            "SELECT * FROM {an$odd$one:Identifier}.processes",
             "SHOW PROCESSLIST",
             "SELECT last_error_message FROM system.errors",
             "SELECT * FROM system.stack_trace",
         ],
     )
     def test_what_others_do(self, analyst: ClickHouseAddress, sql: str) -> None:
-        fields = {"param_base": "system", "param_whole": "system.processes"}
+        fields = {
+            "param_base": "system",
+            "param_whole": "system.processes",
+            "param_an$odd$one": "system",
+        }
 
         assert _refusal(_ask(analyst, sql, fields=fields)) == _DENIED
 
