@@ -86,7 +86,7 @@ class Recognizer:
         ]
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
         read = [[self._reading(plate, next(texts)) for plate in of_image] for of_image in plates]
-        return list(map(_one_a_plate, read))
+        return list(map(self._one_a_plate, read))
 
     def warm_up(self, images: int) -> None:
         """Look at so many blank images and plates together: runtimes of GPUs prepare for that."""
@@ -95,7 +95,8 @@ class Recognizer:
 
     def find(self, image: BgrImage) -> list[Detection]:
         """Return what is found, a box a plate, best first, in pixels of the image."""
-        return one_a_plate(self._finder.find_all([image])[0])
+        found = one_a_plate(self._finder.find_all([image])[0])
+        return found[: self._settings.recognition_max_plates]
 
     def signs(self, image: BgrImage, found: Detection, text: CropText) -> Signs:
         """Return what tells whether what was found in an image and read is a plate."""
@@ -109,6 +110,23 @@ class Recognizer:
             self._settings.recognition_min_characters <= length <= MAX_PLATE_LENGTH
             and reading.confidence >= self._settings.recognition_reading_threshold
         )
+
+    def _one_a_plate(self, readings: list[PlateReading]) -> list[PlateReading]:
+        """Of readings of one plate, from boxes mostly within each other, the one to be believed.
+
+        One that is reported comes before one that is not. The confidence alone prefers parts of a
+        plate, which are read as surely as all of it.
+        """
+
+        def rank(one: PlateReading) -> tuple[bool, float]:
+            return self.is_plate(one), one.confidence * one.detection_confidence
+
+        kept: list[PlateReading] = []
+        for one in sorted(readings, key=rank, reverse=True):
+            if all(part_shared(_box(one), _box(other)) < SAME_PLATE_SHARE for other in kept):
+                kept.append(one)
+        kept.sort(key=lambda one: one.detection_confidence, reverse=True)
+        return kept[: self._settings.recognition_max_plates]
 
     def _reading(self, plate: Plate, text: CropText) -> PlateReading:
         image, found = plate
@@ -137,18 +155,6 @@ def _load(settings: RecognizerSettings) -> tuple[Detector, Reader]:
         loading = beside.submit(Reader.load, settings)
         detector = Detector.load(settings)
         return detector, loading.result()
-
-
-def _one_a_plate(readings: list[PlateReading]) -> list[PlateReading]:
-    """Of readings of one plate, from boxes mostly within each other, the one to be believed.
-
-    The confidence alone prefers parts of a plate, which are read as surely as all of it.
-    """
-    kept: list[PlateReading] = []
-    for one in sorted(readings, key=lambda one: -one.confidence * one.detection_confidence):
-        if all(part_shared(_box(one), _box(other)) < SAME_PLATE_SHARE for other in kept):
-            kept.append(one)
-    return sorted(kept, key=lambda one: -one.detection_confidence)
 
 
 def _box(reading: PlateReading) -> Box:

@@ -70,7 +70,7 @@ class FartherLook:
         looks = [near, self._large(image, _LARGEST_PX, usual)]
         if may_be_close_up or any(_is_wide(one, image) for look in looks for one in look):
             looks.append(self._large(image, _CLOSE_UP_PX, usual))
-        return _worth_reading(looks)[: self._detector.max_plates]
+        return _worth_reading(looks)[: len(looks) * self._detector.max_plates]
 
     def _large(self, image: BgrImage, largest_px: int, usual: list[Detection]) -> list[Detection]:
         """Return what is large in the picture, shrunk to so many pixels."""

@@ -19,7 +19,7 @@ _JPEG_MAGIC = b"\xff\xd8\xff"
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _MODES_FOR_LIBJPEG = ("L", "RGB")
 _WHITE = (255, 255, 255)
-_BITS_OF_CAMERAS = (9, 10, 11, 12)
+_MOST_BITS_OF_CAMERAS = 14
 
 _MOST_SCANS = 100
 """Progressive files have some ten. A scan of 9 Mpx takes 5 ms (seen), and fits into 23 bytes."""
@@ -152,9 +152,9 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
 
 
 def _upper_byte(samples: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """The upper 8 of the bits that are used: industrial cameras put 10 or 12 into 16."""
+    """The upper 8 of the bits that are used: industrial cameras put 10, 12 or 14 into 16."""
     used = int(samples.max(initial=0)).bit_length()
-    shift = used - 8 if used in _BITS_OF_CAMERAS else 8
+    shift = 8 if used > _MOST_BITS_OF_CAMERAS else max(0, used - 8)
     return np.asarray((samples >> shift).clip(0, 255), np.uint8)
 
 

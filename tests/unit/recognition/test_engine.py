@@ -96,13 +96,23 @@ def test_settings_decide_what_is_a_plate() -> None:
     assert not recognizer("AB123CD", reading_threshold=0.95).read(IMAGE)
 
 
-@pytest.mark.parametrize(("sureness", "text"), [(0.9, "AB123CD"), (0.5, "B123C")])
-def test_of_one_plate_the_box_with_the_better_reading_counts(sureness: float, text: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "sureness", "text"),
+    [
+        (("B123C", 0.8), 0.9, "AB123CD"),
+        (("B123C", 0.8), 0.5, "B123C"),
+        (("B", 0.99), 0.6, "AB123CD"),
+    ],
+    ids=["whole", "part", "too short"],
+)
+def test_of_one_plate_the_box_with_the_better_reading_counts(
+    part: tuple[str, float], sureness: float, text: str
+) -> None:
     # Near, a part of the plate scores 0.45; from afar, half as large, all of it 0.42.
     near = centre_rows((160, 150, 150, 40, 0.45), (160, 290, 90, 20, 0.4))
     looks = iter([near, centre_rows((160, 155, 110, 25, 0.42)), centre_rows((0, 0, 0, 0, 0.0))])
     detects = SaidModel(lambda _: {"output0": next(looks)})
-    said = iter([("B123C", 0.8), ("AB123CD", sureness), ("XY987ZW", 0.9)])
+    said = iter([part, ("AB123CD", sureness), ("XY987ZW", 0.9)])
 
     def say(batch: Tensor) -> dict[str, Tensor]:
         return {"plate": np.stack([slots_of(*next(said)) for _ in batch])}
@@ -129,6 +139,12 @@ def test_what_is_no_picture_is_refused(image: BgrImage) -> None:
         with pytest.raises(InvalidInputError, match="uint8") as refused:
             call(image)
         assert refused.value.code == "unsupported_image"
+
+
+def test_no_more_plates_than_the_settings_allow() -> None:
+    few = recognizer("AB123CD", "XY987ZW", max_plates=1)
+    assert [one.text for one in few.read(IMAGE)] == ["AB123CD"]
+    assert len(few.find(IMAGE)) == 1
 
 
 def test_narrow_plates_are_not_read() -> None:

@@ -29,7 +29,6 @@ def looks(
     close: tuple[Row, ...] = (NOTHING,),
     *,
     any_size: bool = True,
-    most: int = 50,
 ) -> tuple[FartherLook, SaidModel]:
     """A detector that says ``near``, then ``far`` and ``close`` of shrunk ones, and its model."""
 
@@ -37,7 +36,7 @@ def looks(
         return {"output0": centre_rows(*(near, far, close)[len(model.inputs) - 1])}
 
     model = SaidModel(say)
-    settings = recognizer_settings(max_plates=most)
+    settings = recognizer_settings()
     detector = Detector(detector_card(dynamic_size=any_size), model, settings)
     return FartherLook(detector, detector), model
 
@@ -169,10 +168,3 @@ def test_a_detector_of_large_strides_sees_a_picture_that_fits_it() -> None:
     seen(FartherLook(detector, detector))
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (128, 192)]
-
-
-def test_no_more_plates_than_the_settings_allow() -> None:
-    near = tuple((20 + 60 * n, 30, 50, 12, 0.45) for n in range(4))
-    finder, _ = looks(near, ((40, 70, 40, 12, 0.9), (110, 70, 40, 12, 0.8)), most=4)
-
-    assert [one.score for one in seen(finder)] == pytest.approx([0.9, 0.8, 0.45, 0.45])

@@ -184,7 +184,7 @@ def test_a_palette_that_is_not_there_is_refused() -> None:
     assert refused.value.code == "unreadable_image"
 
 
-@pytest.mark.parametrize(("bits", "white"), [(10, 0x3FF), (12, 0xFFF), (16, 0xFFFF)])
+@pytest.mark.parametrize(("bits", "white"), [(8, 0xFF), (10, 0x3FF), (14, 0x3FFF), (16, 0xFFFF)])
 def test_the_bits_that_a_camera_uses_are_the_ones_that_stay(bits: int, white: int) -> None:
     samples = np.linspace(0, white, 50 * 50).astype(np.uint16).reshape(50, 50)
     image = decode_image(encoded(Image.fromarray(samples), "PNG"))
