@@ -4,7 +4,7 @@ Standard library only, because nothing else is there yet; any Python from 3.8 st
 is what the environment is made with. Each step is skipped when what it was made from has not
 changed, and each can be cut off at any moment: it is then done again from its start.
 
-    python3 deploy/local/bootstrap.py run|python|test
+    python3 deploy/local/bootstrap.py service|run|python|test
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ RTSP_SERVER_PACKAGES = (
     "gstreamer1.0-libav",
 )
 # The package has the server too, as one file with redis-check-rdb, and starts no service with it.
+LEVELS = ("service", "run", "python", "test")
 LIMIT_STORE_PACKAGES = ("redis-tools",)
 LIMIT_STORE_PROGRAMS = ("valkey-server", "redis-server", "redis-check-rdb")
 # Debian starts it as a service of the machine (127.0.0.1:1883), which nothing here uses.
@@ -66,6 +67,8 @@ def main(level: str) -> None:
     ``service`` is the service alone, ``run`` its servers too; ``python`` only Python packages, with
     those that check and test, ``test`` everything.
     """
+    if level not in LEVELS:
+        raise BootstrapError("LEVEL is one of " + ", ".join(LEVELS) + ", not " + level)
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
         # Two `make` at once: the second waits and then finds everything done.
@@ -89,18 +92,19 @@ def install_packages(lock_file: Path) -> None:
     One that has the development's packages, which are the runtime's and more, keeps them.
 
     The stamp goes before packages change and comes back after: without it the environment may be
-    half of something, and is made anew.
+    half of something, and is made anew. It stays where packages are only added.
     """
     stamp = VENV / "packages.stamp"
     # A stamp that names no file is of a release that installed the development's packages always.
     if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
         lock_file = DEVELOPMENT
-    wanted = lock_file.name + " " + digest(INSTALLERS, lock_file)
+    wanted = wanted_stamp(lock_file)
     if read(stamp) == wanted:
         return
     if not stamp.exists():
         make_virtual_environment()
-    stamp.unlink(missing_ok=True)
+    if read(stamp) != wanted_stamp(RUNTIME):
+        stamp.unlink(missing_ok=True)
     say("installing the locked Python packages")
     pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
     run(*pip, "--require-hashes", "-r", str(INSTALLERS))
@@ -109,6 +113,11 @@ def install_packages(lock_file: Path) -> None:
         say("uv could not install them, trying pip (slower)")
         run(*pip, *locked)
     write(stamp, wanted)
+
+
+def wanted_stamp(lock_file: Path) -> str:
+    """Return what the stamp says of an environment that has exactly these packages."""
+    return lock_file.name + " " + digest(INSTALLERS, lock_file)
 
 
 def make_virtual_environment() -> None:

@@ -11,7 +11,7 @@ from signal import SIGINT, SIGKILL
 from urllib.parse import urlsplit
 
 import msgspec
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from deploy.local.access import Access, write_access
 from deploy.local.api_client import ApiClient, ApiError
@@ -105,8 +105,16 @@ def demo_camera(layout: Layout, environment: Mapping[str, str]) -> WantedCamera 
     """Return the camera that plays the generated clip, for who has no other yet.
 
     None where the stack's settings allow no files as cameras.
+
+    Raises:
+        StartError: they do not say whether.
     """
-    if not _IS_ON.validate_python(environment["PLATESTREAM_CAMERA_ALLOW_FILES"]):
+    name = "PLATESTREAM_CAMERA_ALLOW_FILES"
+    try:
+        files_are_cameras = _IS_ON.validate_python(environment[name])
+    except ValidationError as error:
+        raise StartError(f"setting {name}: must be true or false") from error
+    if not files_are_cameras:
         return None
     return WantedCamera("local-demo", "Demo road", layout.demo_clip.as_uri(), only_alone=True)
 

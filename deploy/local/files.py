@@ -8,7 +8,8 @@ from deploy.local.servers.base import CLONE
 
 JARS = CLONE / ".local" / "jars"
 
-_PRIVATE = ("logs", "streams", "kafka", "s3", "postgres", "clickhouse")
+_PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
+"""PostgreSQL's own folder lies one deeper, and its user has to get there."""
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,8 @@ class PostgresServer:
 
     def _initialise_data(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
+        # Whatever the umask: where this is root, another user has to pass through.
+        self.directory.chmod(0o711)
         fresh = self.directory / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)

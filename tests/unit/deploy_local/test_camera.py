@@ -96,3 +96,8 @@ def test_ones_own_camera_is_registered_beside_others(
 @pytest.mark.parametrize("off", ["false", "0", "no"])
 def test_where_files_are_no_cameras_there_is_no_demo(off: str, tmp_path: Path) -> None:
     assert demo_camera(Layout(tmp_path), {"PLATESTREAM_CAMERA_ALLOW_FILES": off}) is None
+
+
+def test_an_odd_setting_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="PLATESTREAM_CAMERA_ALLOW_FILES"):
+        demo_camera(Layout(tmp_path), {"PLATESTREAM_CAMERA_ALLOW_FILES": "ja"})
