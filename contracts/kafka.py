@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import structlog
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.exit_statuses import EXIT_MISCONFIGURED, EXIT_TEMPORARY_FAILURE
@@ -162,7 +162,8 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
 def bound_topics(settings: KafkaSettings) -> tuple[str, ...]:
     """Bound by bytes the topics that have no bound but should; return their full names.
 
-    For topics that were made by an older release. A bound that an operator has chosen stays.
+    For topics that were made by an older release. A bound that an operator has chosen stays. What
+    Kafka does not let us see or change stays too.
     """
     admin = open_admin(settings, "admin")
     try:
@@ -188,7 +189,10 @@ def bound_topics(settings: KafkaSettings) -> tuple[str, ...]:
 
 def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
     resource = ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: None})
-    found = admin.describe_configs([resource], config_filter="all")["topic"][name]
+    found = admin.describe_configs([resource], config_filter="all")["topic"].get(name, {})
+    if _RETENTION_BYTES not in found:
+        log.warning("topic_not_bounded", topic=name, error="its configuration is not shown")
+        return False
     return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
 
 
@@ -218,7 +222,7 @@ def main() -> None:
         log.info("topics_bounded", topics=bound_topics(settings))
     except MisconfiguredError as error:
         _end(error, EXIT_MISCONFIGURED)
-    except TransientError as error:
+    except (TransientError, KafkaError) as error:
         _end(error, EXIT_TEMPORARY_FAILURE)
 
 

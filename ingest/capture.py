@@ -162,12 +162,14 @@ class CameraStream:
             # All of them: what other streams send must not go on where nobody looks at the watch.
             for packet in self._container.demux():
                 self._watch.check()
-                if packet.stream_index != self._video.index:
+                # Of the stream itself: at the end each has a packet that says to be of the first.
+                if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
                 # The last pictures of the old segment come after the new one was opened.
                 is_old = is_old and not (self.at_keyframe and not self._played.is_old)
                 if is_old:
+                    self._watch.forget_bytes()
                     continue
                 for frame in self._decode(packet):
                     self._await_frame()

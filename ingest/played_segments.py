@@ -4,6 +4,7 @@ FFmpeg begins with the last segment of a playlist. Where a camera stalls and its
 answering, each new connection would play that segment again, as if it were taken now.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ _MOST_ENTRIES: Final = 256
 """Of a playlist; a day of them takes too long to look at with each of its changes."""
 
 _MOST_DIGITS: Final = 19
+_OTHERS: Final = ("#EXT-X-MAP:", "#EXT-X-KEY:")
+_URI: Final = re.compile(r'URI="([^"]*)"')
 
 _REMEMBERED_SEGMENTS: Final = 32
 """A playlist of several renditions has FFmpeg open the last segment of each."""
@@ -35,13 +38,16 @@ class Body(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediaPlaylist:
-    """What a media playlist says: number of its last segment, addresses, whether more may come.
+    """What a media playlist says: number of its last segment, and whether more may come.
+
+    ``other_urls`` are what it names besides segments, the same on every connection: a format's
+    header, a key.
 
     **Source:** RFC 8216, section 4.3.
     """
 
     last_sequence: int
-    segment_urls: frozenset[str]
+    other_urls: frozenset[str]
     is_finished: bool
 
 
@@ -51,12 +57,13 @@ def parse_media_playlist(text: str, url: str) -> MediaPlaylist | None:
     if not any(line.startswith(("#EXTINF", "#EXT-X-TARGETDURATION")) for line in lines):
         return None
     entries = [line for line in lines if line and not line.startswith("#")]
+    others = [uri for line in lines if line.startswith(_OTHERS) for uri in _URI.findall(line)]
     first = next((line for line in lines if line.startswith("#EXT-X-MEDIA-SEQUENCE:")), ":0")
     number = first.partition(":")[2].strip()
     first_sequence = int(number) if number.isdecimal() and len(number) <= _MOST_DIGITS else 0
     return MediaPlaylist(
         last_sequence=first_sequence + len(entries) - 1,
-        segment_urls=frozenset(urljoin(url, entry) for entry in entries[-_MOST_ENTRIES:]),
+        other_urls=frozenset(urljoin(url, uri) for uri in others[-_MOST_ENTRIES:]),
         is_finished="#EXT-X-ENDLIST" in lines,
     )
 
@@ -75,7 +82,7 @@ class _Connection:
     last_sequence: int | None = None
     is_finished_from_start: bool = False
     has_news: bool = False
-    segment_urls: dict[str, frozenset[str]] = field(default_factory=dict)
+    other_urls: dict[str, frozenset[str]] = field(default_factory=dict)
     heads: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_SEGMENTS))
 
 
@@ -122,7 +129,7 @@ class PlayedSegments:
         if playlist is None:
             return
         connection = self._connection
-        connection.segment_urls[url] = playlist.segment_urls
+        connection.other_urls[url] = playlist.other_urls
         if connection.playlist_url is None:
             connection.playlist_url = url
             connection.is_finished_from_start = playlist.is_finished
@@ -132,35 +139,39 @@ class PlayedSegments:
                 connection.has_news = True
 
     def segment(self, url: str, body: Body) -> Body:
-        """Return the body of what is no playlist; a segment tells of itself once it has begun."""
-        # Not what else is opened, the same on every connection: a format's header (EXT-X-MAP).
-        if any(url in urls for urls in self._connection.segment_urls.values()):
-            return _SegmentBody(body, self._segment_begun)
-        return body
+        """Return the body of what is no playlist; a segment tells of itself, first and last."""
+        named = self._connection.other_urls
+        if not named or any(url in urls for urls in named.values()):
+            return body
+        return _SegmentBody(body, self._segment_begun, self._connection.heads.append)
 
-    def _segment_begun(self, head: bytes) -> None:
-        digest = blake2b(head, digest_size=16).digest()
-        self._connection.heads.append(digest)
+    def _segment_begun(self, digest: bytes) -> None:
         if self._before is None or digest not in self._before.heads:
             self._connection.has_news = True
 
 
 class _SegmentBody:
-    """A segment that tells how it begins, once."""
+    """A segment that tells how it begins, and once it was read to its end."""
 
-    def __init__(self, body: Body, begun: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, body: Body, begun: Callable[[bytes], None], played: Callable[[bytes], None]
+    ) -> None:
         self._body = body
         self._begun = begun
+        self._played = played
         self._head = bytearray()
-        self._is_told = False
+        self._digest: bytes | None = None
 
     def read(self, size: int) -> bytes:
         data = self._body.read(size)
-        if not self._is_told:
+        if self._digest is None:
             self._head += data
             if not data or len(self._head) >= _HEAD_BYTES:
-                self._is_told = True
-                self._begun(bytes(self._head[:_HEAD_BYTES]))
+                self._digest = blake2b(self._head[:_HEAD_BYTES], digest_size=16).digest()
+                self._begun(self._digest)
+        # A connection that breaks in the middle of a segment has not played it.
+        if not data and self._digest is not None:
+            self._played(self._digest)
         return data
 
     def close(self) -> None:

@@ -9,8 +9,8 @@ from ingest.played_segments import Body, PlayedSegments
 _FIRST_LINE: Final = b"#EXTM3U"
 """FFmpeg takes nothing for a playlist that begins otherwise (RFC 8216, section 4.3.1.1)."""
 
-_MAX_BYTES: Final = 1024 * 1024
-"""A day of segments of 4 s takes less. FFmpeg needs 13 times a playlist's size."""
+_MAX_BYTES: Final = 2 * 1024 * 1024
+"""Six hours of segments of 2 s with names of 180 bytes. FFmpeg needs 13 times a playlist's size."""
 
 _MAX_RENDITIONS: Final = 64
 """FFmpeg reads each at once and keeps 11 kB of it; one may name others in turn."""

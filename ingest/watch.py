@@ -9,11 +9,12 @@ from typing import Final, NoReturn
 
 from ingest.faults import CaptureError, CaptureFault
 
-FRAME_SECONDS: Final = 60.0
-"""Longest time without a picture, whatever else comes. Encoders that save bandwidth send key
-pictures up to half a minute apart, and without one nothing can be decoded."""
+FRAME_SECONDS: Final = 90.0
+"""Longest time without a picture, whatever else comes: some cameras send one a minute. Encoders
+that save bandwidth send key pictures up to half a minute apart, and without one nothing can be
+decoded."""
 
-KEY_FRAME_SECONDS: Final = 15.0
+KEY_FRAME_SECONDS: Final = 45.0
 """The same while only key pictures are decoded. Streams with one at most (intra refresh, an endless
 group of pictures) show nothing any more then; a new connection decodes all again."""
 
@@ -116,6 +117,10 @@ class Watch:
         self._bytes += size_bytes
         if self._bytes > BYTES_BETWEEN_FRAMES:
             self._end(CaptureFault.TOO_MUCH)
+
+    def forget_bytes(self) -> None:
+        """Note that what has come so far is not what is waited for."""
+        self._bytes = 0
 
     def _end(self, fault: CaptureFault) -> NoReturn:
         self.over = fault

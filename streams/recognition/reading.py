@@ -21,6 +21,8 @@ POISON_FRAME = "poison_frame"
 """Dead-letter code of a frame over which recogniser processes crash or hang."""
 
 _TRIES = 2
+_TELL_REFUSED_MS = 60_000
+_MOST_TOLD = 1_000
 
 
 class PoisonFrameError(InvalidInputError):
@@ -73,6 +75,7 @@ class Reading:
         self._metrics = metrics
         self._deadline_ms = deadline_ms
         self._now_ms = now_ms
+        self._refused_ms: dict[str, int] = {}
 
     async def handle(self, record: FrameRecord, await_turn: AwaitTurn) -> None:
         """Do one record. Safe to do again.
@@ -96,7 +99,7 @@ class Reading:
             except PoisonFrameError as error:
                 poison = error
             except InvalidInputError as error:
-                log.warning("frame_refused", camera_id=str(meta.camera_id), code=error.code)
+                self._tell_refused(meta, error)
         await await_turn()
         await self._publish(record.key, _frame_readings(record, meta, found, stale))
         self._count(meta, found, stale)
@@ -111,6 +114,16 @@ class Reading:
             return
         self._metrics.frame_read(found.duration_ms)
         self._metrics.readings_published(self._now_ms() - meta.captured_ms)
+
+    def _tell_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
+        """Tell of a camera's picture once a minute: all of them may be wrong in the same way."""
+        now_ms, camera = self._now_ms(), str(meta.camera_id)
+        if now_ms - self._refused_ms.get(camera, -_TELL_REFUSED_MS) < _TELL_REFUSED_MS:
+            return
+        if len(self._refused_ms) >= _MOST_TOLD:
+            self._refused_ms.clear()
+        self._refused_ms[camera] = now_ms
+        log.warning("frame_refused", camera_id=camera, code=error.code)
 
     def _is_stale(self, meta: FrameMeta) -> bool:
         age_ms = self._now_ms() - meta.captured_ms

@@ -68,8 +68,8 @@ class CameraStates:
         """Forget a camera that ``end`` tells the deletion of; returns once Kafka has done so."""
         captured_ms = end.captured_ms
         before = self._deleted_up_to(end)
-        # A topic that was made anew begins anew.
-        if before is not None and before.offset < end.frame.offset:
+        # A topic that was made anew begins anew; the same end may come twice.
+        if before is not None and before.offset <= end.frame.offset:
             captured_ms = max(captured_ms, before.captured_ms)
         place = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
         await self._table.write(_deleted_key(end), encode(place))

@@ -11,7 +11,7 @@ from ingest.capture import CameraStream, CaptureLimits, _Opened
 from ingest.decoding import DecodeEffort
 from ingest.faults import CaptureError, CaptureFault
 from ingest.played_segments import PlayedSegments
-from ingest.watch import Watch
+from ingest.watch import KEY_FRAME_SECONDS, Watch
 
 FPS = 25
 LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1)
@@ -58,7 +58,7 @@ def test_a_stream_without_key_pictures_ends_when_nothing_else_is_decoded(
     options: dict[str, str],
 ) -> None:
     clock = PacketClock()
-    with _stream(_video(30, options), clock) as stream:
+    with _stream(_video(KEY_FRAME_SECONDS + 5, options), clock) as stream:
         frames = stream.frames()
         next(frames)
         stream.set_effort(DecodeEffort.KEYFRAMES)
@@ -66,11 +66,11 @@ def test_a_stream_without_key_pictures_ends_when_nothing_else_is_decoded(
             list(frames)
 
     assert caught.value.fault is CaptureFault.SILENT
-    assert clock.seconds == pytest.approx(15, abs=1)
+    assert clock.seconds == pytest.approx(KEY_FRAME_SECONDS, abs=1)
 
 
-def test_key_pictures_ten_seconds_apart_are_waited_for() -> None:
-    with _stream(_video(31, {"g": str(10 * FPS), "sc_threshold": "0"}), PacketClock()) as stream:
+def test_key_pictures_half_a_minute_apart_are_waited_for() -> None:
+    with _stream(_video(91, {"g": str(30 * FPS), "sc_threshold": "0"}), PacketClock()) as stream:
         frames = stream.frames()
         next(frames)
         stream.set_effort(DecodeEffort.KEYFRAMES)
@@ -81,3 +81,32 @@ def test_key_pictures_ten_seconds_apart_are_waited_for() -> None:
 def test_a_stream_that_is_decoded_whole_has_the_longer_time() -> None:
     with _stream(_video(30, ENDLESS), PacketClock()) as stream:
         assert len(list(stream.frames())) == 30 * FPS
+
+
+@pytest.mark.parametrize("video_first", [True, False])
+def test_all_pictures_come_out_beside_another_stream(video_first: bool) -> None:
+    file = BytesIO()
+    with av.open(file, "w", format="mpegts") as container:
+        if not video_first:
+            sound = container.add_stream("aac", rate=8000)
+        video = container.add_stream("libx264", rate=FPS)
+        video.width, video.height, video.pix_fmt = 64, 64, "yuv420p"
+        video.options = {"bf": "2"}
+        if video_first:
+            sound = container.add_stream("aac", rate=8000)
+        for number in range(50):
+            shade = np.full((64, 64, 3), number * 5, dtype=np.uint8)
+            frame = av.VideoFrame.from_ndarray(shade, format="bgr24")
+            frame.pts, frame.time_base = number, Fraction(1, FPS)
+            container.mux(video.encode(frame))
+        silence = av.AudioFrame.from_ndarray(
+            np.zeros((1, 16_000), dtype=np.float32), format="fltp", layout="mono"
+        )
+        silence.sample_rate = 8000
+        container.mux(sound.encode(silence))
+        for stream in (video, sound):
+            container.mux(stream.encode())
+    file.seek(0)
+
+    with _stream(file, PacketClock()) as opened:
+        assert len(list(opened.frames())) == 50

@@ -58,25 +58,26 @@ def camera() -> Camera:
     return camera
 
 
-def test_a_media_playlist_says_the_number_and_address_of_its_segments() -> None:
-    text = _playlist("a.ts", "/b.ts?x=1", sequence=7)
+def test_a_media_playlist_says_the_number_of_its_last_segment_and_what_is_none() -> None:
+    named = '#EXT-X-MAP:URI="/init.mp4"\n#EXT-X-KEY:METHOD=AES-128,URI="key?x=1"\n'
+    text = _playlist("a.ts", "/b.ts?x=1", sequence=7) + named
 
     assert parse_media_playlist(text, URL) == MediaPlaylist(
         last_sequence=8,
-        segment_urls=frozenset(
-            {"http://camera.example/live/a.ts", "http://camera.example/b.ts?x=1"}
+        other_urls=frozenset(
+            {"http://camera.example/init.mp4", "http://camera.example/live/key?x=1"}
         ),
         is_finished=False,
     )
 
 
 def test_of_a_long_playlist_only_the_end_is_looked_at() -> None:
-    playlist = parse_media_playlist(_playlist(*(f"{n}.ts" for n in range(5000))), URL)
+    maps = "".join(f'#EXT-X-MAP:URI="{n}.mp4"\n' for n in range(5000))
+    playlist = parse_media_playlist(_playlist("a.ts") + maps, URL)
 
     assert playlist is not None
-    assert playlist.last_sequence == 4999
-    assert len(playlist.segment_urls) == 256
-    assert "http://camera.example/live/4999.ts" in playlist.segment_urls
+    assert len(playlist.other_urls) == 256
+    assert "http://camera.example/live/4999.mp4" in playlist.other_urls
 
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 5000])
@@ -128,11 +129,35 @@ def test_a_camera_that_writes_ever_new_content_under_one_number_goes_on() -> Non
     assert not any(camera.connects(_playlist("live.ts"), _content(n)) for n in range(5))
 
 
+def test_a_segment_in_which_the_connection_broke_is_played_again(camera: Camera) -> None:
+    camera.played.connect()
+    text = _playlist("9.ts", "10.ts", "11.ts", sequence=9)
+    camera.played.playlist(URL, text)
+    broken = camera.played.segment("http://camera.example/live/11.ts", FakeBody(_content(11)))
+    for _ in range(6):
+        assert broken.read(1000)
+    broken.close()
+
+    assert not camera.connects(text, _content(11))
+    assert camera.connects(text, _content(11))
+
+
+def test_a_segment_whose_address_is_written_otherwise_is_one_all_the_same() -> None:
+    camera = Camera()
+    for content, is_old in ((1, False), (1, True), (2, False)):
+        camera.played.connect()
+        camera.played.playlist(URL, _playlist("a//b/live.ts", sequence=None))
+        camera.serves("http://camera.example/live/a//b/live.ts", _content(content))
+
+        assert camera.played.is_old is is_old
+
+
 def test_the_header_of_a_format_is_no_segment() -> None:
     camera = Camera()
     for number, is_old in ((1, False), (1, True), (2, False)):
         camera.played.connect()
-        text = _playlist(f"{number}.m4s", sequence=number)
+        header = '#EXT-X-MAP:URI="init.mp4"'
+        text = _playlist(f"{number}.m4s", sequence=number).replace("#EXTINF", f"{header}\n#EXTINF")
         camera.played.playlist(URL, text)
         camera.serves("http://camera.example/live/init.mp4", b"header %d" % number)
 
