@@ -45,7 +45,7 @@ plates. The more, the fewer readings of what is no plate are reported, and the l
 plates are said to be (HISTORY.md); and some finds beside plates are plates nobody boxed."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
-"""Lower and shorter than what is reported by default: settings can ask for it."""
+"""Lower than what is reported by default: settings can ask for it."""
 
 RIDGE = 0.3
 """Holds the weights of what is rare, as texts of three characters are, near 0."""
