@@ -161,6 +161,7 @@ class _SegmentBody:
         self._played = played
         self._head = bytearray()
         self._digest: bytes | None = None
+        self._is_played = False
 
     def read(self, size: int) -> bytes:
         data = self._body.read(size)
@@ -170,7 +171,8 @@ class _SegmentBody:
                 self._digest = blake2b(self._head[:_HEAD_BYTES], digest_size=16).digest()
                 self._begun(self._digest)
         # A connection that breaks in the middle of a segment has not played it.
-        if not data and self._digest is not None:
+        if not data and not self._is_played and self._digest is not None:
+            self._is_played = True
             self._played(self._digest)
         return data
 

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from api import http_protocol
-from api.http_protocol import MAX_HEAD_BYTES, ApiHttpProtocol
+from api.http_protocol import HEAD_SECONDS, MAX_HEAD_BYTES, ApiHttpProtocol
 
 _LINE = b"GET / HTTP/1.1\r\nHost: a\r\n"
 
@@ -38,14 +37,42 @@ class _Transport(asyncio.Transport):
         """Nothing is read here."""
 
 
+class _Timers:
+    """The running loop, whose time passes when a test says so."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due: list[tuple[float, asyncio.TimerHandle]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def call_later(self, seconds: float, callback: Any, *args: Any) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(0, callback, args, self._loop)
+        self._due.append((seconds, handle))
+        return handle
+
+    def pass_over(self, seconds: float) -> None:
+        """Do what waits for so long and was not called off."""
+        due, self._due = self._due, []
+        for after, handle in due:
+            if not handle.cancelled() and after == seconds:
+                handle._run()
+
+
 class _Connection:
     """A connection to an application that takes the whole body and answers with its length."""
 
     def __init__(self) -> None:
         self.transport = _Transport()
+        self.timers = _Timers()
         config = uvicorn.Config(_count_body, log_config=None)
-        self.protocol = ApiHttpProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+        self.protocol = ApiHttpProtocol(config, ServerState(), {}, cast(Any, self.timers))
         self.protocol.connection_made(self.transport)
+
+    def wait_in_vain(self) -> None:
+        """Let the time of a head pass."""
+        self.timers.pass_over(HEAD_SECONDS)
 
     async def send(self, *pieces: bytes) -> bytes:
         """Return what is answered."""
@@ -110,26 +137,20 @@ async def test_a_long_head_and_a_long_body_pass_again_and_again(connection: _Con
 
 
 @pytest.mark.parametrize("before", [b"", _LINE + b"\r\n"], ids=["first", "next"])
-async def test_a_slow_head_ends_the_connection(
-    monkeypatch: pytest.MonkeyPatch, before: bytes
-) -> None:
-    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
-    connection = _Connection()
+async def test_a_slow_head_ends_the_connection(connection: _Connection, before: bytes) -> None:
     if before:
         assert await connection.send(before)
     await connection.send(_LINE)
     assert not connection.transport.closed
-    await asyncio.sleep(0.1)
+    connection.wait_in_vain()
 
     assert connection.transport.closed
     assert connection.transport.written == b""
 
 
-async def test_a_slow_answer_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
-    connection = _Connection()
+async def test_a_slow_answer_does_not(connection: _Connection) -> None:
     await connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
-    await asyncio.sleep(0.1)
+    connection.wait_in_vain()
 
     assert not connection.transport.closed
     assert (await connection.send(b"12345")).endswith(b"5")
@@ -145,28 +166,24 @@ async def test_endless_trailers_are_refused(connection: _Connection) -> None:
     assert len(connection.protocol.headers) == 2
 
 
-async def test_an_empty_line_does_not_keep_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
-    connection = _Connection()
+async def test_an_empty_line_does_not_keep_a_connection(connection: _Connection) -> None:
     assert await connection.send(_LINE + b"\r\n")
     await connection.send(b"\r\n")
-    await asyncio.sleep(0.1)
+    connection.wait_in_vain()
 
     assert connection.transport.closed
 
 
 async def test_the_rest_of_a_head_may_wait_for_the_answer_before_it(
-    monkeypatch: pytest.MonkeyPatch,
+    connection: _Connection,
 ) -> None:
-    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
-    connection = _Connection()
     upload = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"
     await connection.send(upload)
     await connection.send(b"12345" + _LINE + b"\r\n" + _LINE)
     connection.protocol.cycle.response_complete = False
-    await asyncio.sleep(0.2)
+    connection.wait_in_vain()
     assert not connection.transport.closed
 
     connection.protocol.cycle.response_complete = True
-    await asyncio.sleep(0.1)
+    connection.wait_in_vain()
     assert connection.transport.closed
