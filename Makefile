@@ -42,7 +42,7 @@ test: ## Format, lint, types and all tests, on real servers that it starts itsel
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest $(PYTEST)
+	$(PYTHON) -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder $(PYTEST)
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python

@@ -4,11 +4,13 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import hypothesis
 import pytest
 
 from tests import languages
+from tests.schedule import Schedule
 
 # Warnings are errors, except those that a library causes by itself and nobody here can mend.
 _LIBRARY_WARNINGS = (
@@ -38,6 +40,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Add what libraries may warn of."""
     for line in _LIBRARY_WARNINGS:
         config.addinivalue_line("filterwarnings", line)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Schedule:
+    """Share the tests among processes."""
+    return Schedule(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

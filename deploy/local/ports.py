@@ -11,6 +11,9 @@ from deploy.local.servers.base import PortUse
 # before its server does.
 _SERVER_PORTS = range(20_000, 32_000)
 
+# Not the seeded one: two processes that look at the same time take different ports.
+_CHOICE = random.SystemRandom()
+
 
 def busy_ports(uses: Iterable[PortUse]) -> tuple[str, ...]:
     """Return, for each port that something else listens on, a sentence that helps to free it."""
@@ -41,7 +44,7 @@ def holder(port: int) -> str:
 def free_ports(count: int) -> tuple[int, ...]:
     """Return ports that nobody listens on, all different."""
     found: list[int] = []
-    for port in random.sample(_SERVER_PORTS, len(_SERVER_PORTS)):
+    for port in _CHOICE.sample(_SERVER_PORTS, len(_SERVER_PORTS)):
         if len(found) == count:
             break
         if is_free(port):

@@ -32,6 +32,7 @@ NOT_IMPORTED = {
     "openapi-python-client": "a tool",
     "pytest-asyncio": "a plugin",
     "pytest-timeout": "a plugin",
+    "pytest-xdist": "a plugin",
 }
 
 
