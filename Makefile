@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -145,6 +145,10 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py
+
+jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
+	$(BOOTSTRAP) python
+	$(PYTHON) -m deploy.local.jar_sums write
 
 bootstrap: ## Only install what is missing to run; LEVEL=service: without servers, python: what checks it too, test: all that tests it
 	$(BOOTSTRAP) $(or $(LEVEL),run)
