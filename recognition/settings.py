@@ -14,6 +14,9 @@ CPU_PROVIDER = "CPUExecutionProvider"
 
 GPU_BATCH = 8
 
+PIN_MARK = "#sha256="
+"""Stands between the name of a reader of the hub and the sums of its files."""
+
 
 class RuntimeName(StrEnum):
     """What runs the ONNX files."""
@@ -47,8 +50,11 @@ class RecognizerSettings(Fragment):
     )
     recognition_reader_hub_model: str | None = Field(
         None,
+        pattern=rf"^[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?$",
         description="Name of a reader of fast-plate-ocr's hub (cct-s-v2-global-model, ...), "
-        "fetched from GitHub at the first start; takes the place of the reader's file.",
+        "fetched from GitHub at the first start; takes the place of the reader's file. "
+        f"NAME{PIN_MARK}SUM,SUM takes no other files than those with these sha256: the model's and "
+        "its configuration's.",
     )
     recognition_second_reader: bool = Field(
         True,
