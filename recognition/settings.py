@@ -182,4 +182,9 @@ class RecognizerPoolSettings(RecognizerSettings):
     @property
     def worker_count(self) -> int:
         """How many recogniser processes run."""
-        return self.recognition_workers or max(1, len(os.sched_getaffinity(0)) - 1)
+        return self.recognition_workers or all_processors_but_one()
+
+
+def all_processors_but_one() -> int:
+    """Return how many processors this process may use, less one for what is not recognition."""
+    return max(1, len(os.sched_getaffinity(0)) - 1)
