@@ -104,6 +104,13 @@ class ApiSettings(
     streams_per_key: int = Field(
         5, ge=1, le=1000, description="Streams that one key may have open at one API process."
     )
+    streams_per_owner: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        description="Streams that one owner may have open at one API process, with all keys and "
+        "sessions together.",
+    )
     streams_per_process: int = Field(
         500, ge=1, le=100_000, description="Streams that may be open at one API process."
     )
