@@ -9,21 +9,22 @@ SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null &
 PYTHON := .venv/bin/python
 BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
 INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }
+# CAMERA reaches it by the environment: arguments are in the machine's process list.
 STACK := @$(INSTALLED); exec $(PYTHON) -m deploy.local
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 28
 	@echo
-	@echo "  make run CAMERA=rtsp://user:password@address/path   plays your camera (or a video file)"
+	@echo "  CAMERA=rtsp://user:password@address/path make run   plays your camera (or a video file)"
 	@echo "  Settings (PLATESTREAM_...) given in the environment reach every process: docs/settings.md"
 
 run: ## Start the local stack here, with a demo camera; Ctrl-C stops it
 	$(BOOTSTRAP) run
-	$(STACK) run $(if $(CAMERA),--camera "$(CAMERA)")
+	$(STACK) run
 
 up: ## Start the local stack in the background
 	$(BOOTSTRAP) run
-	$(STACK) up $(if $(CAMERA),--camera "$(CAMERA)")
+	$(STACK) up
 
 down: ## Stop the local stack
 	$(STACK) down
