@@ -2,28 +2,29 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 PYTHON := .venv/bin/python
 BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
 INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }
+# CAMERA reaches it by the environment: arguments are in the machine's process list.
 STACK := @$(INSTALLED); exec $(PYTHON) -m deploy.local
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 28
 	@echo
-	@echo "  make run CAMERA=rtsp://user:password@address/path   plays your camera (or a video file)"
+	@echo "  CAMERA=rtsp://user:password@address/path make run   plays your camera (or a video file)"
 	@echo "  Settings (PLATESTREAM_...) given in the environment reach every process: docs/settings.md"
 
 run: ## Start the local stack here, with a demo camera; Ctrl-C stops it
 	$(BOOTSTRAP) run
-	$(STACK) run $(if $(CAMERA),--camera "$(CAMERA)")
+	$(STACK) run
 
 up: ## Start the local stack in the background
 	$(BOOTSTRAP) run
-	$(STACK) up $(if $(CAMERA),--camera "$(CAMERA)")
+	$(STACK) up
 
 down: ## Stop the local stack
 	$(STACK) down
@@ -145,6 +146,10 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) deploy/lock.py
+
+jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
+	$(BOOTSTRAP) python
+	$(PYTHON) -m deploy.local.jar_sums write
 
 bootstrap: ## Only install what is missing to run; LEVEL=service: without servers, python: what checks it too, test: all that tests it
 	$(BOOTSTRAP) $(or $(LEVEL),run)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any, NoReturn, TypeVar
 
+import structlog
 import typer
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
@@ -156,16 +157,24 @@ def stack_check(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not."""
-    # Its clients of all servers are more than half of what a command takes to start.
-    from api.stack_check import StackSettings, check_stack
+    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not.
 
+    Warnings, of passwords that are not encrypted on their way, change nothing about that.
+    """
+    # Its clients of all servers are more than half of what a command takes to start.
+    from api.stack_check import StackSettings, check_stack, stack_warnings
+
+    # Standard output is the answer's, which programs read.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     settings = load_settings(StackSettings)
     found = _in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
+    warnings = stack_warnings(settings)
     lines = [f"{name}\t{said}" for name, said in checks.items()]
-    _print({"status": status, "checks": checks}, as_json, "\n".join(lines))
+    lines += [f"warning\t{sentence}" for sentence in warnings]
+    answer = {"status": status, "checks": checks, "warnings": warnings}
+    _print(answer, as_json, "\n".join(lines))
     if not found.is_ready:
         raise typer.Exit(1)
 

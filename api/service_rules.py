@@ -6,6 +6,7 @@ from datetime import timedelta
 from api.cameras.service import CameraRules
 from api.limits import LimitRules
 from api.live.service import StreamRules
+from api.live.slots import StreamBounds
 from api.sessions.attempts import AttemptRules
 from api.settings import ApiSettings
 from api.validation import ValidationRules
@@ -96,8 +97,11 @@ def _limit_rules(settings: ApiSettings) -> LimitRules:
 def _stream_rules(settings: ApiSettings) -> StreamRules:
     return StreamRules(
         heart_beat_seconds=settings.stream_heart_beat_seconds,
-        per_credential=settings.streams_per_key,
-        in_all=settings.streams_per_process,
+        bounds=StreamBounds(
+            per_credential=settings.streams_per_key,
+            per_owner=settings.streams_per_owner,
+            in_all=settings.streams_per_process,
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from contracts.settings import (
     S3Settings,
     WebhookAddressSettings,
 )
-from recognition.settings import RecognizerPoolSettings
+from recognition.settings import RecognizerPoolSettings, all_processors_but_one
 
 
 class ApiSettings(
@@ -34,6 +34,13 @@ class ApiSettings(
     api_port: Port = Field(8000, description="Port on which the API listens.")
     api_database_connections: int = Field(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
+    )
+    api_recognition_workers: int | None = Field(
+        None,
+        ge=0,
+        le=256,
+        description="Recogniser processes of one API process, for image calls; unset: as "
+        "PLATESTREAM_RECOGNITION_WORKERS says; 0: one less than there are processors.",
     )
     api_graceful_stop_seconds: int = Field(
         20, ge=1, le=600, description="How long a stop waits for requests in flight."
@@ -97,6 +104,13 @@ class ApiSettings(
     streams_per_key: int = Field(
         5, ge=1, le=1000, description="Streams that one key may have open at one API process."
     )
+    streams_per_owner: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        description="Streams that one owner may have open at one API process, with all keys and "
+        "sessions together.",
+    )
     streams_per_process: int = Field(
         500, ge=1, le=100_000, description="Streams that may be open at one API process."
     )
@@ -134,6 +148,13 @@ class ApiSettings(
         le=86_400,
         description="How long a key is blocked after five times a limit within a minute.",
     )
+
+    @property
+    def worker_count(self) -> int:
+        """How many recogniser processes one API process runs."""
+        if self.api_recognition_workers is None:
+            return super().worker_count
+        return self.api_recognition_workers or all_processors_but_one()
 
     @field_validator("rate_limit_store_url")
     @classmethod

@@ -15,9 +15,16 @@ from api.db.migrate import current_revision, head_revision
 from api.health import Check, Health, Readiness
 from api.image_store import ImageStore
 from api.recognitions.repository import ClickHouseStore
+from contracts.clear_text import kafka_servers_in_clear, mqtt_server_in_clear
 from contracts.errors import TransientError
 from contracts.kafka import open_admin, topic_name
-from contracts.settings import ClickHouseSettings, DatabaseSettings, KafkaSettings, S3Settings
+from contracts.settings import (
+    ClickHouseSettings,
+    DatabaseSettings,
+    KafkaSettings,
+    MqttLoginSettings,
+    S3Settings,
+)
 from contracts.topics import TOPICS
 
 _KAFKA_TIMEOUT_MS = 5_000
@@ -25,8 +32,24 @@ _API_SECONDS = 5.0
 _CHECK_SECONDS = 10.0
 
 
-class StackSettings(DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings):
+class StackSettings(
+    DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings, MqttLoginSettings
+):
     """Where the servers of an installation are."""
+
+    mqtt_host: str = ""
+
+
+def stack_warnings(settings: StackSettings) -> list[str]:
+    """Return a sentence for each setting that works but should not stay so."""
+    warnings = [
+        f"the login at Kafka's {server} is not encrypted: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+        for server in kafka_servers_in_clear(settings)
+    ]
+    if server := mqtt_server_in_clear(settings.mqtt_host, settings):
+        sentence = f"the password at the MQTT broker {server} is not encrypted"
+        warnings.append(f"{sentence}: PLATESTREAM_MQTT_TLS")
+    return warnings
 
 
 async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:

@@ -26,8 +26,9 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from contracts.clear_text import broker_addresses
 from contracts.errors import MisconfiguredError, PlatestreamError, TransientError
-from contracts.kafka_security import broker_addresses, security_options, warn_of_clear_text
+from contracts.kafka_security import security_options, warn_of_clear_text
 from contracts.settings import KafkaProtocol, KafkaSettings
 
 _REACHABLE_SECONDS = 2.0

@@ -1,12 +1,12 @@
 """What a Kafka client needs to be let in, as kafka-python takes it."""
 
-import ipaddress
 from functools import cache
 from typing import Any
 
 import structlog
 
-from contracts.settings import KafkaProtocol, KafkaSettings
+from contracts.clear_text import kafka_servers_in_clear
+from contracts.settings import KafkaSettings
 
 log = structlog.get_logger()
 
@@ -30,32 +30,14 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
 
 def warn_of_clear_text(settings: KafkaSettings) -> None:
     """Say, once in a process, where a login crosses a network that anybody may listen to."""
-    if settings.kafka_security_protocol is KafkaProtocol.SASL_PLAINTEXT:
-        _warn_of_clear_text(settings.kafka_bootstrap_servers)
+    if away := kafka_servers_in_clear(settings):
+        _warn_of_clear_text(tuple(away))
 
 
 @cache
-def _warn_of_clear_text(servers: str) -> None:
-    away = [server for server, host, _ in broker_addresses(servers) if not _is_loopback(host)]
-    if away:
-        log.warning(
-            "kafka_login_not_encrypted",
-            servers=away,
-            hint="whoever listens can read and change it: SASL_SSL encrypts",
-        )
-
-
-def broker_addresses(servers: str) -> list[tuple[str, str, int]]:
-    """Return each broker of a comma-separated list: as it stands there, its host and its port."""
-    found = []
-    for server in (part.strip() for part in servers.split(",")):
-        host, _, port = server.rpartition(":")
-        found.append((server, host.strip("[]"), int(port)))
-    return found
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _warn_of_clear_text(servers: tuple[str, ...]) -> None:
+    log.warning(
+        "kafka_login_not_encrypted",
+        servers=list(servers),
+        hint="whoever listens can read and change it: SASL_SSL encrypts",
+    )

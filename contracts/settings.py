@@ -256,6 +256,15 @@ class DatabaseSettings(Fragment):
     )
 
 
+class MqttLoginSettings(Fragment):
+    """How a login at the MQTT broker goes."""
+
+    mqtt_port: Port = Field(1883, description="Port of the MQTT broker; 8883 is usual with TLS.")
+    mqtt_tls: bool = Field(False, description="Whether the MQTT broker is spoken to over TLS.")
+    mqtt_user: str = Field("", description="User at the MQTT broker; empty: without logging in.")
+    mqtt_password: SecretStr = Field(SecretStr(""), description="Password at the MQTT broker.")
+
+
 class EncryptionSettings(Fragment):
     """What encrypts camera addresses and signing secrets at rest and on topics."""
 

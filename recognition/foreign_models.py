@@ -33,6 +33,7 @@ from recognition.model_card import (
     load_card,
 )
 from recognition.runtime import OnnxFacts, onnx_facts
+from recognition.settings import PIN_MARK
 
 CONVERTER_MODULE = "recognition.training.convert"
 CONVERT_TIMEOUT_SECONDS = 100
@@ -120,14 +121,18 @@ def converted(path: Path) -> Path:
     return out
 
 
-def hub_reader(name: str) -> Path:
+def hub_reader(pinned_name: str) -> Path:
     """The reader of fast-plate-ocr's hub of that name, downloaded unless it is there already.
 
+    After the name may stand ``#sha256=`` and, comma-separated, the sums of its two files.
+
     Raises:
-        MisconfiguredError: there is none of that name, or it cannot be downloaded.
+        MisconfiguredError: there is none of that name, it cannot be downloaded, or one of its files
+            has another sum.
     """
     from fast_plate_ocr.inference.hub import AVAILABLE_ONNX_MODELS, download_model
 
+    name, _, sums = pinned_name.partition(PIN_MARK)
     if name not in AVAILABLE_ONNX_MODELS:
         known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
         raise MisconfiguredError(f"fast-plate-ocr has no model {name}; known: {known}")
@@ -139,7 +144,18 @@ def hub_reader(name: str) -> Path:
         raise MisconfiguredError(f"fast-plate-ocr's {name} cannot be fetched: {error}") from error
     finally:
         socket.setdefaulttimeout(before)
+    if sums:
+        _check_sums((Path(model), Path(config)), sums.split(","))
     return _with_config_beside(Path(model), Path(config))
+
+
+def _check_sums(files: tuple[Path, ...], sums: list[str]) -> None:
+    for file in files:
+        if (found := _digest(file)) not in sums:
+            raise MisconfiguredError(
+                f"{file} is not a pinned file: its sha256 is {found}; if that is not how it should "
+                "be, delete it to have it fetched again"
+            )
 
 
 def _with_config_beside(model: Path, config: Path) -> Path:

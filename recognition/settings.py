@@ -14,6 +14,9 @@ CPU_PROVIDER = "CPUExecutionProvider"
 
 GPU_BATCH = 8
 
+PIN_MARK = "#sha256="
+"""Stands between the name of a reader of the hub and the sums of its files."""
+
 
 class RuntimeName(StrEnum):
     """What runs the ONNX files."""
@@ -47,8 +50,11 @@ class RecognizerSettings(Fragment):
     )
     recognition_reader_hub_model: str | None = Field(
         None,
+        pattern=rf"^[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?$",
         description="Name of a reader of fast-plate-ocr's hub (cct-s-v2-global-model, ...), "
-        "fetched from GitHub at the first start; takes the place of the reader's file.",
+        "fetched from GitHub at the first start; takes the place of the reader's file. "
+        f"NAME{PIN_MARK}SUM,SUM takes no other files than those with these sha256: the model's and "
+        "its configuration's.",
     )
     recognition_second_reader: bool = Field(
         True,
@@ -176,4 +182,9 @@ class RecognizerPoolSettings(RecognizerSettings):
     @property
     def worker_count(self) -> int:
         """How many recogniser processes run."""
-        return self.recognition_workers or max(1, len(os.sched_getaffinity(0)) - 1)
+        return self.recognition_workers or all_processors_but_one()
+
+
+def all_processors_but_one() -> int:
+    """Return how many processors this process may use, less one for what is not recognition."""
+    return max(1, len(os.sched_getaffinity(0)) - 1)

@@ -10,7 +10,7 @@ from api.live.filters import Wanted
 from api.live.follower import Follower
 from api.live.position import PositionSealer, StreamPosition
 from api.live.recent import RecentRecognitions
-from api.live.slots import StreamSlots
+from api.live.slots import StreamBounds, StreamSlots
 from api.live.stream import Check, ReaderStream, StreamContext
 from api.parts import Part, PartAwayError
 from contracts.errors import TransientError
@@ -18,11 +18,10 @@ from contracts.errors import TransientError
 
 @dataclass(frozen=True)
 class StreamRules:
-    """Bounds: seconds between two signs of life, open streams of a credential, of a process."""
+    """Seconds between two signs of life, and how many streams may be open."""
 
     heart_beat_seconds: float
-    per_credential: int
-    in_all: int
+    bounds: StreamBounds
 
 
 class LiveRecognitions:
@@ -40,7 +39,7 @@ class LiveRecognitions:
         self._recent = recent
         self._ping = ping
         self._sealer = sealer
-        self._slots = StreamSlots(rules.per_credential, rules.in_all)
+        self._slots = StreamSlots(rules.bounds)
         self._is_ending = False
         self._context = StreamContext(
             sealer, rules.heart_beat_seconds, now_ms, lambda: self._is_ending
@@ -55,12 +54,12 @@ class LiveRecognitions:
         """End all streams within a moment; their readers come back to another process."""
         self._is_ending = True
 
-    def slot(self, credential_id: UUID) -> AbstractContextManager[None]:
-        """Return a context in which one stream of the credential is open.
+    def slot(self, owner_id: UUID, credential_id: UUID) -> AbstractContextManager[None]:
+        """Return a context in which one stream of the owner, with that credential, is open.
 
         Entering it raises ApiError (429) where too many are.
         """
-        return self._slots.taken(credential_id)
+        return self._slots.taken(owner_id, credential_id)
 
     async def open(
         self, owner_id: UUID, wanted: Wanted, last_event_id: str | None, check: Check

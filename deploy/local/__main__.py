@@ -28,10 +28,18 @@ SETTINGS_FILE = CLONE / "platestream.env"
 """Settings that stay, NAME=value a line; the environment's own win."""
 
 _NOT_RUNNING_EXIT = 3
+_CAMERA = "CAMERA"
 # How soon `make run` notices a `make down` from elsewhere.
 _LOOK_SECONDS = 2.0
+# From make, with the camera's address in it: the stack's processes have no need of it.
+_OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 CameraOption = Annotated[
-    str, typer.Option(help="Stream address or video file, instead of the demo's road scene.")
+    str,
+    typer.Option(
+        envvar=_CAMERA,
+        help="Stream address or video file, instead of the demo's road scene. What stands here is "
+        "visible to others on this machine, what is in the environment is not.",
+    ),
 ]
 
 app = typer.Typer(add_completion=False, help="The local stack.", no_args_is_help=True)
@@ -121,6 +129,8 @@ def execute(command: Annotated[list[str], typer.Argument(help="Program and argum
 
 
 def _stack() -> LocalStack:
+    for name in _OF_THE_CALLER:
+        os.environ.pop(name, None)
     settings = load_settings(LocalStackSettings)
     # What the stack's processes write is nobody else's business on this machine.
     os.umask(0o077)

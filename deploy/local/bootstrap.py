@@ -199,29 +199,46 @@ def java_build() -> str:
 
 
 def resolve_jars(server: str) -> None:
-    """Let Maven collect the server's class path in ``.local/jars/<server>``, checksums verified."""
-    pom = CLONE / "deploy" / "local" / server / "pom.xml"
+    """Have the server's class path in ``.local/jars/<server>``, every jar the listed one."""
     target = LOCAL / "jars" / server
     stamp = LOCAL / "jars" / (server + ".stamp")
-    wanted = digest(pom)
+    wanted = digest(pom_of(server))
     if read(stamp) == wanted and target.is_dir():
+        check_jars(server, target, "delete that folder to have them fetched again")
         return
     say("resolving the jars of " + server)
     fresh = LOCAL / "jars" / (server + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
-    maven = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(pom))
-    goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
-    run(*maven, *goal, "-DoutputDirectory=" + str(fresh), quiet=True)
+    copy_jars(server, fresh)
+    check_jars(server, fresh, "Maven's store (~/.m2) may hold a spoilt one, or where it fetches")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     write(stamp, wanted)
 
 
+def pom_of(server: str) -> Path:
+    """Return the file that names the server's jars."""
+    return CLONE / "deploy" / "local" / server / "pom.xml"
+
+
+def copy_jars(server: str, folder: Path, *options: str) -> None:
+    """Let Maven collect the class path in ``folder``, held against the repository's sums."""
+    maven = ("mvn", "-q", "-B", "--strict-checksums", *options, "-f", str(pom_of(server)))
+    goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
+    run(*maven, *goal, "-DoutputDirectory=" + str(folder), quiet=True)
+
+
+def check_jars(server: str, folder: Path, advice: str) -> None:
+    """Compare the jars in ``folder`` with the list that is checked in; a wrong one ends it all."""
+    command = (str(PYTHON), "-m", "deploy.local.jar_sums", "check", server, str(folder))
+    if subprocess.call(command, cwd=CLONE) != 0:
+        raise BootstrapError("jars of " + server + " are wrong and nothing runs them: " + advice)
+
+
 def archive_classes() -> None:
     """Let the Java servers start faster; does without where that fails."""
     stamp = LOCAL / "jars" / "archives.stamp"
-    poms = [CLONE / "deploy" / "local" / server / "pom.xml" for server in ("kafka", "s3")]
-    wanted = digest(*poms) + java_build()
+    wanted = digest(pom_of("kafka"), pom_of("s3")) + java_build()
     if read(stamp) == wanted:
         return
     say("preparing the Java servers for fast starts")

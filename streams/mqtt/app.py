@@ -31,7 +31,7 @@ from streams.common.guard import Guard, build_guard
 from streams.common.retry import RetryPolicy
 from streams.common.tables import DurableTable, faust_table
 from streams.mqtt.beginning import Beginning
-from streams.mqtt.broker import Broker, tls_context
+from streams.mqtt.broker import Broker, tls_context, warn_of_clear_text
 from streams.mqtt.cameras import CameraBook
 from streams.mqtt.intake import CameraTeller, EventTeller
 from streams.mqtt.link import BrokerLink, Publish
@@ -79,6 +79,7 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
 
 
 def _link(settings: MqttStageSettings, names: TopicNames, metrics: MqttMetrics) -> BrokerLink:
+    warn_of_clear_text(settings)
     broker = Broker(settings, names.availability, tls_context(settings))
     retry = RetryPolicy(longest_pause_seconds=settings.stream_retry_pause_seconds)
     return BrokerLink(broker.open, metrics, retry=retry)

@@ -19,6 +19,7 @@ import structlog
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
+from contracts.clear_text import mqtt_server_in_clear
 from contracts.errors import MisconfiguredError, TransientError
 from streams.mqtt.messages import AVAILABLE, UNAVAILABLE, Message, retained
 from streams.mqtt.settings import MqttBrokerSettings, MqttProtocol
@@ -57,6 +58,16 @@ class Broker:
             await connection.close()
             raise
         return connection
+
+
+def warn_of_clear_text(settings: MqttBrokerSettings) -> None:
+    """Say that the password crosses a network that anybody may listen to, where it does."""
+    if server := mqtt_server_in_clear(settings.mqtt_host, settings):
+        log.warning(
+            "mqtt_login_not_encrypted",
+            server=server,
+            hint="whoever listens can read it: PLATESTREAM_MQTT_TLS encrypts",
+        )
 
 
 def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:

@@ -4,10 +4,10 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from contracts.settings import Fragment, Port
+from contracts.settings import Fragment, MqttLoginSettings, Port
 from streams.common.settings import PresenceSettings, StreamSettings
 
 _TOPIC_PREFIX = r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$"
@@ -31,7 +31,7 @@ class MqttProtocol(StrEnum):
     V311 = "3.1.1"
 
 
-class MqttBrokerSettings(Fragment):
+class MqttBrokerSettings(MqttLoginSettings):
     """The broker, and how it is spoken to."""
 
     mqtt_host: str = Field(
@@ -39,8 +39,6 @@ class MqttBrokerSettings(Fragment):
         description="MQTT broker that events go to; the local stack starts the MQTT stage only "
         "where this is set.",
     )
-    mqtt_port: Port = Field(1883, description="Port of the MQTT broker; 8883 is usual with TLS.")
-    mqtt_tls: bool = Field(False, description="Whether the MQTT broker is spoken to over TLS.")
     mqtt_ca_file: str = Field(
         "",
         description="File of certificates (PEM) to trust at the MQTT broker; empty: the system's.",
@@ -51,8 +49,6 @@ class MqttBrokerSettings(Fragment):
     mqtt_client_key_file: str = Field(
         "", description="Key (PEM) of that certificate; empty: it is in the same file."
     )
-    mqtt_user: str = Field("", description="User at the MQTT broker; empty: without logging in.")
-    mqtt_password: SecretStr = Field(SecretStr(""), description="Password at the MQTT broker.")
     mqtt_client_id: str = Field(
         "",
         max_length=200,

@@ -5,7 +5,6 @@ Without a server alerts fire all the same, and the attempt says why nothing was 
 
 import ssl
 import time
-from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from email.message import EmailMessage
 
@@ -14,8 +13,8 @@ import structlog
 
 from contracts.deliveries import Delivery
 from contracts.errors import TransientError
-from streams.common.retry import RateBound
 from streams.webhooks.letters import letter_of
+from streams.webhooks.mail_bounds import HourlyBound, Room
 from streams.webhooks.schedule import SendKind, SendResult
 from streams.webhooks.settings import MailEncryption, MailSettings
 
@@ -24,11 +23,9 @@ log = structlog.get_logger()
 FetchImage = Callable[[str], Awaitable[bytes | None]]
 """Returns the image under a key, None where there is none."""
 
-_WINDOW_SECONDS = 3600.0
 _PERMANENT = 500
 # They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
-_ADDRESSES_SWEPT_AT = 10_000
 
 
 class NoMail:
@@ -54,23 +51,24 @@ class MailSender:
         self._settings = settings
         self._fetch_image = fetch_image
         self._timeout_seconds = timeout_seconds
-        self._clock = clock
-        self._sent: defaultdict[str, RateBound] = defaultdict(self._new_bound)
-        self._under_way: Counter[str] = Counter()
+        self._of_address = HourlyBound(settings.mail_per_address_per_hour, clock)
+        self._of_owner = HourlyBound(settings.mail_per_owner_per_hour, clock)
         self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and tell what came of it. Never raises for anything the server does."""
-        place = address.lower()
-        if (too_much := self._too_much(place)) is not None:
-            return too_much
-        self._under_way[place] += 1
-        try:
+        place, owner = address.lower(), str(delivery.owner_id)
+        for what, bound, name in (
+            ("address", self._of_address, place),
+            ("account", self._of_owner, owner),
+        ):
+            if (too_much := _too_much(what, bound, bound.room(name))) is not None:
+                return too_much
+        with self._of_address.sending(place), self._of_owner.sending(owner):
             result = await self._send(delivery, address)
-        finally:
-            self._under_way -= Counter((place,))
         if result.kind is SendKind.ACCEPTED:
-            self._sent[place].count(self._clock())
+            self._of_address.accepted(place)
+            self._of_owner.accepted(owner)
         return result
 
     async def _send(self, delivery: Delivery, address: str) -> SendResult:
@@ -113,27 +111,16 @@ class MailSender:
             log.warning("mail_without_picture", error=str(error))
             return None
 
-    def _too_much(self, place: str) -> SendResult | None:
-        """Return what becomes of a letter too many; only what was accepted counts for good."""
-        most = self._settings.mail_per_address_per_hour
-        if len(self._sent) > _ADDRESSES_SWEPT_AT:
-            # Whoever has room for all again is as good as new.
-            for known in [k for k, v in self._sent.items() if v.remaining(self._clock()) == most]:
-                del self._sent[known]
-        remaining = self._sent[place].remaining(self._clock())
-        if remaining == 0:
-            return SendResult(
-                kind=SendKind.REFUSED,
-                error=f"The address had its {most} e-mails of this hour already.",
-            )
-        if self._under_way[place] >= remaining:
-            sentence = "The address may have had its e-mails of this hour: some are under way."
-            return SendResult(kind=SendKind.FAILED, error=sentence)
-        return None
 
-    def _new_bound(self) -> RateBound:
-        limit = self._settings.mail_per_address_per_hour
-        return RateBound(limit=limit, window_seconds=_WINDOW_SECONDS)
+def _too_much(what: str, bound: HourlyBound, room: Room) -> SendResult | None:
+    """Return what becomes of a letter that is one too many, None where it is not."""
+    if room is Room.NONE:
+        sentence = f"The {what} had its {bound.limit} e-mails of this hour already."
+        return SendResult(kind=SendKind.REFUSED, error=sentence)
+    if room is Room.UNSURE:
+        sentence = f"The {what} may have had its e-mails of this hour: some are under way."
+        return SendResult(kind=SendKind.FAILED, error=sentence)
+    return None
 
 
 def _fault(error: Exception) -> SendResult:

@@ -56,6 +56,12 @@ class MailSettings(Fragment):
         description="E-mails that one address gets in an hour; further alerts are recorded as not "
         "sent.",
     )
+    mail_per_owner_per_hour: int = Field(
+        500,
+        ge=0,
+        description="E-mails that one worker sends for one owner in an hour, to all addresses "
+        "together; further ones are recorded as not sent and can be sent again. 0: any number.",
+    )
     public_url: str = Field(
         "http://127.0.0.1:8000",
         description="Address of the API as people reach it, for links in e-mail.",

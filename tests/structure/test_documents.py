@@ -71,6 +71,28 @@ def test_alert_rules_select_by_labels_that_the_metrics_have() -> None:
             assert labels <= set(LABELS.get(name, LABELS_OF_THE_API)), name
 
 
+def test_every_alert_rule_has_its_test() -> None:
+    """promtool runs them: deploy/monitoring/alerts_test.yml."""
+    silent, firing = (
+        {
+            one["alertname"]
+            for one in _rule_cases("alert_rule_test")
+            if ("exp_alerts" in one) is fires
+        }
+        for fires in (False, True)
+    )
+    assert silent == firing == {rule["alert"] for rule in _alert_rules()}
+
+
+def test_tests_of_alert_rules_have_series_as_they_are_scraped() -> None:
+    of_the_scrape = {"job", "process", "le"}
+    for series in _rule_cases("input_series"):
+        name, _, labels = series["series"].partition("{")
+        if name != "up":
+            known = LABELS.get(name.removesuffix("_bucket"), LABELS_OF_THE_API)
+            assert set(re.findall(r"(\w+)=", labels)) - of_the_scrape == set(known), name
+
+
 def test_every_metric_worth_an_alarm_has_its_rule() -> None:
     rules = "".join(rule["expr"] for rule in _alert_rules())
     table = [line for line in _text(FOR_OPERATORS[1]).splitlines() if line.startswith("|")]
@@ -93,6 +115,11 @@ def test_what_prometheus_scrapes_are_the_ports_that_the_page_sets() -> None:
 def _alert_rules() -> Iterator[Mapping[str, Any]]:
     for group in _yaml("alerts.yml")["groups"]:
         yield from group["rules"]
+
+
+def _rule_cases(part: str) -> Iterator[Mapping[str, Any]]:
+    for test in _yaml("alerts_test.yml")["tests"]:
+        yield from test[part]
 
 
 def _yaml(name: str) -> Any:

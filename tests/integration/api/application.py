@@ -42,6 +42,7 @@ from api.image_store import ImageStore
 from api.limits import LimitRules
 from api.live.recent import RecentRecognitions
 from api.live.service import StreamRules
+from api.live.slots import StreamBounds
 from api.recognitions.service import RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
 from api.scopes import ALL_SCOPES, Scope
@@ -63,7 +64,9 @@ NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, 
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
 _STALE_MS = 30_000
-STREAM_RULES = StreamRules(heart_beat_seconds=15, per_credential=3, in_all=20)
+STREAM_RULES = StreamRules(
+    heart_beat_seconds=15, bounds=StreamBounds(per_credential=3, per_owner=5, in_all=20)
+)
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
 

@@ -197,7 +197,15 @@ def test_a_stack_that_is_well_and_one_that_is_not(
     assert _run("stack", "check") == {
         "status": "ready",
         "checks": dict.fromkeys(("postgres", "clickhouse", "s3", "kafka"), "ok"),
+        "warnings": [],
     }
+
+    monkeypatch.setenv("PLATESTREAM_MQTT_HOST", "broker.example")
+    monkeypatch.setenv("PLATESTREAM_MQTT_PASSWORD", "hunter2")
+    warned = CliRunner().invoke(app, ["stack", "check"])
+    assert warned.exit_code == 0
+    assert "warning\tthe password at the MQTT broker broker.example:1883" in warned.stdout
+    assert "hunter2" not in warned.output
 
     monkeypatch.setenv("PLATESTREAM_KAFKA_TOPIC_PREFIX", "nobody-")
     monkeypatch.setenv("PLATESTREAM_S3_ENDPOINT", "http://127.0.0.1:1")

@@ -237,6 +237,31 @@ async def test_open_streams_are_bounded_and_closed_ones_do_not_count(
         await until(free, seconds=5)
 
 
+async def test_an_accounts_streams_are_bounded_over_all_its_keys_and_sessions(
+    streaming: Application,
+) -> None:
+    caller, other = await streaming.new_owner(), await streaming.new_owner()
+    login = {"email": caller.email, "password": PASSWORD}
+    async with (
+        served(streaming) as address,
+        _client(address, caller.key) as client,
+        _client(address, other.key) as others,
+        httpx.AsyncClient(base_url=address, timeout=10) as browser,
+    ):
+        assert (await browser.post("/api/session", json=login)).status_code == 200
+        async with (
+            _opened(client),
+            _opened(client),
+            _opened(client),
+            _opened(browser),
+            _opened(browser),
+            _opened(others),
+        ):
+            answer = await browser.get("/api/recognitions/stream")
+            assert (answer.status_code, answer.json()["code"]) == (429, "too_many_streams")
+            assert "account" in answer.json()["error"]
+
+
 async def test_a_reader_that_takes_nothing_hurts_nobody_and_is_left(
     streaming: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:

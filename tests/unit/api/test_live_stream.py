@@ -13,7 +13,7 @@ from api.live.follower import Follower
 from api.live.position import PositionSealer, StreamPosition
 from api.live.recent import Arrival, RecentRecognitions
 from api.live.schemas import StreamQuery
-from api.live.slots import StreamSlots
+from api.live.slots import StreamBounds, StreamSlots
 from api.live.stream import ReaderStream, StreamContext
 from contracts.errors import TransientError
 from contracts.moments import format_timestamp
@@ -157,13 +157,38 @@ def test_a_secret_of_another_kind_opens_nothing() -> None:
         assert PositionSealer(box).open(box.encrypt(text)) is None
 
 
+def _slots(*, per_credential: int = 9, per_owner: int = 9, in_all: int = 9) -> StreamSlots:
+    return StreamSlots(
+        StreamBounds(per_credential=per_credential, per_owner=per_owner, in_all=in_all)
+    )
+
+
 def test_slots_are_bounded_and_come_back() -> None:
-    slots, one, another = StreamSlots(2, 3), uuid.uuid4(), uuid.uuid4()
-    with slots.taken(one), slots.taken(one):
-        with pytest.raises(ApiError) as refused, slots.taken(one):
+    slots, owner = _slots(per_credential=2, in_all=3), uuid.uuid4()
+    one, another = uuid.uuid4(), uuid.uuid4()
+    with slots.taken(owner, one), slots.taken(owner, one):
+        with pytest.raises(ApiError) as refused, slots.taken(owner, one):
             pass
         assert refused.value.status == 429
-        with slots.taken(another), pytest.raises(ApiError), slots.taken(another):
+        with (
+            slots.taken(owner, another),
+            pytest.raises(ApiError),
+            slots.taken(uuid.uuid4(), another),
+        ):
             pass
-    with slots.taken(one):
+    with slots.taken(owner, one):
         pass
+    assert slots.open == 0
+
+
+def test_an_owner_with_many_keys_leaves_room_for_others() -> None:
+    slots, owner = _slots(per_owner=2), uuid.uuid4()
+    with slots.taken(owner, uuid.uuid4()), slots.taken(owner, uuid.uuid4()):
+        with pytest.raises(ApiError, match="of this account") as refused:
+            slots.taken(owner, uuid.uuid4()).__enter__()
+        with slots.taken(uuid.uuid4(), uuid.uuid4()):
+            assert slots.open == 3
+    with slots.taken(owner, uuid.uuid4()):
+        pass
+
+    assert (refused.value.status, refused.value.code) == (429, ErrorCode.TOO_MANY_STREAMS)

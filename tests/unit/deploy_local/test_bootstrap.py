@@ -7,6 +7,7 @@ import pytest
 from deploy.local import bootstrap
 
 LOCK_FILES = (bootstrap.INSTALLERS, bootstrap.RUNTIME, bootstrap.DEVELOPMENT)
+_CHECK_JARS = bootstrap.check_jars
 _STEPS_BESIDE = (
     "install_project",
     "install_java",
@@ -42,6 +43,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
                 Path(argument.split("=")[1]).mkdir(parents=True)
 
     monkeypatch.setattr(bootstrap, "run", run)
+    monkeypatch.setattr(bootstrap, "check_jars", lambda *_: None)
     return ran
 
 
@@ -116,6 +118,44 @@ def test_jars_that_were_cut_off_are_resolved_again(
     bootstrap.resolve_jars("s3")
 
     assert list((clone / ".local" / "jars" / "s3").iterdir()) == []
+
+
+def test_wrong_jars_are_not_taken_over(
+    clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _have_jars_judged(monkeypatch, status=1)
+
+    for _ in range(2):
+        with pytest.raises(bootstrap.BootstrapError, match="nothing runs them"):
+            bootstrap.resolve_jars("kafka")
+
+    assert len(commands) == 2
+    assert not (clone / ".local" / "jars" / "kafka").exists()
+
+
+def test_jars_that_are_there_are_judged_at_each_start(
+    clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bootstrap.resolve_jars("kafka")
+    judged = _have_jars_judged(monkeypatch, status=1)
+
+    with pytest.raises(bootstrap.BootstrapError, match="delete that folder"):
+        bootstrap.resolve_jars("kafka")
+
+    assert judged == [str(clone / ".local" / "jars" / "kafka")]
+
+
+def _have_jars_judged(monkeypatch: pytest.MonkeyPatch, *, status: int) -> list[str]:
+    """Let the real check be asked, which answers so; return the folders that it is asked for."""
+    judged: list[str] = []
+
+    def call(command: tuple[str, ...], **_: object) -> int:
+        judged.append(command[-1])
+        return status
+
+    monkeypatch.setattr(bootstrap, "check_jars", _CHECK_JARS)
+    monkeypatch.setattr(subprocess, "call", call)
+    return judged
 
 
 @pytest.mark.parametrize(

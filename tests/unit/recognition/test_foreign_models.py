@@ -1,15 +1,18 @@
 """Files of other makers: what they say of themselves, and clear words where they say nothing."""
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from contracts.errors import MisconfiguredError
 from recognition import foreign_models
 from recognition.foreign_models import converted, detector_card, hub_reader, reader_card
 from recognition.model_card import DetectorDecoder
 from recognition.runtime import OnnxFacts
+from recognition.settings import RecognizerSettings
 
 ULTRALYTICS = {"task": "detect", "names": "{0: 'plate', 1: 'two-row'}", "stride": "32"}
 FREE_SIZE = ("batch", 3, "height", "width")
@@ -136,6 +139,44 @@ def test_a_hub_configuration_is_kept_by_its_models_name(
     monkeypatch.setattr("fast_plate_ocr.inference.hub.download_model", lambda _: (model, config))
     assert hub_reader("argentinian-plates-cnn-model") == model
     assert (tmp_path / "arg_ocr_plate_config.yaml").read_text() == CONFIG
+
+
+@pytest.fixture
+def hub_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """What the hub gives under any name: a model and its configuration."""
+    model, config = tmp_path / "cct.onnx", tmp_path / "cct_plate_config.yaml"
+    model.write_bytes(b"network")
+    config.write_text(CONFIG)
+    monkeypatch.setattr("fast_plate_ocr.inference.hub.download_model", lambda _: (model, config))
+    return model, config
+
+
+def _pinned(*files: Path) -> str:
+    sums = (hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
+    return f"cct-s-v2-global-model#sha256={','.join(sums)}"
+
+
+def test_a_pinned_hub_model_is_taken(hub_files: tuple[Path, Path]) -> None:
+    model, config = hub_files
+    for name in (_pinned(model, config), _pinned(config, model)):
+        assert hub_reader(name) == model
+        assert RecognizerSettings.model_validate({"recognition_reader_hub_model": name})
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["model", "configuration"])
+def test_another_file_than_the_pinned_one_is_refused(
+    hub_files: tuple[Path, Path], which: int
+) -> None:
+    name = _pinned(*hub_files)
+    hub_files[which].write_text("something else")
+    with pytest.raises(MisconfiguredError, match=f"{hub_files[which].name} is not a pinned file"):
+        hub_reader(name)
+
+
+@pytest.mark.parametrize("pin", ["#sha256=", "#sha256=ab,cd", "#md5=ab", f"#sha256={'a' * 64}"])
+def test_a_pin_that_pins_nothing_is_refused(pin: str) -> None:
+    with pytest.raises(ValidationError):
+        RecognizerSettings.model_validate({"recognition_reader_hub_model": f"cct-s-v2{pin}"})
 
 
 def test_a_checkpoint_is_converted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

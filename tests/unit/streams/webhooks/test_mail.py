@@ -1,8 +1,11 @@
 """How many letters an address gets in an hour, whatever the server does."""
 
 import asyncio
+from collections.abc import Callable
+from uuid import UUID, uuid4
 
 import aiosmtplib
+import msgspec
 import pytest
 
 from contracts.alert_records import AlertTrigger
@@ -41,22 +44,22 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.fixture
 def sender(server: Server) -> MailSender:
     """A sender of two letters an hour, at a moment that does not pass."""
+    return _sender(mail_per_address_per_hour=2)
+
+
+def _sender(clock: Callable[[], float] = lambda: 1.0, **bounds: int) -> MailSender:
     settings = MailSettings.model_validate(
-        {
-            "smtp_host": "127.0.0.1",
-            "smtp_from": "gate@example.com",
-            "mail_per_address_per_hour": 2,
-        }
+        {"smtp_host": "127.0.0.1", "smtp_from": "gate@example.com", **bounds}
     )
-    return MailSender(settings, _no_picture, timeout_seconds=1, clock=lambda: 1.0)
+    return MailSender(settings, _no_picture, timeout_seconds=1, clock=clock)
 
 
 async def _no_picture(key: str) -> bytes | None:
     return None
 
 
-def _delivery(number: int = 1) -> Delivery:
-    made = recognition(number)
+def _delivery(number: int = 1, **changed: UUID) -> Delivery:
+    made = msgspec.structs.replace(recognition(number), **changed)
     trigger = AlertTrigger(
         id=made.id, owner_id=made.owner_id, alert=alert(1), recognition=made, decided_ms=1
     )
@@ -85,3 +88,38 @@ async def test_what_is_under_way_at_once_is_neither_too_much_nor_lost(
 
     assert kinds == [SendKind.ACCEPTED] * 2 + [SendKind.FAILED] * 2
     assert (await sender.send(_delivery(), GUARD)).kind is SendKind.REFUSED
+
+
+@pytest.mark.usefixtures("server")
+async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over() -> None:
+    now = 1.0
+    sender = _sender(lambda: now, mail_per_owner_per_hour=3)
+    results = [await sender.send(_delivery(n), f"guard-{n}@example.com") for n in range(5)]
+    other = await sender.send(_delivery(9, owner_id=uuid4()), GUARD)
+    now += 3600
+    later = await sender.send(_delivery(10), GUARD)
+
+    kinds = [result.kind for result in results]
+    assert kinds == [SendKind.ACCEPTED] * 3 + [SendKind.REFUSED] * 2
+    assert results[-1].error == "The account had its 3 e-mails of this hour already."
+    assert (other.kind, later.kind) == (SendKind.ACCEPTED, SendKind.ACCEPTED)
+
+
+@pytest.mark.usefixtures("server")
+async def test_what_the_account_may_not_send_does_not_use_up_the_address() -> None:
+    now = 1.0
+    sender = _sender(lambda: now, mail_per_owner_per_hour=1, mail_per_address_per_hour=1)
+    await sender.send(_delivery(1), GUARD)
+    refused = await sender.send(_delivery(2), "other@example.com")
+    now += 3600
+
+    assert refused.kind is SendKind.REFUSED
+    assert (await sender.send(_delivery(3), "other@example.com")).kind is SendKind.ACCEPTED
+
+
+@pytest.mark.usefixtures("server")
+async def test_an_account_may_be_without_a_bound() -> None:
+    sender = _sender(mail_per_owner_per_hour=0)
+    kinds = {(await sender.send(_delivery(n), f"g{n}@example.com")).kind for n in range(600)}
+
+    assert kinds == {SendKind.ACCEPTED}
