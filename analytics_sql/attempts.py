@@ -8,6 +8,7 @@ from uuid import UUID
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import clickhouse_errors
+from analytics_sql.delivery_plates import has_content
 from analytics_sql.inserts import insert_values
 from analytics_sql.rows import LAST_STORABLE_MS
 from analytics_sql.statements import query_text
@@ -216,7 +217,7 @@ def _values(attempt: DeliveryAttempt) -> tuple[object, ...]:
         status if 0 <= status <= _MOST_STATUS else 0,
         attempt.error or "",
         attempt.next_attempt_ms or 0,
-        encode(delivery).decode(),
+        encode(delivery).decode() if has_content(delivery) else "",
     )
 
 

@@ -127,8 +127,8 @@ def column_values(row: RecognitionRow) -> tuple[object, ...]:
         row.first_seen_ms,
         row.last_seen_ms,
         row.readings_count,
-        _stored_key(row.photo_key, photo_key(row.user_id, row.id)),
-        _stored_key(row.crop_key, crop_key(row.user_id, row.id)),
+        stored_key(row.photo_key, photo_key(row.user_id, row.id)),
+        stored_key(row.crop_key, crop_key(row.user_id, row.id)),
         box.x,
         box.y,
         box.width,
@@ -136,11 +136,13 @@ def column_values(row: RecognitionRow) -> tuple[object, ...]:
     )
 
 
-def _stored_key(key: str | None, derived: str) -> str:
+def stored_key(key: str | None, derived: str) -> str:
+    """Return a key of S3 as tables hold it: '=' for the derived one, '' for none."""
     return _DERIVED if key == derived else key or ""
 
 
-def _read_key(stored: str, derived: str) -> str | None:
+def read_key(stored: str, derived: str) -> str | None:
+    """Return the key that a table holds so (see :func:`stored_key`)."""
     return derived if stored == _DERIVED else stored or None
 
 
@@ -179,6 +181,6 @@ def _listed(values: Sequence[Any]) -> dict[str, Any]:
         "confidence": confidence,
         "captured_ms": captured_ms,
         "box": Box(x=x, y=y, width=width, height=height) if width else None,
-        "photo_key": _read_key(photo, photo_key(user_id, identifier)),
-        "crop_key": _read_key(crop, crop_key(user_id, identifier)),
+        "photo_key": read_key(photo, photo_key(user_id, identifier)),
+        "crop_key": read_key(crop, crop_key(user_id, identifier)),
     }

@@ -16,6 +16,8 @@ from api.cameras.status_board import StatusBoard
 from api.cameras.streams import StreamVault
 from api.credits.service import Credits
 from api.db.engine import Database
+from api.erasure.images import ErasedImageNotes, ErasedImageRemoval
+from api.erasure.watch import ErasureList, ErasureWatch
 from api.health import Health
 from api.image_retention import ImageRetention
 from api.image_store import ImageStore
@@ -49,6 +51,8 @@ class Stores:
     traffic: TrafficStore
     triggers: TriggerStore
     deliveries: DeliveryStore
+    erasures: ErasureList
+    erased_images: ErasedImageNotes
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ def assemble(rules: ServiceRules, outside: Outside) -> Services:
         analytics=Analytics(outside.database, outside.stores.traffic, outside.now_ms),
         images=outside.images,
         image_retention=ImageRetention(outside.images, rules.image_retention, outside.now_ms),
+        erasure_watch=ErasureWatch(outside.stores.erasures, outside.news.recent),
+        erased_images=ErasedImageRemoval(outside.stores.erased_images, outside.images),
         health=outside.health,
         rules=rules.validation,
         demo_enabled=rules.demo_enabled,

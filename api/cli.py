@@ -1,16 +1,12 @@
 """``platestream``: accounts, keys and cameras from a terminal."""
 
 import asyncio
-import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any
 
 import structlog
 import typer
-from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from api.accounts import repository as accounts_repository
@@ -18,14 +14,15 @@ from api.accounts.models import NewKey, OwnerAccount
 from api.accounts.service import change_password, create_key, create_owner, owner_by_email
 from api.cameras.models import CameraRow
 from api.cameras.repository import list_all_cameras
+from api.cli_erasure import owner_remove, plate_erase
 from api.cli_evaluate import evaluate
+from api.cli_shared import EmailOption, JsonOption, answer, in_database, in_family
 from api.credits import repository as credits_repository
 from api.credits.models import EntryKind
-from api.db.engine import in_transaction, open_engine
 from api.scopes import ALL_SCOPES, Scope
-from contracts.errors import InvalidInputError, PlatestreamError
+from contracts.errors import InvalidInputError
 from contracts.moments import iso_utc
-from contracts.settings import DatabaseSettings, load_settings
+from contracts.settings import load_settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,17 +39,24 @@ app.add_typer(key_app, name="key")
 app.add_typer(camera_app, name="camera")
 stack_app = typer.Typer(no_args_is_help=True, help="The servers of the installation.")
 app.add_typer(stack_app, name="stack")
+plate_app = typer.Typer(no_args_is_help=True, help="Number plates.")
+app.add_typer(plate_app, name="plate")
 app.command("evaluate")(evaluate)
+owner_app.command("remove")(owner_remove)
+plate_app.command("erase")(plate_erase)
 
-_T = TypeVar("_T")
-EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
 PasswordOption = Annotated[
     str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
 ]
 PasswordStdinOption = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, named as in the API.")]
+
+
+@app.callback()
+def _keep_standard_output() -> None:
+    """Leave standard output to the answers, which programs read."""
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 
 @owner_app.command("create")
@@ -66,12 +70,12 @@ def owner_create(
 ) -> None:
     """Make an account; the password is asked for unless it is given."""
     secret = _password(password, from_stdin=password_stdin)
-    owner = _in_database(
+    owner = in_database(
         lambda session: create_owner(
             session, email=email, password=secret, timezone=timezone, credits=credits
         )
     )
-    _print(_owner_fields(owner), as_json, f"owner {owner.email} with {owner.credits} credits")
+    answer(_owner_fields(owner), as_json, f"owner {owner.email} with {owner.credits} credits")
 
 
 @owner_app.command("password")
@@ -83,16 +87,16 @@ def owner_password(
 ) -> None:
     """Change a password and end all sessions; it is asked for unless it is given. Keys stay."""
     secret = _password(password, from_stdin=password_stdin)
-    owner = _in_database(lambda session: change_password(session, email=email, password=secret))
-    _print(_owner_fields(owner), as_json, f"{owner.email} has a new password")
+    owner = in_database(lambda session: change_password(session, email=email, password=secret))
+    answer(_owner_fields(owner), as_json, f"{owner.email} has a new password")
 
 
 @owner_app.command("list")
 def owner_list(as_json: JsonOption = False) -> None:
     """Show all accounts, newest first."""
-    owners = _in_database(accounts_repository.list_owners)
+    owners = in_database(accounts_repository.list_owners)
     lines = [f"{owner.email}\t{owner.credits} credits\t{owner.timezone}" for owner in owners]
-    _print({"owners": [_owner_fields(owner) for owner in owners]}, as_json, "\n".join(lines))
+    answer({"owners": [_owner_fields(owner) for owner in owners]}, as_json, "\n".join(lines))
 
 
 @owner_app.command("credits")
@@ -113,8 +117,8 @@ def owner_credits(
             raise InvalidInputError("the balance may not go below zero", code="balance_too_low")
         return owner_by_email(session, email)
 
-    owner = _in_database(work)
-    _print(_owner_fields(owner), as_json, f"{owner.email} has {owner.credits} credits")
+    owner = in_database(work)
+    answer(_owner_fields(owner), as_json, f"{owner.email} has {owner.credits} credits")
 
 
 @key_app.command("create")
@@ -128,26 +132,26 @@ def key_create(
     as_json: JsonOption = False,
 ) -> None:
     """Make an API key and show it, this once."""
-    wanted = _in_family(lambda: _scopes(scopes))
+    wanted = in_family(lambda: _scopes(scopes))
     expires_at = None if expires is None else expires.replace(tzinfo=UTC)
 
     def work(session: Session) -> NewKey:
         owner = owner_by_email(session, email)
         return create_key(session, owner.id, name=name, scopes=wanted, expires_at=expires_at)
 
-    key = _in_database(work)
-    _print(_key_fields(key), as_json, key.plain_key)
+    key = in_database(work)
+    answer(_key_fields(key), as_json, key.plain_key)
 
 
 @camera_app.command("list")
 def camera_list(as_json: JsonOption = False) -> None:
     """Show all cameras of all owners, newest first."""
-    cameras = _in_database(list_all_cameras)
+    cameras = in_database(list_all_cameras)
     lines = [
         f"{camera.id}\t{camera.values.name}\t{'enabled' if camera.values.enabled else 'disabled'}"
         for camera in cameras
     ]
-    _print({"cameras": [_camera_fields(camera) for camera in cameras]}, as_json, "\n".join(lines))
+    answer({"cameras": [_camera_fields(camera) for camera in cameras]}, as_json, "\n".join(lines))
 
 
 @stack_app.command("check")
@@ -164,17 +168,15 @@ def stack_check(
     # Its clients of all servers are more than half of what a command takes to start.
     from api.stack_check import StackSettings, check_stack, stack_warnings
 
-    # Standard output is the answer's, which programs read.
-    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     settings = load_settings(StackSettings)
-    found = _in_family(lambda: asyncio.run(check_stack(settings, api_url)))
+    found = in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
     warnings = stack_warnings(settings)
     lines = [f"{name}\t{said}" for name, said in checks.items()]
     lines += [f"warning\t{sentence}" for sentence in warnings]
-    answer = {"status": status, "checks": checks, "warnings": warnings}
-    _print(answer, as_json, "\n".join(lines))
+    fields = {"status": status, "checks": checks, "warnings": warnings}
+    answer(fields, as_json, "\n".join(lines))
     if not found.is_ready:
         raise typer.Exit(1)
 
@@ -198,43 +200,6 @@ def _scopes(text: str) -> frozenset[Scope]:
             f"unknown scope {', '.join(unknown) or '(none given)'}; known: {', '.join(Scope)}"
         )
     return frozenset(Scope(name) for name in names)
-
-
-def _in_database(work: Callable[[Session], _T]) -> _T:
-    settings = load_settings(DatabaseSettings)
-    return _in_family(lambda: _transaction(settings, work))
-
-
-def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _T:
-    engine = open_engine(settings)
-    try:
-        return in_transaction(engine, work)
-    finally:
-        engine.dispose()
-
-
-def _in_family(work: Callable[[], _T]) -> _T:
-    with _errors_as_lines():
-        return work()
-
-
-@contextmanager
-def _errors_as_lines() -> Iterator[None]:
-    try:
-        yield
-    except PlatestreamError as error:
-        _fail(str(error), error)
-    except ProgrammingError as error:
-        _fail("the database has no tables yet: run python -m api.db migrate", error)
-
-
-def _fail(sentence: str, cause: Exception) -> NoReturn:
-    typer.echo(f"error: {sentence}", err=True)
-    raise typer.Exit(1) from cause
-
-
-def _print(fields: dict[str, Any], as_json: bool, text: str) -> None:
-    typer.echo(json.dumps(fields) if as_json else text)
 
 
 def _owner_fields(owner: OwnerAccount) -> dict[str, Any]:

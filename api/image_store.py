@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -94,6 +94,14 @@ class ImageStore:
         """
         return await self._in_thread(lambda: self._remove_some(prefix))
 
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove the objects of at most a thousand keys; one that is not there is no fault.
+
+        Raises:
+            PartAwayError: S3 does not answer, or does not remove them.
+        """
+        await self._in_thread(lambda: self._remove(keys))
+
     async def ping(self) -> None:
         """Return when the bucket has answered.
 
@@ -129,10 +137,13 @@ class ImageStore:
     def _remove_some(self, prefix: str) -> int:
         found = self._internal.list_objects(self._bucket, prefix, recursive=True)
         names = [one.object_name for one in islice(found, _REMOVED_AT_ONCE) if one.object_name]
-        wanted = [DeleteObject(name) for name in names]
+        self._remove(names)
+        return len(names)
+
+    def _remove(self, keys: Sequence[str]) -> None:
+        wanted = [DeleteObject(key) for key in keys]
         for error in self._internal.remove_objects(self._bucket, wanted):
             raise OSError(f"{error.name} is not removed: {error.message}")
-        return len(names)
 
     def _get(self, key: str) -> StoredImage | None:
         try:

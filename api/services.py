@@ -13,6 +13,8 @@ from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
 from api.cameras.service import Cameras
 from api.credits.service import Credits
+from api.erasure.images import ErasedImageRemoval
+from api.erasure.watch import ErasureWatch
 from api.health import Health
 from api.image_retention import ImageRetention
 from api.image_store import ImageStore
@@ -51,6 +53,8 @@ class Services:
     analytics: Analytics
     images: ImageStore
     image_retention: ImageRetention
+    erasure_watch: ErasureWatch
+    erased_images: ErasedImageRemoval
     health: Health
     rules: ValidationRules
     demo_enabled: bool
@@ -64,6 +68,8 @@ class Services:
             self.image_recognition.sweep,
             self.sessions.sweep,
             self.webhooks.sweep,
+            self.erasure_watch.sweep,
+            self.erased_images.sweep,
             self.image_retention.sweep,
         )
 

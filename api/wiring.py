@@ -137,7 +137,14 @@ def _outside(connections: _Connections, feeds: _Feeds) -> Outside:
     store = connections.store
     return Outside(
         database=connections.database,
-        stores=Stores(recognitions=store, traffic=store, triggers=store, deliveries=store),
+        stores=Stores(
+            recognitions=store,
+            traffic=store,
+            triggers=store,
+            deliveries=store,
+            erasures=store,
+            erased_images=store,
+        ),
         news=feeds.news(),
         images=connections.images,
         photos=connections.images,

@@ -11,6 +11,9 @@ _DAY_MS = 86_400_000
 RECOGNITION_FOLDER = "recognitions/"
 """Below it: owner, year, month, day, recognition."""
 
+SNAPSHOT_FOLDER = "snapshots/"
+"""Below it: owner, camera."""
+
 
 @lru_cache(maxsize=1024)
 def _day_path(day: int) -> str:
@@ -48,4 +51,4 @@ def crop_key(owner_id: UUID, recognition: UUID) -> str:
 
 def snapshot_key(owner_id: UUID, camera_id: UUID) -> str:
     """Return the key of a camera's latest snapshot (JPEG; user metadata width, height in px)."""
-    return f"snapshots/{owner_id}/{camera_id}.jpg"
+    return f"{SNAPSHOT_FOLDER}{owner_id}/{camera_id}.jpg"

@@ -1,7 +1,7 @@
 -- Question: which plates did an owner's cameras read most often in a span?
 --
 -- Parameters:
---   user_id         owner
+--   user_id             owner
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   limit           rows
 -- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest of them); the most frequent

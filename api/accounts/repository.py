@@ -10,6 +10,9 @@ from api.accounts.models import KeyRecord, LogInRecord, OwnerAccount, SessionRec
 from api.db.tables import ApiKey, CreditAccount, LoginSession, Owner
 from api.scopes import Scope
 
+_NO_PASSWORD = ""
+"""Is the hash of none."""
+
 LAST_USED_GRAIN = timedelta(minutes=1)
 """``last_used_at`` is written at most this often."""
 
@@ -181,6 +184,22 @@ def set_password(session: Session, owner_id: UUID, password_hash: str) -> int:
         delete(LoginSession).where(LoginSession.owner_id == owner_id).returning(LoginSession.id)
     )
     return len(gone.all())
+
+
+def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
+    """Let nobody in any more: no password fits, all sessions and keys are deleted; how many."""
+    lock_owner(session, owner_id).password_hash = _NO_PASSWORD
+    sessions = delete(LoginSession).where(LoginSession.owner_id == owner_id)
+    keys = delete(ApiKey).where(ApiKey.owner_id == owner_id)
+    return (
+        len(session.scalars(sessions.returning(LoginSession.id)).all()),
+        len(session.scalars(keys.returning(ApiKey.id)).all()),
+    )
+
+
+def delete_owner(session: Session, owner_id: UUID) -> None:
+    """Delete an owner with all rows of the owner's, untold: tell of what stages know before."""
+    session.execute(delete(Owner).where(Owner.id == owner_id))
 
 
 def delete_expired_sessions(session: Session, now: datetime) -> int:

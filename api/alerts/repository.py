@@ -147,6 +147,15 @@ class AlertRepository:
         )
 
 
+def delete_alerts_of(session: Session, owner_id: UUID) -> int:
+    """Delete all alerts of an owner and tell of it; how many there were."""
+    deleted = session.scalars(delete(Alert).where(Alert.owner_id == owner_id).returning(Alert.id))
+    found = deleted.all()
+    for alert_id in found:
+        enqueue(session, CONFIG_ALERTS, str(alert_id), None)
+    return len(found)
+
+
 def unknown_cameras(session: Session, owner_id: UUID, wanted: Collection[UUID]) -> set[UUID]:
     """Return those of ``wanted`` that are no cameras of the owner.
 

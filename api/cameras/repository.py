@@ -119,6 +119,11 @@ def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
     return _delete(session, ~Camera.confirmed, Camera.created_at < before)
 
 
+def delete_cameras_of(session: Session, owner_id: UUID) -> int:
+    """Delete all cameras of an owner and tell the ingest workers; how many there were."""
+    return _delete(session, Camera.owner_id == owner_id)
+
+
 def _delete(session: Session, *conditions: Any) -> int:
     deleted = session.scalars(delete(Camera).where(*conditions).returning(Camera.id)).all()
     for camera_id in deleted:

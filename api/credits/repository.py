@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID, uuid4
 
-from sqlalchemy import Table, bindparam, delete, insert, literal, select, update
+from sqlalchemy import Table, bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -102,6 +102,12 @@ def latest_entries(session: Session, owner_id: UUID, limit: int) -> list[LedgerE
         )
         for row in rows
     ]
+
+
+def count_entries(session: Session, owner_id: UUID) -> int:
+    """Return how many rows the owner's ledger has."""
+    owned = select(func.count()).select_from(CreditEntry).where(CreditEntry.owner_id == owner_id)
+    return session.scalar(owned) or 0
 
 
 def add_entry(

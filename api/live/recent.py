@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from uuid import UUID
 
+from analytics_sql.erasures import Erasures, Subject
 from analytics_sql.recognitions import ListedRecognition
 
 _REMEMBERED_IDS = 4
@@ -53,6 +54,7 @@ class RecentRecognitions:
         self._ids: dict[UUID, None] = {}
         self._waiters: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
         self._generation = 0
+        self._erasures = Erasures()
 
     def begin(self, offsets: Mapping[int, int]) -> None:
         """Forget everything and go on at ``offsets``: all readers lose their place."""
@@ -73,8 +75,21 @@ class RecentRecognitions:
             self._starts.setdefault(arrival.partition, arrival.offset)
             self._ends[arrival.partition] = arrival.offset + 1
             recognition = arrival.recognition
-            if recognition is not None and recognition.id not in self._ids:
+            if recognition is not None and self._is_wanted(recognition):
                 self._keep(arrival, recognition)
+
+    def heed(self, erasures: Erasures) -> int:
+        """Forget what was erased, and keep none of it from now on; return how many were kept."""
+        if erasures == self._erasures:
+            return 0
+        self._erasures = erasures
+        before = len(self._kept)
+        self._kept = self._not_erased(self._kept)
+        for owner_id, kept in list(self._of_owner.items()):
+            self._of_owner[owner_id] = self._not_erased(kept)
+            if not self._of_owner[owner_id]:
+                del self._of_owner[owner_id]
+        return before - len(self._kept)
 
     def ends(self) -> dict[int, int]:
         """Return the next offset of each partition."""
@@ -114,6 +129,12 @@ class RecentRecognitions:
         """Changes whenever all readers lose their place."""
         return self._generation
 
+    def _is_wanted(self, recognition: ListedRecognition) -> bool:
+        return recognition.id not in self._ids and not self._erasures.covers(_subject(recognition))
+
+    def _not_erased(self, kept: Iterable[Kept]) -> deque[Kept]:
+        return deque(each for each in kept if not self._erasures.covers(_subject(each.recognition)))
+
     def _keep(self, arrival: Arrival, recognition: ListedRecognition) -> None:
         self._sequence += 1
         kept = Kept(self._sequence, arrival.partition, arrival.offset, recognition)
@@ -138,3 +159,8 @@ class RecentRecognitions:
             del self._of_owner[owner_id]
         self._lost[owner_id] = oldest.sequence
         self._starts[oldest.partition] = oldest.offset + 1
+
+
+def _subject(recognition: ListedRecognition) -> Subject:
+    plates = frozenset({recognition.plate})
+    return Subject(recognition.user_id, recognition.captured_ms, plates)

@@ -17,6 +17,8 @@ from analytics_sql.attempts import (
     list_deliveries,
 )
 from analytics_sql.connection import clickhouse_errors, connect
+from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
+from analytics_sql.erasures import Erasures, list_erasures
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
@@ -162,6 +164,35 @@ class ClickHouseStore:
         """
         async with self._connected() as client:
             return await span_rows(client, owner_id, span_ms, after, limit)
+
+    async def erasures(self) -> Erasures:
+        """Return what was erased within thirty days.
+
+        Raises:
+            PartAwayError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await list_erasures(client)
+
+    async def images_to_remove(
+        self, limit: int, owner_id: UUID | None = None
+    ) -> tuple[ErasedImages, ...]:
+        """Return the images of at most ``limit`` erased recognitions, of one owner or of all.
+
+        Raises:
+            PartAwayError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            return await images_to_remove(client, limit, owner_id)
+
+    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+        """Note that images of erased recognitions are removed.
+
+        Raises:
+            PartAwayError: ClickHouse is away or too slow.
+        """
+        async with self._connected() as client:
+            await note_removed(client, images)
 
     async def ping(self) -> None:
         """Return when the table of recognitions can be read.

@@ -169,3 +169,12 @@ class WebhookRepository:
             created_at=webhook.created_at,
             previous_secret_until=webhook.previous_secret_until,
         )
+
+
+def delete_webhooks_of(session: Session, owner_id: UUID) -> int:
+    """Delete all webhooks of an owner and tell the delivery stage; how many there were."""
+    deleted = delete(Webhook).where(Webhook.owner_id == owner_id).returning(Webhook.id)
+    found = session.scalars(deleted).all()
+    for webhook_id in found:
+        enqueue(session, CONFIG_WEBHOOKS, str(webhook_id), None)
+    return len(found)

@@ -8,8 +8,10 @@ import structlog
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import QueryFailedError, connect
+from analytics_sql.erasures import Erasures, list_erasures
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
 from contracts.settings import ClickHouseSettings
+from streams.sink.erased import write_unless_erased
 from streams.sink.tables import SinkTable
 
 log = structlog.get_logger()
@@ -23,22 +25,29 @@ class RowStore:
         self._settings = settings
         self._client: AsyncClient | None = None
         self._connecting = asyncio.Lock()
+        self._erasures: Erasures | None = None
 
     async def insert(self, table: SinkTable[R], rows: Sequence[R]) -> None:
-        """Write rows to a table; when this returns they are stored. Repeatable.
+        """Write rows to a table; when this returns they are stored, without what was erased.
+
+        Repeatable.
 
         Raises:
             TransientError: ClickHouse is away, busy, or not set up yet.
             InvalidInputError: ClickHouse refuses at least one of these rows.
         """
         try:
-            await table.insert(await self._connected(), rows)
+            await self._write(await self._connected(), table, rows)
         except MisconfiguredError as error:
             # No table, no database or no access yet: rows wait until an operator has mended it.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
             raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
+
+    async def _write(self, client: AsyncClient, table: SinkTable[R], rows: Sequence[R]) -> None:
+        known = self._erasures or await list_erasures(client)
+        self._erasures = await write_unless_erased(client, table, rows, known)
 
     async def _connected(self) -> AsyncClient:
         # Every table's agent writes here: two at once must not open two clients.

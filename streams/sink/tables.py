@@ -1,17 +1,27 @@
 """What the sink writes: for each topic its records as rows, and the table they go to."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.attempts import check_attempt, insert_attempts
+from analytics_sql.delivery_plates import plates_of, without_content
+from analytics_sql.erased_images import images_of, note_images
+from analytics_sql.erasing import (
+    erase_deliveries,
+    erase_outcomes,
+    erase_recognitions,
+    erase_triggers,
+)
+from analytics_sql.erasures import Erasure, Subject
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
 from contracts.alert_records import AlertTrigger
 from contracts.deliveries import DeliveryAttempt
+from contracts.moments import now_ms
 from contracts.recognitions import PassOutcome, Recognition
 from contracts.records import decode
 from contracts.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
@@ -25,11 +35,19 @@ class SinkTable(Generic[R]):
 
     ``row_of`` reads a record as it lies on the topic and raises InvalidInputError for what can
     never be a row; ``insert`` writes rows and can be repeated.
+
+    What was erased on request is looked for by the ``subject_of`` a row. Where its plate was erased
+    it is written as ``without_plate`` says, and not at all where that is None; ``set_aside`` notes
+    what such rows leave elsewhere. ``erase`` takes out of the table what was written too late.
     """
 
     topic: Topic
     row_of: Callable[[bytes], R]
     insert: Callable[[AsyncClient, Sequence[R]], Awaitable[None]]
+    subject_of: Callable[[R], Subject]
+    without_plate: Callable[[R], R | None]
+    erase: Callable[[AsyncClient, Erasure], Awaitable[int]]
+    set_aside: Callable[[AsyncClient, Sequence[R]], Awaitable[None]] | None = None
 
 
 def _recognition(value: bytes) -> RecognitionRow:
@@ -48,14 +66,63 @@ def _attempt(value: bytes) -> DeliveryAttempt:
     return check_attempt(decode(DeliveryAttempt, value))
 
 
+def _subject_of_recognition(row: RecognitionRow) -> Subject:
+    return Subject(row.user_id, row.captured_ms, frozenset({row.plate}))
+
+
+def _subject_of_trigger(row: TriggerRow) -> Subject:
+    return Subject(row.user_id, row.captured_ms, frozenset({row.plate}))
+
+
+def _subject_of_outcome(row: OutcomeRow) -> Subject:
+    return Subject(row.user_id, row.at_ms)
+
+
+def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
+    delivery = row.delivery
+    return Subject(delivery.owner_id, delivery.occurred_ms, plates_of(delivery))
+
+
+async def _set_images_aside(client: AsyncClient, rows: Sequence[RecognitionRow]) -> None:
+    noted_ms = now_ms()
+    await note_images(client, [images_of(row, noted_ms) for row in rows])
+
+
 AnySinkTable: TypeAlias = SinkTable[Any]
 
 RECOGNITION_TABLE: Final = SinkTable(
-    topic=RECOGNITIONS, row_of=_recognition, insert=insert_recognitions
+    topic=RECOGNITIONS,
+    row_of=_recognition,
+    insert=insert_recognitions,
+    subject_of=_subject_of_recognition,
+    without_plate=lambda _: None,
+    erase=erase_recognitions,
+    set_aside=_set_images_aside,
 )
-TRIGGER_TABLE: Final = SinkTable(topic=ALERTS, row_of=_trigger, insert=insert_triggers)
-OUTCOME_TABLE: Final = SinkTable(topic=OUTCOMES, row_of=_outcome, insert=insert_outcomes)
-ATTEMPT_TABLE: Final = SinkTable(topic=ATTEMPTS, row_of=_attempt, insert=insert_attempts)
+TRIGGER_TABLE: Final = SinkTable(
+    topic=ALERTS,
+    row_of=_trigger,
+    insert=insert_triggers,
+    subject_of=_subject_of_trigger,
+    without_plate=lambda row: replace(row, plate=""),
+    erase=erase_triggers,
+)
+OUTCOME_TABLE: Final = SinkTable(
+    topic=OUTCOMES,
+    row_of=_outcome,
+    insert=insert_outcomes,
+    subject_of=_subject_of_outcome,
+    without_plate=lambda row: row,
+    erase=erase_outcomes,
+)
+ATTEMPT_TABLE: Final = SinkTable(
+    topic=ATTEMPTS,
+    row_of=_attempt,
+    insert=insert_attempts,
+    subject_of=_subject_of_attempt,
+    without_plate=without_content,
+    erase=erase_deliveries,
+)
 
 SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     RECOGNITION_TABLE,

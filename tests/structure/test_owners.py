@@ -48,3 +48,14 @@ def test_only_the_sink_writes_to_clickhouse() -> None:
     }
 
     assert writers == {"streams/sink/tables.py"}
+
+
+def test_only_the_sink_and_an_erasure_take_rows_out_of_clickhouse() -> None:
+    erasers = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("api", "ingest", "streams", "contracts")
+        for path in _sources(folder)
+        if "from analytics_sql.erasing" in path.read_text(encoding="utf-8")
+    }
+
+    assert erasers == {"streams/sink/tables.py", "api/erasure/rows.py"}

@@ -1,7 +1,7 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,6 +15,8 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.analytics import OwnerSpan, Traffic
 from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary
+from analytics_sql.erased_images import ErasedImages
+from analytics_sql.erasures import Erasures
 from analytics_sql.recognitions import (
     ListedRecognition,
     RecognitionCursor,
@@ -37,6 +39,8 @@ from api.assembly import News, Outside, Stores, assemble
 from api.cameras.service import CameraRules
 from api.cameras.status_board import StatusBoard
 from api.db.engine import Database
+from api.erasure.images import ErasedImageNotes
+from api.erasure.watch import ErasureList
 from api.health import Health
 from api.image_store import ImageStore
 from api.limits import LimitRules
@@ -84,6 +88,17 @@ class StandInStore:
 
     async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
         return Traffic((), (), ())
+
+    async def erasures(self) -> Erasures:
+        return Erasures()
+
+    async def images_to_remove(
+        self, limit: int, owner_id: UUID | None = None
+    ) -> tuple[ErasedImages, ...]:
+        return ()
+
+    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+        return None
 
     async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
         return {}
@@ -248,6 +263,8 @@ class Options:
     traffic: TrafficStore = field(default_factory=StandInStore)
     triggers: TriggerStore = field(default_factory=StandInStore)
     deliveries: DeliveryStore = field(default_factory=StandInDeliveries)
+    erasures: ErasureList = field(default_factory=StandInStore)
+    erased_images: ErasedImageNotes = field(default_factory=StandInStore)
     reader: ImageReader | None = None
     photos: PhotoStore | None = None
     take_seconds: float = 0.5
@@ -260,6 +277,7 @@ class Options:
     attempts: AttemptRules = NO_ATTEMPT_RULES
     streams: StreamRules = STREAM_RULES
     feeds_streams: bool = False
+    now_ms: Callable[[], int] = lambda: NOW_MS
 
     def rules(self, secret_keys: str) -> ServiceRules:
         """Return the rules of the service."""
@@ -289,6 +307,8 @@ class Options:
             traffic=self.traffic,
             triggers=self.triggers,
             deliveries=self.deliveries,
+            erasures=self.erasures,
+            erased_images=self.erased_images,
         )
 
 
@@ -315,7 +335,7 @@ async def running_application(
             resolver=resolver,
             shared_limits=None,
             health=Health({"postgres": database.ping}),
-            now_ms=lambda: NOW_MS,
+            now_ms=options.now_ms,
         ),
     )
     async with _started(services, images) as app:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from analytics_sql.erasures import Erasure, Erasures
 from analytics_sql.recognitions import ListedRecognition
 from api.live.follower import Follower, LostPlaceError
 from api.live.position import StreamPosition
@@ -161,3 +162,36 @@ async def test_an_arrival_wakes_the_readers_of_its_owner_only() -> None:
         async with asyncio.timeout(1):
             await mine.wait()
         assert not his.is_set()
+
+
+def erased(*erasures: Erasure) -> Erasures:
+    return Erasures((each.user_id, each.plate_hash, each.before_ms) for each in erasures)
+
+
+def test_what_was_erased_is_forgotten_and_does_not_come_again() -> None:
+    kept = recent()
+    follower, stranger = Follower(kept, OWNER), Follower(kept, OTHER)
+    arrivals = [Arrival(0, 10, recognition("A")), Arrival(0, 11, recognition("B"))]
+    kept.post([*arrivals, Arrival(1, 10, recognition("A", OTHER))])
+    known = erased(Erasure(OWNER, "A", NOW_MS + 1), Erasure(OWNER, "B", NOW_MS))
+
+    assert kept.heed(known) == 1
+    assert kept.heed(known) == 0
+    kept.post([Arrival(1, 11, recognition("A"))])
+
+    assert plates(follower) == ["B"]
+    assert plates(stranger) == ["A"]
+    assert kept.ends() == {0: 12, 1: 12}
+
+
+def test_a_removed_owner_is_forgotten_and_others_find_their_place() -> None:
+    kept = recent(capacity=2)
+    kept.post([Arrival(0, 10, recognition("A")), Arrival(0, 11, recognition("B", OTHER))])
+    assert kept.heed(erased(Erasure(OWNER))) == 1
+    back = Follower(kept, OTHER)
+    back.go_back_to(StreamPosition({0: 11, 1: 10}, NOW_MS), NOW_MS)
+
+    assert plates(back) == ["B"]
+    kept.post([Arrival(0, number, recognition(str(number), OTHER)) for number in (12, 13, 14)])
+    with pytest.raises(LostPlaceError):
+        back.take(9)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analytics_sql.connection import QueryFailedError
+from analytics_sql.erasures import Erasures
 from analytics_sql.recognitions import RecognitionRow
 from contracts.errors import MisconfiguredError, PlatestreamError, TransientError
 from contracts.records import DeadLetter, decode, encode
@@ -14,6 +15,7 @@ from contracts.settings import ClickHouseSettings
 from streams.common.app import Event
 from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
+from streams.sink import erased as erased_module
 from streams.sink import store as store_module
 from streams.sink.app import Sink
 from streams.sink.store import RowStore
@@ -48,6 +50,8 @@ class _Stage:
         self.letters: list[DeadLetter] = []
         self.clickhouse = _ClickHouse(fault)
         monkeypatch.setattr(store_module, "connect", self._connect)
+        monkeypatch.setattr(store_module, "list_erasures", _nothing_erased)
+        monkeypatch.setattr(erased_module, "list_erasures", _nothing_erased)
         settings = ClickHouseSettings.model_validate({"clickhouse_password": "none"})
         self.connections = 0
         self.store = RowStore(settings)
@@ -73,6 +77,10 @@ class _Stage:
 
     async def _send(self, key: bytes | None, value: bytes) -> None:
         self.letters.append(decode(DeadLetter, value))
+
+
+async def _nothing_erased(_: object) -> Erasures:
+    return Erasures()
 
 
 def _events(count: int) -> list[Event]:

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS erasures SYNC;
+DROP TABLE IF EXISTS erased_images SYNC;

@@ -1,0 +1,35 @@
+-- Empties what deliveries carried that name an owner's plate, in a span; the rows stay, as
+-- at retention.
+--
+-- Parameters:
+--   user_id             owner
+--   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
+-- By the hash, as the server keeps the text of such a statement. Conditions as in plate_deliveries.sql.
+ALTER TABLE delivery_attempts UPDATE delivery = ''
+WHERE user_id = {user_id:UUID}
+  AND occurred >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+  AND occurred < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
+  AND delivery != ''
+  AND arrayExists(
+      plate -> lower(hex(SHA256(concat(
+          toString(user_id),
+          ' ',
+          replaceRegexpAll(
+              upperUTF8(normalizeUTF8NFKC(plate)),
+              '[\\s.\\-‐-―·•]+',
+              ''
+          )
+      )))) = {plate_hash:String},
+      arrayConcat(
+          [
+              JSONExtractString(delivery, 'recognition', 'plate'),
+              JSONExtractString(delivery, 'trigger', 'recognition', 'plate'),
+              JSONExtractString(delivery, 'trigger', 'early', 'plate')
+          ],
+          JSONExtract(delivery, 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+          JSONExtract(delivery, 'trigger', 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+          JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
+      )
+  )
+SETTINGS mutations_sync = 1

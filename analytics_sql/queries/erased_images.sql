@@ -1,0 +1,19 @@
+-- Question: which images of erased recognitions are still to be removed, the first noted first?
+--
+-- Parameters:
+--   user_id  whose; all where it is not asked for
+--   limit    rows
+-- Result: noted_ms (Unix ms, UTC), user_id, id (of the recognition), photo_key, crop_key ('=': the
+-- derived key, '': none).
+-- Sort key: (noted_at, user_id, id). FINAL: what was removed is the same row again.
+SELECT
+    toUnixTimestamp64Milli(noted_at) AS noted_ms,
+    user_id,
+    id,
+    photo_key,
+    crop_key
+FROM erased_images FINAL
+WHERE removed = 0
+  AND user_id = {user_id:UUID} -- if user_id
+ORDER BY noted_at, user_id, id
+LIMIT {limit:UInt32}

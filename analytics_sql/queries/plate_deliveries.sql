@@ -1,0 +1,36 @@
+-- Question: how many deliveries of an owner carried a plate, in a span?
+--
+-- Parameters:
+--   user_id             owner
+--   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
+-- Result: deliveries; one row. The plate may stand for what passed, for what an alert fired for early,
+-- or in the list of the alert: the places of analytics_sql.delivery_plates.
+-- Sort key: (user_id); one scan of the owner's rows, three months at the most.
+SELECT uniqExact(delivery_id) AS deliveries
+FROM delivery_attempts
+WHERE user_id = {user_id:UUID}
+  AND occurred >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+  AND occurred < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
+  AND delivery != ''
+  AND arrayExists(
+      plate -> lower(hex(SHA256(concat(
+          toString(user_id),
+          ' ',
+          replaceRegexpAll(
+              upperUTF8(normalizeUTF8NFKC(plate)),
+              '[\\s.\\-‐-―·•]+',
+              ''
+          )
+      )))) = {plate_hash:String},
+      arrayConcat(
+          [
+              JSONExtractString(delivery, 'recognition', 'plate'),
+              JSONExtractString(delivery, 'trigger', 'recognition', 'plate'),
+              JSONExtractString(delivery, 'trigger', 'early', 'plate')
+          ],
+          JSONExtract(delivery, 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+          JSONExtract(delivery, 'trigger', 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+          JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
+      )
+  )

@@ -1,0 +1,129 @@
+"""``platestream plate erase`` and ``platestream owner remove``: for good, on request."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from api.accounts.models import OwnerAccount
+from api.accounts.service import normalised_email, owner_by_email
+from api.cli_shared import EmailOption, JsonOption, answer, fail, in_database, in_family
+from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
+from contracts.errors import InvalidInputError, TransientError
+from contracts.moments import now_ms
+from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
+from contracts.settings import load_settings
+
+# What erases is imported where it is needed: it brings the clients of all servers, which are more
+# than half of what a command takes to start.
+
+_T = TypeVar("_T")
+
+
+def plate_erase(
+    email: EmailOption,
+    plate: Annotated[str, typer.Option(help="The whole plate; wildcards mean nothing here.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Erase what was captured of a plate up to now, for good. May be repeated."""
+    from api.erasure.account import alerts_naming
+    from api.erasure.stored import ErasureSettings, erase_stored_plate
+
+    settings = load_settings(ErasureSettings)
+    text = in_family(lambda: _whole_plate(plate))
+    owner = in_database(lambda session: owner_by_email(session, email))
+    alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
+    erased = _resumably(
+        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=now_ms()))
+    )
+    answer(_plate_fields(erased, alerts), as_json, _plate_text(erased, alerts))
+    if erased.are_images_left:
+        fail("the picture store does not answer; the API removes the images once it does")
+
+
+def owner_remove(
+    email: EmailOption,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for the address to be typed.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove an account and all that is stored of it, for good; where it is cut off, repeat it."""
+    from api.erasure.account import delete_account, end_account
+    from api.erasure.stored import ErasureSettings, erase_stored_owner
+
+    settings = load_settings(ErasureSettings)
+    owner = in_database(lambda session: owner_by_email(session, email))
+    if not yes:
+        in_family(lambda: _confirm(owner))
+    ended = in_database(lambda session: end_account(session, owner.id))
+    stored = _resumably(lambda: asyncio.run(erase_stored_owner(settings, owner.id)))
+    ended += in_database(lambda session: delete_account(session, owner.id))
+    fields = _owner_fields(ended, stored)
+    lines = [f"{owner.email} is removed", *(f"{name}\t{count}" for name, count in fields.items())]
+    named = {"id": str(owner.id), "email": owner.email}
+    answer(named | fields, as_json, "\n".join(lines))
+
+
+def _whole_plate(text: str) -> str:
+    plate = normalise_plate(text)
+    if not 0 < len(plate) <= MAX_PLATE_LENGTH:
+        raise InvalidInputError(
+            f"a plate has 1 to {MAX_PLATE_LENGTH} characters", code="invalid_plate"
+        )
+    return plate
+
+
+def _confirm(owner: OwnerAccount) -> None:
+    typed = typer.prompt(f"Type {owner.email} to remove it and all its data for good", err=True)
+    if normalised_email(typed) != owner.email:
+        raise InvalidInputError("nothing was removed: that is another address")
+
+
+def _resumably(work: Callable[[], _T]) -> _T:
+    def hinting() -> _T:
+        try:
+            return work()
+        except TransientError as error:
+            fail(f"{error}; run the command again, it erases what is left", error)
+
+    return in_family(hinting)
+
+
+def _plate_fields(erased: ErasedPlate, alerts: int) -> dict[str, Any]:
+    return {
+        "recognitions": erased.rows.recognitions,
+        "images": erased.images,
+        "imagesLeft": erased.are_images_left,
+        "alertTriggers": erased.rows.triggers,
+        "deliveries": erased.rows.deliveries,
+        "alertsNamingIt": alerts,
+    }
+
+
+def _plate_text(erased: ErasedPlate, alerts: int) -> str:
+    rows = erased.rows
+    lines = [
+        f"erased: {rows.recognitions} recognitions, {erased.images} images, the plate of"
+        f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries"
+    ]
+    if alerts:
+        lines.append(f"{alerts} alerts have the plate in their list: their owner can change them")
+    return "\n".join(lines)
+
+
+def _owner_fields(ended: EndedAccount, stored: ErasedOwner) -> dict[str, int]:
+    return {
+        "sessions": ended.sessions,
+        "apiKeys": ended.keys,
+        "cameras": ended.cameras,
+        "alerts": ended.alerts,
+        "webhooks": ended.webhooks,
+        "ledger": ended.ledger_entries,
+        "recognitions": stored.rows.recognitions,
+        "images": stored.images,
+        "alertTriggers": stored.rows.triggers,
+        "deliveryAttempts": stored.rows.deliveries,
+        "outcomes": stored.rows.outcomes,
+    }

@@ -1,0 +1,1 @@
+"""Erasing on request: a plate, an account, and the images of what was erased."""

@@ -1,0 +1,57 @@
+"""What was erased, for the person who asked for it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ErasedRows:
+    """Rows that were erased, in the order in which they were: of a plate, or of an owner."""
+
+    recognitions: int
+    triggers: int
+    deliveries: int
+    outcomes: int
+
+
+@dataclass(frozen=True)
+class ErasedPlate:
+    """What was erased of a plate.
+
+    ``images`` counts keys in S3 that are free now, also those whose image was gone already;
+    ``are_images_left`` where S3 did not answer.
+    """
+
+    rows: ErasedRows
+    images: int
+    are_images_left: bool
+
+
+@dataclass(frozen=True)
+class ErasedOwner:
+    """What was erased of an owner in ClickHouse and in S3."""
+
+    rows: ErasedRows
+    images: int
+
+
+@dataclass(frozen=True)
+class EndedAccount:
+    """What of an account ended with it."""
+
+    sessions: int
+    keys: int
+    cameras: int
+    alerts: int
+    webhooks: int
+    ledger_entries: int = 0
+
+    def __add__(self, other: "EndedAccount") -> "EndedAccount":
+        """Return both together."""
+        return EndedAccount(
+            sessions=self.sessions + other.sessions,
+            keys=self.keys + other.keys,
+            cameras=self.cameras + other.cameras,
+            alerts=self.alerts + other.alerts,
+            webhooks=self.webhooks + other.webhooks,
+            ledger_entries=self.ledger_entries + other.ledger_entries,
+        )

@@ -1,0 +1,70 @@
+"""ClickHouse as erasing sees it. With the sink, the only ones that change its tables."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.connection import connect
+from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
+from analytics_sql.erasing import (
+    erase_deliveries,
+    erase_outcomes,
+    erase_recognitions,
+    erase_triggers,
+)
+from analytics_sql.erasures import Erasure, note_erasure
+from api.erasure.models import ErasedRows
+from contracts.settings import ClickHouseSettings
+
+_STATEMENT_SECONDS = 3600
+"""ClickHouse writes each month anew that holds something of what is erased."""
+
+
+@asynccontextmanager
+async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows"]:
+    """Yield what erases rows.
+
+    Raises:
+        TransientError: nobody answers there.
+        MisconfiguredError: user, password or database is wrong.
+    """
+    client = await connect(settings, query_seconds=_STATEMENT_SECONDS)
+    try:
+        yield ErasableRows(client)
+    finally:
+        await client.close()
+
+
+class ErasableRows:
+    """The rows of all owners. All calls raise TransientError where ClickHouse is away or busy."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        """Take a client that waits for long statements."""
+        self._client = client
+
+    async def erase(self, erasure: Erasure) -> ErasedRows:
+        """Note an erasure, so that the sink writes nothing more of it, and erase what is there.
+
+        The images of an erased plate are noted, those of an owner are not.
+        """
+        client = self._client
+        await note_erasure(client, erasure)
+        has_images_noted = erasure.plate is not None
+        return ErasedRows(
+            recognitions=await erase_recognitions(client, erasure, noting_images=has_images_noted),
+            triggers=await erase_triggers(client, erasure),
+            deliveries=await erase_deliveries(client, erasure),
+            outcomes=await erase_outcomes(client, erasure),
+        )
+
+    async def images_to_remove(
+        self, limit: int, owner_id: UUID | None = None
+    ) -> tuple[ErasedImages, ...]:
+        """Return the images of at most ``limit`` recognitions, of one owner or of all."""
+        return await images_to_remove(self._client, limit, owner_id)
+
+    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+        """Note that images are removed."""
+        await note_removed(self._client, images)

@@ -1,0 +1,75 @@
+"""Keeps out of ClickHouse what was erased on request, although Kafka still brings it.
+
+An erasure is noted first, then its rows are deleted. So a batch is written without what was erased
+as far as is known, and after it the list is read again. An erasure that stands on the new list and
+not on the old one may have deleted before the batch was there: what the batch holds of it is
+erased once more. One that stands on neither is noted later and deletes what is there by then. What
+was left out is erased as well, since an earlier try at the batch, perhaps of another worker, may
+have written it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.erasures import Erasure, Erasures, list_erasures
+from streams.sink.tables import SinkTable
+
+R = TypeVar("R")
+
+
+async def write_unless_erased(
+    client: AsyncClient, table: SinkTable[R], rows: Sequence[R], known: Erasures
+) -> Erasures:
+    """Write rows of which nothing was erased; return the erasures that there are by then.
+
+    ``known`` is what this returned the last time. When this returns, the rows are stored, and
+    nothing that was erased. Repeatable.
+
+    Raises:
+        TransientError: ClickHouse is away or busy.
+        QueryFailedError: ClickHouse refuses at least one of the rows.
+    """
+    kept, left_out = _sorted_out(table, rows, known)
+    await table.insert(client, kept)
+    if left_out and table.set_aside is not None:
+        await table.set_aside(client, left_out)
+    now = await list_erasures(client)
+    for erasure in _erasures_of(table, rows, now):
+        await table.erase(client, erasure)
+    return now
+
+
+def _sorted_out(table: SinkTable[R], rows: Sequence[R], known: Erasures) -> tuple[list[R], list[R]]:
+    """Return what is written of the rows, and the rows of which nothing is."""
+    kept: list[R] = []
+    left_out: list[R] = []
+    for row in rows:
+        rest = _rest(table, row, known)
+        if rest is None:
+            left_out.append(row)
+        else:
+            kept.append(rest)
+    return kept, left_out
+
+
+def _rest(table: SinkTable[R], row: R, known: Erasures) -> R | None:
+    erasures = list(known.covering(table.subject_of(row)))
+    if not erasures:
+        return row
+    is_of_nobody = any(erasure.plate is None for erasure in erasures)
+    return None if is_of_nobody else table.without_plate(row)
+
+
+def _erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> Iterator[Erasure]:
+    """Return what was erased of these rows, each as far as the time of the rows goes."""
+    times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
+    for row in rows:
+        subject = table.subject_of(row)
+        for erasure in now.covering(subject):
+            times_ms[erasure].append(subject.at_ms)
+    for erasure, at_ms in times_ms.items():
+        yield replace(erasure, from_ms=min(at_ms), before_ms=max(at_ms) + 1)

@@ -1,0 +1,472 @@
+"""``plate erase`` and ``owner remove`` against real servers, and what the API shows after them."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+from typer.testing import CliRunner
+
+from analytics_sql.attempts import insert_attempts
+from analytics_sql.erased_images import images_to_remove
+from analytics_sql.outcomes import insert_outcomes, outcome_row
+from analytics_sql.recognitions import insert_recognitions, recognition_row
+from analytics_sql.triggers import insert_triggers, trigger_row
+from api.accounts import repository as accounts
+from api.accounts.passwords import password_matches
+from api.cameras.repository import confirm_camera, insert_camera
+from api.cli import app as commands
+from api.db.engine import Database
+from api.erasure.images import ErasedImageRemoval
+from api.erasure.watch import ErasureWatch
+from api.live.follower import Follower
+from api.live.recent import Arrival
+from api.recognitions.repository import ClickHouseStore
+from contracts.alert_records import AlertTrigger
+from contracts.deliveries import (
+    AttemptOutcome,
+    DeliveryAttempt,
+    recognition_delivery,
+)
+from contracts.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from contracts.moments import now_ms
+from contracts.object_keys import crop_key, photo_key, snapshot_key
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from contracts.settings import DatabaseSettings, S3Settings
+from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
+from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.cameras import values as camera_values
+from tests.integration.api.outbox import outbox_of
+from tests.records import CAMERAS, alert, recognition
+from tests.services.clickhouse import ClickHouseAddress
+from tests.services.s3 import s3_client
+
+pytestmark = pytest.mark.integration
+
+PLATE, OTHER = "AB12CD", "XY99Z"
+NOBODY = "http://127.0.0.1:1"
+
+
+@dataclass(frozen=True)
+class World:
+    """An application on real servers with two owners, the first of whom has more."""
+
+    application: Application
+    clickhouse: AsyncClient
+    s3: S3Settings
+    owner: Caller
+    stranger: Caller
+
+    def objects(self) -> set[str | None]:
+        """Return the keys in the bucket."""
+        found = s3_client(self.s3).list_objects(self.s3.s3_bucket, recursive=True)
+        return {one.object_name for one in found}
+
+    async def store(self, records: Iterable[Recognition]) -> None:
+        """Store recognitions as the service does: images, rows, firings, deliveries."""
+        records = list(records)
+        client = self.clickhouse
+        for record in records:
+            for key in (record.photo_key, record.crop_key):
+                assert key is not None
+                await asyncio.to_thread(self._put, key)
+        await insert_recognitions(client, [recognition_row(record) for record in records])
+        await insert_triggers(client, [trigger_row(fired(record)) for record in records])
+        await insert_attempts(client, [attempt(record) for record in records])
+        self.application.recent.post(
+            Arrival(0, number, recognition_row(record)) for number, record in enumerate(records)
+        )
+
+    def _put(self, key: str) -> None:
+        s3_client(self.s3).put_object(self.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
+
+    async def json(self, path: str, caller: Caller | None = None) -> Any:
+        """Return what the API answers."""
+        async with self.application.client(caller or self.owner) as client:
+            answer = await client.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def plates(self, caller: Caller | None = None) -> list[str]:
+        """Return the plates that the list shows, newest first."""
+        listed = await self.json("/api/recognitions", caller)
+        return [one["plate"] for one in listed["recognitions"]]
+
+
+@pytest.fixture
+async def world(
+    database: Database,
+    clickhouse: AsyncClient,
+    clickhouse_address: ClickHouseAddress,
+    s3_settings: S3Settings,
+    api_database: DatabaseSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[World]:
+    settings = clickhouse_address.settings()
+    environment = {
+        "DATABASE_URL": api_database.database_url.get_secret_value(),
+        "CLICKHOUSE_URL": settings.clickhouse_url,
+        "CLICKHOUSE_USER": settings.clickhouse_user,
+        "CLICKHOUSE_PASSWORD": settings.clickhouse_password.get_secret_value(),
+        "CLICKHOUSE_DATABASE": settings.clickhouse_database,
+        "S3_ENDPOINT": s3_settings.s3_endpoint,
+        "S3_ACCESS_KEY": s3_settings.s3_access_key,
+        "S3_SECRET_KEY": s3_settings.s3_secret_key.get_secret_value(),
+        "S3_BUCKET": s3_settings.s3_bucket,
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(f"PLATESTREAM_{name}", value)
+    store = ClickHouseStore(settings)
+    options = Options(
+        store=store,
+        traffic=store,
+        triggers=store,
+        erasures=store,
+        erased_images=store,
+        s3=s3_settings,
+        now_ms=now_ms,
+    )
+    async with running_application(database, options) as application:
+        application.recent.begin({0: 0})
+        owner, stranger = await application.new_owner(credits=7), await application.new_owner()
+        yield World(application, clickhouse, s3_settings, owner, stranger)
+    await store.close()
+
+
+def seen(caller: Caller, plate: str, age_ms: int = 5_000) -> Recognition:
+    """Return a recognition with images under their derived keys."""
+    at_ms = now_ms() - age_ms
+    identifier = recognition_id(at_ms, CAMERAS[0], f"{plate} {caller.owner_id}")
+    return msgspec.structs.replace(
+        recognition(0, captured_ms=at_ms),
+        id=identifier,
+        owner_id=caller.owner_id,
+        plate=plate,
+        photo_key=photo_key(caller.owner_id, identifier),
+        crop_key=crop_key(caller.owner_id, identifier),
+    )
+
+
+def fired(record: Recognition) -> AlertTrigger:
+    rule = alert(1, owner_id=record.owner_id)
+    return AlertTrigger(
+        id=trigger_id(record.captured_ms, rule.alert_id, record.id),
+        owner_id=record.owner_id,
+        alert=rule,
+        recognition=record,
+        decided_ms=record.captured_ms,
+    )
+
+
+def attempt(record: Recognition) -> DeliveryAttempt:
+    delivery = recognition_delivery(record, UUID(int=7), created_ms=record.captured_ms)
+    return DeliveryAttempt(
+        id=delivery.id,
+        delivery=delivery,
+        number=1,
+        started_ms=record.captured_ms,
+        duration_ms=1,
+        outcome=AttemptOutcome.DEAD,
+    )
+
+
+async def run(*arguments: str, given: str = "") -> Any:
+    """Run a command as a process would, in a thread with no event loop."""
+    return await asyncio.to_thread(lambda: CliRunner().invoke(commands, arguments, given))
+
+
+async def erase(caller: Caller, plate: str = PLATE) -> Any:
+    result = await run("plate", "erase", "--email", caller.email, "--plate", plate, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+async def remove(caller: Caller) -> Any:
+    result = await run("owner", "remove", "--email", caller.email, "--yes", "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+async def column(client: AsyncClient, table: str, what: str, caller: Caller) -> list[Any]:
+    """Return a column of all that a table holds of an owner."""
+    query = f"SELECT {what} FROM {table} WHERE user_id = {{owner:UUID}} ORDER BY 1"
+    found = await client.query(query, parameters={"owner": caller.owner_id})
+    return [value for (value,) in found.result_rows]
+
+
+async def test_nothing_shows_an_erased_plate(world: World) -> None:
+    mine = [seen(world.owner, PLATE, age_ms) for age_ms in (9_000, 8_000)]
+    others = [seen(world.owner, OTHER), seen(world.stranger, PLATE, 7_000)]
+    reader = Follower(world.application.recent, world.owner.owner_id)
+    await world.store([*mine, *others])
+    async with world.application.client(world.owner) as client:
+        body = {"name": "gate", "plates": ["ab 12-cd"]}
+        assert (await client.post("/api/alertas", json=body)).status_code == 201
+
+    assert await erase(world.owner, "ab-12 cd") == {
+        "recognitions": 2,
+        "images": 4,
+        "imagesLeft": False,
+        "alertTriggers": 2,
+        "deliveries": 2,
+        "alertsNamingIt": 1,
+    }
+    assert await world.application.services.erasure_watch.sweep() == 2
+
+    assert await world.plates() == [OTHER]
+    assert await world.plates(world.stranger) == [PLATE]
+    async with world.application.client(world.owner) as client:
+        gone = await client.get(f"/api/recognitions/{mine[0].id}")
+        searched = await client.get("/api/recognitions", params={"plate": "12C"})
+    assert (gone.status_code, searched.json()["recognitions"]) == (404, [])
+    analytics = await world.json("/api/analytics")
+    assert analytics["stats"]["total30d"] == 1
+    assert [one["plate"] for one in analytics["topPlates"]] == [OTHER]
+    assert [one["plate"] for one in analytics["recent"]] == [OTHER]
+    assert [one.recognition.plate for one in reader.take(9)] == [OTHER]
+    assert world.objects() == {key for one in others for key in (one.photo_key, one.crop_key)}
+    assert await column(world.clickhouse, "alert_triggers", "plate", world.owner) == ["", "", OTHER]
+    contents = await column(world.clickhouse, "delivery_attempts", "delivery", world.owner)
+    assert [PLATE in content for content in contents] == [False] * 3
+    assert contents[:2] == ["", ""]
+    assert await column(world.clickhouse, "alert_triggers", "plate", world.stranger) == [PLATE]
+
+
+async def test_erased_again_is_harmless_and_what_passes_later_is_kept(world: World) -> None:
+    await world.store([seen(world.owner, PLATE)])
+    await erase(world.owner)
+    assert await erase(world.owner) == {
+        "recognitions": 0,
+        "images": 0,
+        "imagesLeft": False,
+        "alertTriggers": 0,
+        "deliveries": 0,
+        "alertsNamingIt": 0,
+    }
+    later = seen(world.owner, PLATE, age_ms=0)
+    await world.application.services.erasure_watch.sweep()
+    await world.store([later])
+
+    assert await world.plates() == [PLATE]
+    assert world.objects() == {later.photo_key, later.crop_key}
+
+
+async def test_images_are_removed_when_s3_is_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.store([seen(world.owner, PLATE), seen(world.owner, OTHER)])
+    with monkeypatch.context() as away:
+        away.setenv("PLATESTREAM_S3_ENDPOINT", NOBODY)
+        result = await run(
+            "plate", "erase", "--email", world.owner.email, "--plate", PLATE, "--json"
+        )
+    assert (result.exit_code, "picture store" in result.stderr) == (1, True)
+    said = json.loads(result.stdout)
+    assert (said["recognitions"], said["images"], said["imagesLeft"]) == (1, 0, True)
+    assert await world.plates() == [OTHER]
+    assert len(world.objects()) == 4
+
+    assert await world.application.services.erased_images.sweep() == 2
+    assert await world.application.services.erased_images.sweep() == 0
+    assert len(world.objects()) == 2
+    assert await images_to_remove(world.clickhouse, 9) == ()
+
+
+async def test_a_plate_whose_erasure_was_cut_off(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.store([seen(world.owner, PLATE)])
+
+    async def die(*_: object) -> int:
+        raise SystemExit(137)
+
+    with monkeypatch.context() as killed:
+        killed.setattr("api.erasure.rows.erase_triggers", die)
+        result = await run("plate", "erase", "--email", world.owner.email, "--plate", PLATE)
+    assert result.exit_code == 137
+    assert len(world.objects()) == 2
+
+    again = await erase(world.owner)
+    assert (again["recognitions"], again["alertTriggers"], again["images"]) == (0, 1, 2)
+    assert world.objects() == set()
+
+
+async def test_clickhouse_away_says_what_to_do(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.store([seen(world.owner, PLATE)])
+    monkeypatch.setenv("PLATESTREAM_CLICKHOUSE_URL", NOBODY)
+    for command in (("plate", "erase", "--plate", PLATE), ("owner", "remove", "--yes")):
+        result = await run(*command, "--email", world.owner.email)
+        assert (result.exit_code, "run the command again" in result.stderr) == (1, True)
+        assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plate", "erase", "--plate", PLATE), "no owner"),
+        (("plate", "erase", "--plate", " - "), "1 to 16 characters"),
+        (("plate", "erase", "--plate", "A" * 17), "1 to 16 characters"),
+        (("owner", "remove", "--yes"), "no owner"),
+        (("owner", "remove"), "no owner"),
+    ],
+)
+async def test_what_cannot_be_erased(world: World, arguments: tuple[str, ...], said: str) -> None:
+    result = await run(*arguments, "--email", "nobody@platestream.example")
+    assert (result.exit_code, said in result.stderr) == (1, True), result.output
+
+
+async def furnish(world: World) -> dict[str, UUID]:
+    """Give the owner a camera, an alert, a webhook, a session, an outcome and a snapshot."""
+    owner_id = world.owner.owner_id
+
+    def insert(session: Session) -> UUID:
+        row = insert_camera(session, owner_id, camera_values("Gate"), limit=9)
+        assert confirm_camera(session, row.id)
+        return row.id
+
+    camera_id = await world.application.database.run(insert)
+    key = snapshot_key(owner_id, camera_id)
+    s3_client(world.s3).put_object(world.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
+    at_ms = now_ms()
+    outcome = PassOutcome(
+        id=image_call_id(at_ms, uuid4()),
+        owner_id=owner_id,
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=at_ms,
+        accepted=True,
+    )
+    await insert_outcomes(world.clickhouse, [outcome_row(outcome)])
+    async with world.application.client(world.owner) as client:
+        made = await client.post("/api/alertas", json={"name": "any", "plateMatchMode": "any"})
+        hook = {"name": "h", "url": "https://1.1.1.1/", "events": ["recognition.created"]}
+        webhook = await client.post("/api/webhooks", json=hook)
+    assert (made.status_code, webhook.status_code) == (201, 201), webhook.text
+    return {
+        "config-cameras": camera_id,
+        "config-alerts": UUID(made.json()["alert"]["id"]),
+        "config-webhooks": UUID(webhook.json()["webhook"]["id"]),
+    }
+
+
+async def rows_of(database: Database, owner_id: UUID) -> dict[str, int]:
+    """Return how many rows each table of PostgreSQL has of an owner."""
+
+    def work(session: Session) -> dict[str, int]:
+        tables = session.execute(
+            text(
+                "SELECT table_name FROM information_schema.columns"
+                " WHERE table_schema = 'public' AND column_name = 'owner_id'"
+            )
+        ).scalars()
+        counts = {
+            table: session.execute(
+                text(f'SELECT count(*) FROM "{table}" WHERE owner_id = :owner'), {"owner": owner_id}
+            ).scalar_one()
+            for table in tables
+        }
+        owners = text("SELECT count(*) FROM owners WHERE id = :owner")
+        return {**counts, "owners": session.execute(owners, {"owner": owner_id}).scalar_one()}
+
+    return await database.run(work)
+
+
+async def test_an_account_is_gone_from_everywhere(world: World) -> None:
+    made = await furnish(world)
+    await world.store([seen(world.owner, PLATE), seen(world.owner, OTHER, 6_000)])
+    stays = seen(world.stranger, PLATE)
+    await world.store([stays])
+
+    removed = await remove(world.owner)
+
+    assert removed == {
+        "id": str(world.owner.owner_id),
+        "email": world.owner.email,
+        "sessions": 0,
+        "apiKeys": 1,
+        "cameras": 1,
+        "alerts": 1,
+        "webhooks": 1,
+        "ledger": 1,
+        "recognitions": 2,
+        "images": 5,
+        "alertTriggers": 2,
+        "deliveryAttempts": 2,
+        "outcomes": 1,
+    }
+    database = world.application.database
+    assert set((await rows_of(database, world.owner.owner_id)).values()) == {0}
+    for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS):
+        assert (await outbox_of(database, topic))[-1] == (str(made[topic.name]), None)
+    for table in ("recognitions", "alert_triggers", "delivery_attempts", "pass_outcomes"):
+        assert await column(world.clickhouse, table, "count()", world.owner) == [0]
+    assert world.objects() == {stays.photo_key, stays.crop_key}
+    assert await world.plates(world.stranger) == [PLATE]
+    assert await world.application.services.erasure_watch.sweep() > 0
+    again = await run("owner", "remove", "--email", world.owner.email, "--yes")
+    assert (again.exit_code, "no owner" in again.stderr) == (1, True)
+
+
+async def test_a_removal_that_was_cut_off_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await furnish(world)
+    await world.store([seen(world.owner, PLATE)])
+    with monkeypatch.context() as away:
+        away.setenv("PLATESTREAM_S3_ENDPOINT", NOBODY)
+        result = await run("owner", "remove", "--email", world.owner.email, "--yes")
+    assert (result.exit_code, "run the command again" in result.stderr) == (1, True)
+
+    database = world.application.database
+    left = await rows_of(database, world.owner.owner_id)
+    assert {name for name, count in left.items() if count} == {
+        "owners",
+        "credit_accounts",
+        "credit_entries",
+    }
+    record = await database.run(lambda s: accounts.find_log_in(s, world.owner.email))
+    assert record is not None
+    assert not password_matches("", record.password_hash)
+    assert await column(world.clickhouse, "recognitions", "count()", world.owner) == [0]
+
+    # What a call in flight added meanwhile goes with it, and the stages are told.
+    def insert(session: Session) -> UUID:
+        return insert_camera(session, world.owner.owner_id, camera_values("Late"), limit=9).id
+
+    late = await database.run(insert)
+    removed = await remove(world.owner)
+
+    assert (removed["cameras"], removed["images"], removed["ledger"]) == (1, 3, 1)
+    assert (await outbox_of(database, CONFIG_CAMERAS))[-1] == (str(late), None)
+    assert set((await rows_of(database, world.owner.owner_id)).values()) == {0}
+    assert world.objects() == set()
+
+
+@pytest.mark.parametrize("typed", ["other@platestream.example", "no address", ""])
+async def test_who_types_another_address_removes_nothing(world: World, typed: str) -> None:
+    result = await run("owner", "remove", "--email", world.owner.email, given=f"{typed}\n")
+    assert result.exit_code == 1
+    assert (await rows_of(world.application.database, world.owner.owner_id))["owners"] == 1
+
+
+async def test_who_types_the_address_removes_it(world: World) -> None:
+    typed = f" {world.owner.email.upper()}\n"
+    result = await run("owner", "remove", "--email", world.owner.email, given=typed)
+    assert result.exit_code == 0, result.output
+    assert f"{world.owner.email} is removed" in result.stdout
+    assert (await rows_of(world.application.database, world.owner.owner_id))["owners"] == 0
+
+
+def test_sweeps_take_part(world: World) -> None:
+    sweeps = [getattr(sweep, "__self__", None) for sweep in world.application.services.sweeps()]
+    assert {type(one) for one in sweeps} >= {ErasureWatch, ErasedImageRemoval}

@@ -1,0 +1,333 @@
+"""Plates and owners erased on a real engine."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.analytics import OwnerSpan, count_traffic
+from analytics_sql.attempts import insert_attempts
+from analytics_sql.connection import connect
+from analytics_sql.delivery_plates import plates_of
+from analytics_sql.erased_images import images_to_remove, note_images, note_removed
+from analytics_sql.erasing import (
+    erase_deliveries,
+    erase_outcomes,
+    erase_recognitions,
+    erase_triggers,
+)
+from analytics_sql.erasures import Erasure, Subject, list_erasures, note_erasure
+from analytics_sql.migrate import migrate
+from analytics_sql.outcomes import insert_outcomes, outcome_row
+from analytics_sql.recognitions import (
+    RecognitionFilter,
+    insert_recognitions,
+    list_recognitions,
+    recognition_row,
+)
+from analytics_sql.triggers import insert_triggers, trigger_row
+from contracts.alert_records import AlertTrigger
+from contracts.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryAttempt,
+    WebhookTarget,
+    recognition_delivery,
+    trigger_delivery,
+)
+from contracts.early import EarlyFiring, SightedPlate, TriggerPhase
+from contracts.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from contracts.matching import MatchMode
+from contracts.object_keys import crop_key, photo_key, uploaded_photo_key
+from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from tests.records import CAMERAS, alert, recognition
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+OWNER, STRANGER = uuid4(), uuid4()
+PLATE, OTHER = "AB12CD", "XY99Z"
+DAY_MS = 86_400_000
+# Attempts to deliver are kept for three months only.
+NOW_MS = time.time_ns() // 1_000_000
+BEFORE_MS = NOW_MS - 1000
+ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
+
+
+@pytest.fixture
+async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+    """A client on a database with this release's schema."""
+    schema = clickhouse_address.client()
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = await connect(clickhouse_address.settings())
+    yield client
+    await client.close()
+
+
+def seen(at_ms: int, plate: str = PLATE, owner: UUID = OWNER, camera: int = 0) -> Recognition:
+    """Return a recognition with images under their derived keys."""
+    identifier = recognition_id(at_ms, CAMERAS[camera], f"{plate} {owner}")
+    return msgspec.structs.replace(
+        recognition(camera, captured_ms=at_ms),
+        id=identifier,
+        owner_id=owner,
+        plate=plate,
+        photo_key=photo_key(owner, identifier),
+        crop_key=crop_key(owner, identifier),
+    )
+
+
+async def store(client: AsyncClient, records: Iterable[Recognition]) -> None:
+    await insert_recognitions(client, [recognition_row(record) for record in records])
+
+
+async def plates_left(client: AsyncClient, owner: UUID = OWNER) -> list[str]:
+    page = await list_recognitions(client, RecognitionFilter(owner), None, 100)
+    return [row.plate for row in page.rows]
+
+
+async def test_a_plate_is_gone_and_nothing_else_is(client: AsyncClient) -> None:
+    old_ms = NOW_MS - 70 * DAY_MS
+    mine = [seen(old_ms), seen(BEFORE_MS - 1, camera=1), seen(BEFORE_MS - 1, OTHER)]
+    stays = [seen(BEFORE_MS, camera=2), seen(BEFORE_MS - 5, PLATE + "E"), seen(old_ms, "AB12C")]
+    await store(client, [*mine, *stays, seen(old_ms, owner=STRANGER)])
+    await store(client, mine)
+
+    assert await erase_recognitions(client, ERASURE) == 2
+    assert await erase_recognitions(client, ERASURE) == 0
+
+    assert await plates_left(client) == [PLATE, OTHER, PLATE + "E", "AB12C"]
+    assert await plates_left(client, STRANGER) == [PLATE]
+    exact = RecognitionFilter(OWNER, plate=PLATE, camera_id=CAMERAS[1], match=MatchMode.EXACT)
+    assert (await list_recognitions(client, exact, None, 9)).rows == ()
+    span = OwnerSpan(OWNER, old_ms - 1, NOW_MS + 1)
+    traffic = await count_traffic(client, span, plates=9)
+    assert {each.plate: each.recognitions for each in traffic.plates} == dict.fromkeys(
+        (PLATE, OTHER, PLATE + "E", "AB12C"), 1
+    )
+    assert sum(each.recognitions for each in traffic.cameras) == 4
+    left = await client.query("SELECT count() FROM analysis_recognitions WHERE ts < now()")
+    assert left.result_rows == [(5,)]
+
+
+async def test_the_statements_that_the_server_keeps_do_not_name_the_plate(
+    client: AsyncClient,
+) -> None:
+    await store(client, [seen(BEFORE_MS - 1)])
+    await erase_recognitions(client, ERASURE)
+
+    kept = await client.query(
+        "SELECT command FROM system.mutations WHERE database = currentDatabase()"
+        " AND table = 'recognitions'"
+    )
+    assert kept.result_rows
+    assert not [text for (text,) in kept.result_rows if PLATE in text]
+
+
+async def test_images_are_noted_until_they_are_removed(client: AsyncClient) -> None:
+    first, second = seen(BEFORE_MS - 2), seen(BEFORE_MS - 1, owner=STRANGER)
+    bare = msgspec.structs.replace(seen(BEFORE_MS - 3), photo_key=None, crop_key=None)
+    await store(client, [first, second, bare])
+    await erase_recognitions(client, ERASURE)
+    await erase_recognitions(client, Erasure(STRANGER))
+
+    noted = await images_to_remove(client, 9)
+    assert {each.keys for each in noted} == {
+        (first.photo_key, first.crop_key),
+        (second.photo_key, second.crop_key),
+    }
+    (mine,) = await images_to_remove(client, 9, OWNER)
+    await note_removed(client, [mine])
+    assert await images_to_remove(client, 9, OWNER) == ()
+    assert len(await images_to_remove(client, 9)) == 1
+    # A later copy of the same record is noted, and removed, again.
+    await note_images(client, [replace(mine, noted_ms=mine.noted_ms + 5)])
+    (found,) = await images_to_remove(client, 9, OWNER)
+    assert (found.id, found.noted_ms) == (first.id, mine.noted_ms + 5)
+
+
+async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: AsyncClient) -> None:
+    at_ms = BEFORE_MS - 9
+    calls = [image_call(at_ms, call, "png") for call in (1, 2)]
+    jpeg = image_call(at_ms, 3, "jpg", (PLATE, OTHER))
+    await store(client, [*calls[0], *calls[1][:1], *jpeg])
+
+    assert await erase_recognitions(client, ERASURE) == 2
+
+    page = await list_recognitions(client, RecognitionFilter(OWNER), None, 9)
+    assert {row.id: row.photo_key for row in page.rows} == {
+        calls[0][0].id: None,
+        calls[1][0].id: calls[1][0].photo_key,
+        jpeg[1].id: None,
+    }
+    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    assert keys == {calls[0][0].photo_key, jpeg[0].photo_key}
+
+
+def image_call(
+    at_ms: int, call: int, extension: str, plates: tuple[str, ...] = (OTHER, PLATE)
+) -> list[Recognition]:
+    """Return the recognitions of an image call; they share one photo."""
+    ids = [recognition_id(at_ms, NIL_UUID, f"call {call} {number}") for number in (0, 1)]
+    photo = uploaded_photo_key(OWNER, ids[0], extension)
+    return [
+        msgspec.structs.replace(
+            seen(at_ms, plate),
+            id=identifier,
+            camera_id=NIL_UUID,
+            source=RecognitionSource.API,
+            photo_key=photo,
+            crop_key=None,
+        )
+        for identifier, plate in zip(ids, plates, strict=True)
+    ]
+
+
+def fired(number: int, plate: str, at_ms: int, **changed: object) -> AlertTrigger:
+    """Return a firing of the owner's alert of that number."""
+    rule = alert(number, owner_id=OWNER)
+    record = seen(at_ms, plate)
+    trigger = AlertTrigger(
+        id=trigger_id(at_ms, rule.alert_id, record.id),
+        owner_id=OWNER,
+        alert=rule,
+        recognition=record,
+        decided_ms=at_ms,
+    )
+    return msgspec.structs.replace(trigger, **changed)
+
+
+async def test_plates_of_firings_are_emptied_and_the_rows_stay(client: AsyncClient) -> None:
+    at_ms = BEFORE_MS - 1
+    early = EarlyFiring(plate="ab-12 cd", captured_ms=at_ms, decided_ms=at_ms)
+    told = [
+        fired(1, PLATE, at_ms),
+        fired(2, OTHER, at_ms, early=early, phase=TriggerPhase.WITHDRAWN),
+        fired(3, OTHER, at_ms),
+        fired(4, PLATE, BEFORE_MS),
+    ]
+    await insert_triggers(client, [trigger_row(trigger) for trigger in told])
+
+    assert await erase_triggers(client, Erasure(STRANGER, PLATE, BEFORE_MS)) == 0
+    assert await erase_triggers(client, ERASURE) == 2
+    assert await erase_triggers(client, ERASURE) == 0
+
+    rows = await client.query("SELECT plate FROM alert_triggers FINAL ORDER BY alert_id")
+    assert [plate for (plate,) in rows.result_rows] == ["", "", OTHER, PLATE]
+
+
+def attempt(delivery: Delivery) -> DeliveryAttempt:
+    return DeliveryAttempt(
+        id=delivery.id,
+        delivery=delivery,
+        number=1,
+        started_ms=delivery.occurred_ms,
+        duration_ms=1,
+        outcome=AttemptOutcome.DEAD,
+    )
+
+
+def told_of(trigger: AlertTrigger) -> Delivery:
+    return trigger_delivery(trigger, "hook", WebhookTarget(webhook_id=UUID(int=5)))
+
+
+NAMING = {
+    "what passed": recognition_delivery(seen(1), UUID(int=5), created_ms=1),
+    "written otherwise": recognition_delivery(seen(1, " ab·12 ｃd"), UUID(int=5), created_ms=1),
+    "what was sighted": recognition_delivery(
+        msgspec.structs.replace(
+            seen(1, OTHER), sighted=(SightedPlate(plate=PLATE, confidence=0.5, captured_ms=1),)
+        ),
+        UUID(int=5),
+        created_ms=1,
+    ),
+    "what fired": told_of(fired(1, PLATE, 1)),
+    "what fired early": told_of(
+        fired(1, OTHER, 2, early=EarlyFiring(plate=PLATE, captured_ms=1, decided_ms=1))
+    ),
+    "a list": told_of(
+        msgspec.structs.replace(
+            fired(1, OTHER, 1), alert=alert(1, owner_id=OWNER, plates=("QQ1", "ab 12-cd"))
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("delivery", NAMING.values(), ids=NAMING)
+async def test_what_deliveries_carried_is_emptied(client: AsyncClient, delivery: Delivery) -> None:
+    at_ms = BEFORE_MS - 1
+    told = msgspec.structs.replace(delivery, occurred_ms=at_ms)
+    kept = recognition_delivery(seen(at_ms, OTHER), UUID(int=6), created_ms=at_ms)
+    later = msgspec.structs.replace(told, id=uuid4(), occurred_ms=BEFORE_MS)
+    await insert_attempts(client, [attempt(each) for each in (told, kept, later)])
+
+    assert PLATE in plates_of(told)
+    assert await erase_deliveries(client, ERASURE) == 1
+    assert await erase_deliveries(client, ERASURE) == 0
+
+    rows = await client.query("SELECT delivery_id, delivery != '' FROM delivery_attempts FINAL")
+    assert {row[0]: bool(row[1]) for row in rows.result_rows} == {
+        told.id: False,
+        kept.id: True,
+        later.id: True,
+    }
+
+
+async def test_all_of_an_owner_is_gone(client: AsyncClient) -> None:
+    at_ms = NOW_MS
+    for owner in (OWNER, STRANGER):
+        await store(client, [seen(at_ms, owner=owner), seen(at_ms, OTHER, owner)])
+        trigger = msgspec.structs.replace(fired(1, PLATE, at_ms), owner_id=owner)
+        await insert_triggers(client, [trigger_row(trigger)])
+        delivery = recognition_delivery(seen(at_ms, owner=owner), UUID(int=7), created_ms=at_ms)
+        await insert_attempts(client, [attempt(delivery)])
+        outcome = PassOutcome(
+            id=image_call_id(at_ms, owner),
+            owner_id=owner,
+            camera_id=NIL_UUID,
+            source=RecognitionSource.API,
+            at_ms=at_ms,
+            accepted=True,
+        )
+        await insert_outcomes(client, [outcome_row(outcome)])
+    erasure = Erasure(OWNER)
+    erase = (erase_recognitions, erase_triggers, erase_deliveries, erase_outcomes)
+
+    assert [await each(client, erasure) for each in erase] == [2, 1, 1, 1]
+    assert [await each(client, erasure) for each in erase] == [0, 0, 0, 0]
+
+    for table in ("recognitions", "alert_triggers", "delivery_attempts", "pass_outcomes"):
+        owners = await client.query(f"SELECT DISTINCT user_id FROM {table}")
+        assert owners.result_rows == [(STRANGER,)], table
+
+
+async def test_erasures_are_remembered_the_latest_of_each(client: AsyncClient) -> None:
+    assert not (await list_erasures(client)).covers(Subject(OWNER, 1, frozenset({PLATE})))
+    await note_erasure(client, ERASURE)
+    await note_erasure(client, Erasure(OWNER, PLATE, BEFORE_MS - 500))
+    await note_erasure(client, Erasure(STRANGER))
+    known = await list_erasures(client)
+
+    assert list(known.covering(Subject(OWNER, BEFORE_MS - 1, frozenset({OTHER, PLATE})))) == [
+        ERASURE
+    ]
+    assert not known.covers(Subject(OWNER, BEFORE_MS, frozenset({PLATE})))
+    assert not known.covers(Subject(OWNER, 1, frozenset({OTHER})))
+    assert list(known.covering(Subject(STRANGER, NOW_MS * 2))) == [Erasure(STRANGER)]
+    held = await client.query("SELECT * FROM erasures")
+    assert PLATE not in str(held.result_rows)
+
+
+async def test_several_at_once(client: AsyncClient) -> None:
+    await store(client, [seen(BEFORE_MS - 1), seen(BEFORE_MS - 1, OTHER)])
+    await asyncio.gather(
+        *(erase_recognitions(client, ERASURE) for _ in range(3)),
+        erase_recognitions(client, Erasure(OWNER, OTHER, BEFORE_MS)),
+    )
+    assert await plates_left(client) == []

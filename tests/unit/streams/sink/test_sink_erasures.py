@@ -1,0 +1,225 @@
+"""What the sink does with rows of which something was erased on request."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+import pytest
+from clickhouse_connect.driver.asyncclient import AsyncClient
+
+from analytics_sql.erasures import Erasure, Erasures, Subject
+from analytics_sql.recognitions import RecognitionRow
+from contracts.alert_records import AlertTrigger
+from contracts.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
+from contracts.errors import TransientError
+from contracts.ids import NIL_UUID, image_call_id, trigger_id
+from contracts.recognitions import PassOutcome, RecognitionSource
+from contracts.records import encode
+from streams.sink import erased as erased_module
+from streams.sink.erased import write_unless_erased
+from streams.sink.tables import (
+    ATTEMPT_TABLE,
+    OUTCOME_TABLE,
+    RECOGNITION_TABLE,
+    TRIGGER_TABLE,
+    AnySinkTable,
+    SinkTable,
+)
+from tests.records import OWNER, alert, recognition
+
+CLIENT = cast(AsyncClient, object())
+FIRST_MS = recognition(0).captured_ms
+
+
+def erasures(*all_: Erasure) -> Erasures:
+    return Erasures((each.user_id, each.plate_hash, each.before_ms) for each in all_)
+
+
+def of_plate(number: int, before_ms: int = FIRST_MS + 1000) -> Erasure:
+    return Erasure(OWNER, recognition(number).plate, before_ms)
+
+
+class ClickHouse:
+    """A table of recognitions, and erasures that are noted at a moment of a test's choice."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows: set[RecognitionRow] = set()
+        self.aside: list[RecognitionRow] = []
+        self.erased: list[Erasure] = []
+        self.noted = Erasures()
+        self.before_insert: Callable[[], None] = lambda: None
+        self.fault: Exception | None = None
+        monkeypatch.setattr(erased_module, "list_erasures", self._list)
+        self.table: SinkTable[RecognitionRow] = replace(
+            RECOGNITION_TABLE, insert=self._insert, erase=self._erase, set_aside=self._set_aside
+        )
+
+    async def write(self, known: Erasures, *numbers: int) -> Erasures:
+        rows = [RECOGNITION_TABLE.row_of(encode(recognition(number))) for number in numbers]
+        return await write_unless_erased(CLIENT, self.table, rows, known)
+
+    @property
+    def plates(self) -> list[str]:
+        return sorted(row.plate for row in self.rows)
+
+    async def _list(self, _: object) -> Erasures:
+        if self.fault is not None:
+            raise self.fault
+        return self.noted
+
+    async def _insert(self, _: object, rows: Sequence[RecognitionRow]) -> None:
+        self.before_insert()
+        self.rows |= set(rows)
+
+    async def _set_aside(self, _: object, rows: Sequence[RecognitionRow]) -> None:
+        self.aside += rows
+
+    async def _erase(self, _: object, erasure: Erasure) -> int:
+        self.erased.append(erasure)
+        gone = {
+            row
+            for row in self.rows
+            if row.plate == erasure.plate and erasure.from_ms <= row.captured_ms < erasure.before_ms
+        }
+        self.rows -= gone
+        return len(gone)
+
+
+async def test_a_plate_that_was_erased_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+    clickhouse.noted = erasures(of_plate(1), of_plate(3, before_ms=FIRST_MS))
+    assert await clickhouse.write(clickhouse.noted, 1, 2, 3) is clickhouse.noted
+
+    assert clickhouse.plates == [recognition(2).plate, recognition(3).plate]
+    assert [row.plate for row in clickhouse.aside] == [recognition(1).plate]
+
+
+async def test_what_was_erased_while_it_was_written_is_erased_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+
+    def erase_meanwhile() -> None:
+        clickhouse.noted = erasures(of_plate(1))
+
+    clickhouse.before_insert = erase_meanwhile
+    known = await clickhouse.write(Erasures(), 1, 2)
+
+    assert clickhouse.plates == [recognition(2).plate]
+    at_ms = recognition(1).captured_ms
+    assert clickhouse.erased == [replace(of_plate(1), from_ms=at_ms, before_ms=at_ms + 1)]
+    assert known is clickhouse.noted
+
+
+async def test_a_try_that_died_in_between_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+    clickhouse.fault = TransientError("away")
+    with pytest.raises(TransientError):
+        await clickhouse.write(Erasures(), 1, 2)
+    assert len(clickhouse.rows) == 2
+    # Erased by then; another worker, who knows of it from the start, gets the batch.
+    clickhouse.fault, clickhouse.noted = None, erasures(of_plate(1))
+    await clickhouse.write(clickhouse.noted, 1, 2)
+
+    assert clickhouse.plates == [recognition(2).plate]
+
+
+async def test_where_nothing_was_erased_nothing_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+    clickhouse.noted = erasures(Erasure(UUID(int=9)), of_plate(5))
+    await clickhouse.write(clickhouse.noted, 1, 2)
+
+    assert (len(clickhouse.rows), clickhouse.erased, clickhouse.aside) == (2, [], [])
+
+
+def _trigger() -> AlertTrigger:
+    rule, seen = alert(1, plates=("ab 00002",)), recognition(1)
+    return AlertTrigger(
+        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        owner_id=OWNER,
+        alert=rule,
+        recognition=seen,
+        decided_ms=seen.captured_ms,
+    )
+
+
+def _outcome() -> PassOutcome:
+    return PassOutcome(
+        id=image_call_id(FIRST_MS, UUID(int=5)),
+        owner_id=OWNER,
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=FIRST_MS,
+        accepted=True,
+    )
+
+
+def _attempt() -> DeliveryAttempt:
+    delivery = recognition_delivery(recognition(1), UUID(int=7), created_ms=FIRST_MS)
+    return DeliveryAttempt(
+        id=delivery.id,
+        delivery=delivery,
+        number=1,
+        started_ms=FIRST_MS,
+        duration_ms=1,
+        outcome=AttemptOutcome.DEAD,
+    )
+
+
+RECORDS: dict[str, tuple[AnySinkTable, bytes]] = {
+    "recognition": (RECOGNITION_TABLE, encode(recognition(1))),
+    "trigger": (TRIGGER_TABLE, encode(_trigger())),
+    "outcome": (OUTCOME_TABLE, encode(_outcome())),
+    "attempt": (ATTEMPT_TABLE, encode(_attempt())),
+}
+
+
+async def _written(
+    table: AnySinkTable, value: bytes, known: Erasures, monkeypatch: pytest.MonkeyPatch
+) -> list[Any]:
+    written: list[Any] = []
+
+    async def insert(_: object, rows: Sequence[Any]) -> None:
+        written.extend(rows)
+
+    async def nothing(*_: object) -> int:
+        return 0
+
+    async def list_known(_: object) -> Erasures:
+        return known
+
+    monkeypatch.setattr(erased_module, "list_erasures", list_known)
+    spied = replace(table, insert=insert, erase=nothing, set_aside=None)
+    await write_unless_erased(CLIENT, spied, [table.row_of(value)], known)
+    return written
+
+
+@pytest.mark.parametrize(("table", "value"), RECORDS.values(), ids=RECORDS)
+async def test_nothing_of_a_removed_owner_is_written(
+    table: AnySinkTable, value: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await _written(table, value, erasures(Erasure(OWNER)), monkeypatch) == []
+    stays = await _written(table, value, erasures(Erasure(UUID(int=9))), monkeypatch)
+    assert stays == [table.row_of(value)]
+
+
+async def test_what_is_written_without_its_plate(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = erasures(of_plate(1))
+    (trigger,) = await _written(*RECORDS["trigger"], known, monkeypatch)
+    (attempt,) = await _written(*RECORDS["attempt"], known, monkeypatch)
+    (outcome,) = await _written(*RECORDS["outcome"], known, monkeypatch)
+
+    assert (trigger.plate, trigger.id) == ("", _trigger().id)
+    bare = msgspec.structs.replace(_attempt().delivery, recognition=None)
+    assert attempt == msgspec.structs.replace(_attempt(), delivery=bare)
+    assert outcome.accepted
+
+
+def test_a_row_without_a_plate_falls_under_its_owner_alone() -> None:
+    subject = Subject(OWNER, FIRST_MS)
+    assert not erasures(of_plate(1)).covers(subject)
+    assert erasures(of_plate(1), Erasure(OWNER)).covers(subject)
