@@ -5,7 +5,7 @@
 --   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
 -- By the hash, as the server keeps the text of such a statement. Conditions as in
--- plate_shared_photos.sql.
+-- plate_shared_photos.sql. A replicated table would refuse the query within it as not deterministic.
 ALTER TABLE recognitions UPDATE photo_key = ''
 WHERE user_id = {user_id:UUID}
   AND source = 'api'
@@ -21,4 +21,4 @@ WHERE user_id = {user_id:UUID}
         AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
         AND ts < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
   )
-SETTINGS mutations_sync = 1
+SETTINGS mutations_sync = 1, allow_nondeterministic_mutations = 1
