@@ -63,6 +63,7 @@ class TestRecognitions:
         return identifier
 
     def test_a_row_that_was_written_twice_comes_once(self, client: Client) -> None:
+        client.command("SYSTEM STOP MERGES recognitions")
         identifier = self._recognition(client)
         self._recognition(client, id=identifier)
 
