@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from recognition.boxes import grown
+from recognition.crops import cut
 from recognition.evaluation.photos import Card, Image, Photo, load_photos, read_image
 from recognition.evaluation.scoring import Figures, Said, score
 from recognition.plate_chance import Signs, chance_of_plate
@@ -23,9 +25,7 @@ from recognition.training.onnx_models import (
     Found,
     Read,
     Reader,
-    cut,
     feed_of,
-    grow,
     load_card,
     margins_of,
     onnxruntime_runner,
@@ -58,7 +58,7 @@ class Pair:
         height, width = image.shape[:2]
         views = margins_of(self.reader_card)
         texts = self.reader(
-            [[cut(image, grow(f.box, *view, width, height)) for view in views] for f in finds]
+            [[cut(image, grown(f.box, *view, width, height)) for view in views] for f in finds]
         )
         return [
             (f.score, Said(t.text, self._confidence(f, t, width), f.box))

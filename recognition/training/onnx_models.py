@@ -196,25 +196,6 @@ def suppress(boxes: Tensor, scores: Tensor, overlap: float) -> list[Found]:
     return [Found((x1, y1, x2, y2), score) for (x1, y1, x2, y2), score in rows]
 
 
-def grow(box: Box, margin_x: float, margin_y: float, width: int, height: int) -> Box:
-    """``box`` grown on each side by a share of its own size, clipped to the photo."""
-    dx, dy = margin_x * (box[2] - box[0]), margin_y * (box[3] - box[1])
-    return (
-        max(0.0, box[0] - dx),
-        max(0.0, box[1] - dy),
-        min(float(width), box[2] + dx),
-        min(float(height), box[3] + dy),
-    )
-
-
-def cut(image: Image, box: Box) -> Image:
-    """The part of ``image`` in ``box``, at least one pixel large."""
-    height, width = image.shape[:2]
-    x1 = min(max(0, round(box[0])), width - 1)
-    y1 = min(max(0, round(box[1])), height - 1)
-    return image[y1 : max(y1 + 1, round(box[3])), x1 : max(x1 + 1, round(box[2]))]
-
-
 def load_card(model: Path) -> Card:
     """The card beside an ONNX file."""
     card: Card = json.loads(model.with_suffix(".json").read_text())
