@@ -66,6 +66,12 @@ class CropText:
         return "".join(character.options[0][0] for character in self.characters)
 
     @property
+    def mean_probability(self) -> float:
+        """The mean probability of the characters, 0..1; 0 where there are none."""
+        best = [character.options[0][1] for character in self.characters]
+        return sum(best) / len(best) if best else 0.0
+
+    @property
     def least_sure(self) -> float:
         """The probability of the least sure character, 0..1; 0 where there is none."""
         return min((character.options[0][1] for character in self.characters), default=0.0)

@@ -80,10 +80,17 @@ def look_at_pixels(photo: Photo, image: BgrImage, recognizer: Recognizer) -> tup
     started = time.process_time()
     readings = recognizer.look(image)
     cpu_ms = 1000 * (time.process_time() - started)
-    said = tuple(map(_said, readings))
-    reported = tuple(_said(r) for r in readings if recognizer.is_plate(r))
+    said = tuple(map(said_of, readings))
+    reported = tuple(said_of(r) for r in readings if recognizer.is_plate(r))
     rgb = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
     return Looked(photo, said, reported, tuple(outcomes(photo, said, rgb)), cpu_ms), rgb
+
+
+def said_of(reading: PlateReading) -> Said:
+    """Return a reading as it is scored; its box in pixels of the photo."""
+    box = reading.box
+    corners = (box.x, box.y, box.x + box.width, box.y + box.height)
+    return Said(reading.text, reading.confidence, corners)
 
 
 def seen_nothing(photo: Photo) -> tuple[Looked, Image]:
@@ -139,9 +146,3 @@ def reliability(rated: list[tuple[float, bool]]) -> list[Bin]:
             confidence, right = np.array(rows, dtype=float).mean(axis=0)
             bins.append(Bin(len(rows), float(confidence), float(right)))
     return bins
-
-
-def _said(reading: PlateReading) -> Said:
-    box = reading.box
-    corners = (box.x, box.y, box.x + box.width, box.y + box.height)
-    return Said(reading.text, reading.confidence, corners)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from recognition.boxes import Box, grown, meet
 from recognition.evaluation.photos import Image, Photo, as_image, read_image
+from recognition.foreign_models import USUAL_GREY
 from recognition.training.labels import Labels
-from recognition.training.onnx_models import LETTERBOX_GREY
 from recognition.training.staging import exchange_plates, floating_plates
 from recognition.training.writing import add_writing, screen
 
@@ -138,7 +138,7 @@ def steep(
     lift = max(0.0, -slope * out_width)
     out_height = round(height + abs(slope) * out_width)
     shape = np.array([[narrow, 0, 0], [slope * narrow, 1, lift]])
-    grey = (LETTERBOX_GREY,) * 3
+    grey = (USUAL_GREY,) * 3
     slanted = cv2.warpAffine(
         image, shape, (out_width, out_height), flags=cv2.INTER_AREA, borderValue=grey
     )

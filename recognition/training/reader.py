@@ -22,8 +22,8 @@ import torch
 from torch.nn import functional
 
 from recognition.evaluation.photos import Card, Image, as_image
+from recognition.training.cards import read_card
 from recognition.training.curves import draw_curves
-from recognition.training.onnx_models import load_card
 from recognition.training.reader_data import (
     Sample,
     changed_crop,
@@ -314,7 +314,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     args.work.mkdir(parents=True, exist_ok=True)
-    training = Training(args, Shape.of(load_card(args.card)))
+    training = Training(args, Shape.of(read_card(args.card)))
     training.run()
     write_onnx(args.start, training.choose(), args.out)
 

@@ -74,6 +74,11 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
     return samples
 
 
+def load_held_out(folder: Path, slots: int) -> list[Sample]:
+    """The plates of training photos that no reader learns from, of at most ``slots`` characters."""
+    return [one for one in load_samples(folder, "train", slots, lone=False) if one.held_out]
+
+
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
     """How often each sample is drawn (sums to 1): photos of one plate share most of one turn."""
     counts = Counter(s.text for s in samples)

@@ -21,9 +21,9 @@ import torch
 from recognition.crops import joined_rows
 from recognition.evaluation.photos import Image, as_image
 from recognition.plate_rows import PlateRows
+from recognition.training.cards import read_card
 from recognition.training.curves import draw_curves
 from recognition.training.line_net import load_line_network, write_line_network
-from recognition.training.onnx_models import load_card
 from recognition.training.reader_data import (
     Sample,
     line_crop,
@@ -149,7 +149,7 @@ class Training:
         drawn = [line for line in lines(list(rendered.samples)) if not line.has_two]
         self.data = Batches(learnt, drawn, args)
         self.val = lines(load_samples(args.photos, "val", args.slots, lone=False))
-        crop = load_card(args.card)["crop"]
+        crop = read_card(args.card)["crop"]
         margins = crop["margin_x"], crop["margin_y"]
         self.val_crops = [_plain(line, margins) for line in self.val]
         two = sum(line.has_two for line in learnt)
