@@ -9,7 +9,7 @@ from pathlib import Path
 import cv2
 
 from recognition.boxes import Box
-from recognition.evaluation.outcomes import Outcome, Slice
+from recognition.evaluation.outcomes import PlateOutcome, Slice
 from recognition.evaluation.photos import Image
 from recognition.evaluation.run import Bin, Looked
 from recognition.evaluation.summary import Summary
@@ -75,7 +75,7 @@ def write_report(path: Path, title: str, summary: Summary, found: list[Miss]) ->
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def _kind(outcome: Outcome) -> str:
+def _kind(outcome: PlateOutcome) -> str:
     if outcome.exact:
         return ""
     if outcome.said is None:
@@ -85,7 +85,7 @@ def _kind(outcome: Outcome) -> str:
     return "" if outcome.found else "found inexactly"
 
 
-def _got(outcome: Outcome) -> str:
+def _got(outcome: PlateOutcome) -> str:
     if outcome.said is None:
         return "–"
     return f"{outcome.said.text} {outcome.said.confidence:.2f}"

@@ -11,7 +11,7 @@ from contracts.pictures import MAX_SIDE_PX
 from contracts.readings import PlateReading
 from recognition.engine import Recognizer
 from recognition.evaluation.compare import groups
-from recognition.evaluation.outcomes import Outcome, invented, outcomes
+from recognition.evaluation.outcomes import PlateOutcome, invented, outcomes
 from recognition.evaluation.photos import Image, Photo
 from recognition.evaluation.scoring import Said
 from recognition.images import decode_image
@@ -33,7 +33,7 @@ class Looked:
     photo: Photo
     said: tuple[Said, ...]
     reported: tuple[Said, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PlateOutcome, ...]
     cpu_ms: float
 
     @property
@@ -101,7 +101,7 @@ def seen_nothing(photo: Photo) -> tuple[Looked, Image]:
     return Looked(photo, (), (), tuple(outcomes(photo, (), rgb)), 0.0), rgb
 
 
-def share_with_interval(looked: list[Looked], hit: Callable[[Outcome], bool]) -> Share:
+def share_with_interval(looked: list[Looked], hit: Callable[[PlateOutcome], bool]) -> Share:
     """The share of plates that ``hit`` says yes to; photos of one vehicle are drawn together.
 
     **Source:** Efron, Bootstrap methods: another look at the jackknife, 1979.

@@ -39,7 +39,7 @@ from recognition.training.second_reader import (
     line_width,
     text_loss,
 )
-from recognition.training.wrong_sheet import Reading, exact_share, write_wrong
+from recognition.training.wrong_sheet import ReadCrop, exact_share, write_wrong
 from recognition.types import Detection
 
 OTHER_WIDTH = 0.1
@@ -172,14 +172,14 @@ class Training:
                 self._keep()
         self._keep()
 
-    def read_val(self) -> list[Reading]:
+    def read_val(self) -> list[ReadCrop]:
         """What the network with the mean weights reads of ``val``, alone."""
         network, weights = copy.deepcopy((self.network, self.weights))
         with torch.no_grad():
             for name, value in self.average.items():
                 weights[name].copy_(value)
         texts = [line.sample.text for line in self.val]
-        return [*map(Reading, self.val_crops, texts, texts_read(network, self.val_crops))]
+        return [*map(ReadCrop, self.val_crops, texts, texts_read(network, self.val_crops))]
 
     @property
     def _checkpoint(self) -> Path:
