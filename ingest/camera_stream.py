@@ -122,7 +122,8 @@ class CameraStream:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
                 # The last pictures of the old segment come after the new one was opened.
-                is_old = is_old and not (self.at_keyframe and not self._played.is_old)
+                if self.at_keyframe and not self._played.is_old:
+                    is_old = False
                 if is_old:
                     self._watch.forget_bytes()
                     continue
