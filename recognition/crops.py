@@ -66,7 +66,10 @@ def cut_turned(
 
 
 def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return a crop of two rows as one line: its lower half to the right of its upper one."""
+    """Return a crop of two rows as one line: its lower half to the right of its upper one.
+
+    H×W×3 in any colour order; what comes out is about half as high and twice as wide.
+    """
     height = len(crop)
     half = min(height, -(-height // 2) + round(height * ROWS_OVERLAP))
     return np.hstack([crop[:half], crop[height - half :]])

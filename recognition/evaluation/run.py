@@ -121,7 +121,7 @@ def share_with_interval(looked: list[Looked], hit: Callable[[PlateOutcome], bool
 def certain_only(looked: Iterable[Looked]) -> list[Looked]:
     """The same photos with the plates alone whose text is known."""
     return [
-        Looked(one.photo, one.said, one.reported, tuple(o for o in one.outcomes if o.certain), 0)
+        replace(one, outcomes=tuple(o for o in one.outcomes if o.certain), cpu_ms=0.0)
         for one in looked
     ]
 
