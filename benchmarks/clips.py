@@ -92,12 +92,12 @@ def passes_over(frames: Iterable[FrameReadings]) -> list[Pass]:
     state, found, rules, last = CameraTracks(), list[Pass](), TrackingRules(), None
     for last in frames:
         step = advance(state, last, rules)
-        state, found = step.state, found + list(step.passes)
+        state, found = step.state, found + list(step.ended.passes)
     if last is None:
         return []
     end_seconds = (last.captured_ms - _START_MS + _QUIET_END_MS) / 1000
     end = frame_readings(last.frame.offset + 1, end_seconds, [], kind=FrameKind.TICK)
-    return found + list(advance(state, end, rules).passes)
+    return found + list(advance(state, end, rules).ended.passes)
 
 
 def _read(path: Path, recognizer: Recognizer, fps: float, trace: bool) -> Iterator[FrameReadings]:

@@ -13,21 +13,19 @@ docs/benchmarks.md:
 """
 
 import argparse
-import multiprocessing
 import os
 import signal
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
-from aiohttp import web
 from kafka import KafkaAdminClient, KafkaProducer
 
+from benchmarks.counting_receiver import CountingReceiver
 from contracts.deliveries import recognition_delivery
 from contracts.kafka import client_options, create_topics, group_name, producer_options
 from contracts.recognitions import Recognition
@@ -44,93 +42,9 @@ from tests.services.process import ChildProcess
 from tests.waiting import wait_until
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-_LAST = "/99"
 _ROUNDS = 5
 # Longer than a worker is stopped while its topic is filled.
 _SESSION_SECONDS = "240"
-
-
-class Counting:
-    """A receiver in a process of its own: when each event came, by recognition."""
-
-    def __init__(self) -> None:
-        """Start it."""
-        self._ours, theirs = multiprocessing.Pipe()
-        self._process = multiprocessing.Process(target=_receive, args=(theirs,), daemon=True)
-        self._process.start()
-        self.port: int = self._ours.recv()
-
-    def url(self, path: str) -> str:
-        """Return an address of it."""
-        return f"http://127.0.0.1:{self.port}{path}"
-
-    def count(self) -> int:
-        """Return how many deliveries came so far."""
-        self._ours.send("count")
-        return int(self._ours.recv())
-
-    def hang(self, *, is_on: bool) -> None:
-        """Answer the hundredth endpoint no more, or answer all that wait."""
-        self._ours.send("hang" if is_on else "answer")
-        assert self._ours.recv() == "done"
-
-    def seen(self) -> dict[str, float]:
-        """Return when (Unix seconds) each recognition came first, and forget."""
-        self._ours.send("seen")
-        found: dict[str, float] = self._ours.recv()
-        return found
-
-    def close(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.join()
-
-
-def _receive(pipe: Connection) -> None:
-    import asyncio
-    import json
-
-    seen: dict[str, float] = {}
-    counted = 0
-    answers = asyncio.Event()
-    answers.set()
-
-    async def take(request: web.Request) -> web.Response:
-        nonlocal counted
-        body = json.loads(await request.read())
-        if request.path == _LAST:
-            await answers.wait()
-            return web.Response()
-        seen.setdefault(body["data"]["recognition"]["id"], time.time())
-        counted += 1
-        return web.Response()
-
-    def told(command: str) -> object:
-        nonlocal counted
-        if command in ("hang", "answer"):
-            answers.clear() if command == "hang" else answers.set()
-            return "done"
-        if command == "count":
-            return counted
-        found = dict(seen)
-        seen.clear()
-        counted = 0
-        return found
-
-    async def serve() -> None:
-        app = web.Application()
-        app.router.add_post("/{tail:.*}", take)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-        await site.start()
-        pipe.send(runner.addresses[0][1])
-        while True:
-            if pipe.poll():
-                pipe.send(told(pipe.recv()))
-            await asyncio.sleep(0.01)
-
-    asyncio.run(serve())
 
 
 @contextmanager
@@ -155,7 +69,7 @@ def _made(numbers: Sequence[int]) -> list[Recognition]:
     return [recognition(number, captured_ms=start_ms + number) for number in numbers]
 
 
-def _warm_up(way: Way, receiver: Counting, endpoints: int) -> None:
+def _warm_up(way: Way, receiver: CountingReceiver, endpoints: int) -> None:
     way.recognized(*_made([1]))
     wait_until("the first delivery", lambda: receiver.count() >= endpoints)
     receiver.seen()
@@ -173,7 +87,7 @@ def _stopped(worker: ChildProcess) -> Iterator[None]:
 
 def throughput(folder: Path, servers: str, endpoints: int, deliveries: int) -> str:
     """Return a row: everything waits, then one worker delivers it."""
-    receiver = Counting()
+    receiver = CountingReceiver()
     with _way(folder, servers) as way:
         for number in range(endpoints):
             # All are counted: none of them is the one that can be made to hang.
@@ -195,7 +109,7 @@ def throughput(folder: Path, servers: str, endpoints: int, deliveries: int) -> s
 
 def hanging(folder: Path, servers: str, deliveries: int) -> str:
     """Return a row: 99 endpoints with and without one more that never answers, in turns."""
-    receiver = Counting()
+    receiver = CountingReceiver()
     ratios, wholes = [], {False: 0.0, True: 0.0}
     with _way(folder, servers) as way:
         for number in range(100):
@@ -222,7 +136,9 @@ def hanging(folder: Path, servers: str, deliveries: int) -> str:
     )
 
 
-def _healthy_seconds(way: Way, worker: ChildProcess, receiver: Counting, each: int) -> float:
+def _healthy_seconds(
+    way: Way, worker: ChildProcess, receiver: CountingReceiver, each: int
+) -> float:
     receiver.seen()
     with _stopped(worker):
         way.recognized(*_made(range(each)))
@@ -233,7 +149,7 @@ def _healthy_seconds(way: Way, worker: ChildProcess, receiver: Counting, each: i
 
 def latency(folder: Path, servers: str, rate: float, duration_seconds: float) -> str:
     """Return a row: from the event on its topic to its receipt."""
-    receiver = Counting()
+    receiver = CountingReceiver()
     with _way(folder, servers) as way:
         way.webhook(receiver.url("/to-0"))
         way.start(log_level="warning")
@@ -301,7 +217,7 @@ def _fill(settings: KafkaSettings, topic: str, webhook: UUID, pending: int) -> N
 
 def main() -> None:
     """Measure all, or what is asked for."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deliveries", type=int, default=5_000)
     parser.add_argument("--pending", type=int, default=100_000)
     parser.add_argument("--rate", type=float, default=200)

@@ -14,13 +14,13 @@ from recognition.reader import Reader
 from recognition.settings import RecognizerSettings
 from recognition.training.reader_data import changed_crop
 from recognition.training.rendered import mounted
-from recognition.training.wrong_sheet import Reading, exact_share, write_wrong
+from recognition.training.wrong_sheet import ReadCrop, exact_share, write_wrong
 from synthetic.plates import random_plate
 
 SEED = 11
 
 
-def readings(count: int) -> list[Reading]:
+def readings(count: int) -> list[ReadCrop]:
     """Drawn plates, numbers that belong to nobody, and what is read of them."""
     reader = Reader.load(RecognizerSettings.model_validate({}))
     size = (reader.card.input.width, reader.card.input.height)
@@ -30,7 +30,7 @@ def readings(count: int) -> list[Reading]:
         sample = mounted(random_plate(rng), rng)
         crop = changed_crop(sample, size, rng)
         (read,) = reader.read([np.ascontiguousarray(crop[..., ::-1])])
-        found.append(Reading(crop, sample.text, read.text))
+        found.append(ReadCrop(crop, sample.text, read.text))
     return found
 
 

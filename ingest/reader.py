@@ -10,7 +10,8 @@ import structlog
 
 from contracts.stream_urls import StreamScheme, StreamUrl, StreamUrlRules
 from ingest.backoff import Backoff
-from ingest.capture import CameraStream, CaptureLimits, StreamFrame, open_stream
+from ingest.camera_stream import CameraStream, StreamFrame
+from ingest.capture import CaptureLimits, open_stream
 from ingest.capture_clock import CaptureClock
 from ingest.decoding import DecodeControl
 from ingest.faults import CaptureError, CaptureFault

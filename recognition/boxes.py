@@ -34,6 +34,18 @@ def part_shared(one: Box, other: Box) -> float:
     return max(0.0, width) * max(0.0, height) / smaller if smaller > 0 else 0.0
 
 
+def grown(box: Box, share_x: float, share_y: float, width_px: int, height_px: int) -> Box:
+    """Return the box grown on each side by shares of its own size, within an image of this size."""
+    left, top, right, bottom = box
+    by_x, by_y = share_x * (right - left), share_y * (bottom - top)
+    return (
+        max(0.0, left - by_x),
+        max(0.0, top - by_y),
+        min(float(width_px), right + by_x),
+        min(float(height_px), bottom + by_y),
+    )
+
+
 def meet(one: Box, other: Box) -> bool:
     """Tell whether two boxes share any area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -19,11 +19,11 @@ class CanvasSizes:
         self._largest = None if settings.recognition_input_size else card.largest_side
 
     def canvas(self, width: int, height: int, largest_px: int | None = None) -> tuple[int, int]:
-        """Return the canvas of an image, which comes to ``largest_px`` a side if that is given.
+        """Return width and height of the canvas that an image is laid on.
 
-        Where the model takes any size: without the grey that a wide or tall image would leave. With
-        it a 1080p frame took the detector of 2026-11-21 45 ms in place of 26 (one thread). Else it
-        is always the same.
+        A model of one size has that canvas always. Where it takes any size, the canvas has no grey
+        beside a wide or tall image (with it a 1080p frame took the detector of 2026-11-21 45 ms in
+        place of 26, one thread), and the image comes to ``largest_px`` a side if that is given.
         """
         if not self.are_free:
             return self._width, self._height
@@ -31,7 +31,7 @@ class CanvasSizes:
         return trimmed(width, height, *box, self._stride)
 
     def scale(self, width: int, height: int) -> float:
-        """Return the scale to which an image comes on its canvas."""
+        """Return the scale to which an image comes on its canvas: pixels there by pixels here."""
         return place(width, height, *self._box(width, height)).scale
 
     def _box(self, width: int, height: int) -> tuple[int, int]:

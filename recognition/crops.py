@@ -4,6 +4,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from recognition.boxes import Box, grown
 from recognition.types import BgrImage, Detection
 
 LARGEST_TURNED_PX = 512
@@ -18,10 +19,16 @@ _LEAST_WIDTH, _LEAST_HEIGHT = 0.5, 0.18
 _ROOM = 0.1
 
 
-def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:
-    """Return the part of the image in the box grown by shares of its own size, at least 1 px."""
-    left, top, right, bottom = _edges(image, found, margin_x, margin_y)
+def cut(image: BgrImage, box: Box) -> BgrImage:
+    """Return the part of the image in the box, at least 1 px; it shares the image's memory."""
+    left, top, right, bottom = _edges(image, box)
     return image[top:bottom, left:right]
+
+
+def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:
+    """Return a plate's part of the image with margins, which are shares of its box's own size."""
+    height, width = image.shape[:2]
+    return cut(image, grown(found.box, margin_x, margin_y, width, height))
 
 
 def cut_turned(
@@ -32,8 +39,9 @@ def cut_turned(
     Its size follows from that of the level box around it. Beyond the image its edge is repeated.
     A plate of more than ``LARGEST_TURNED_PX`` comes smaller.
     """
-    grown = margin_x + margin_y + _ROOM
-    left, top, right, bottom = _edges(image, found, grown, grown)
+    room = margin_x + margin_y + _ROOM
+    height, width = image.shape[:2]
+    left, top, right, bottom = _edges(image, grown(found.box, room, room, width, height))
     part = image[top:bottom, left:right]
     scale = min(1.0, LARGEST_TURNED_PX / max(part.shape[:2]))
     if scale < 1:
@@ -58,22 +66,22 @@ def cut_turned(
 
 
 def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return a crop of two rows as one line: its lower half to the right of its upper one."""
+    """Return a crop of two rows as one line: its lower half to the right of its upper one.
+
+    H×W×3 in any colour order; what comes out is about half as high and twice as wide.
+    """
     height = len(crop)
     half = min(height, -(-height // 2) + round(height * ROWS_OVERLAP))
     return np.hstack([crop[:half], crop[height - half :]])
 
 
-def _edges(
-    image: BgrImage, found: Detection, margin_x: float, margin_y: float
-) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of the grown box inside the image, at least 1 px apart."""
+def _edges(image: BgrImage, box: Box) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of the box in whole pixels of the image, at least 1 px apart."""
     height, width = image.shape[:2]
-    grow_x, grow_y = margin_x * found.width_px, margin_y * found.height_px
-    left = min(max(0, round(found.left - grow_x)), width - 1)
-    top = min(max(0, round(found.top - grow_y)), height - 1)
-    right = max(left + 1, min(width, round(found.right + grow_x)))
-    bottom = max(top + 1, min(height, round(found.bottom + grow_y)))
+    left = min(max(0, round(box[0])), width - 1)
+    top = min(max(0, round(box[1])), height - 1)
+    right = max(left + 1, min(width, round(box[2])))
+    bottom = max(top + 1, min(height, round(box[3])))
     return left, top, right, bottom
 
 

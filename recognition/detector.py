@@ -39,13 +39,17 @@ class Detector:
         self._model = model
         wanted = settings.recognition_detection_threshold
         self.threshold = card.output.score_threshold if wanted is None else wanted
+        """The least score, 0..1, of what is found."""
         self.iou_threshold = card.output.iou_threshold
+        """Boxes that overlap more than this, 0..1, are of one plate."""
         self.plate_chance = card.plate_chance
         self.classes = card.output.classes
         self.stride = card.input.stride
+        """In pixels: the sides of what the model takes are multiples of it."""
         self._sizes = CanvasSizes(card.input, settings)
         self._on_cpu = settings.runs_on_cpu
         self.takes_any_size = self._sizes.are_free
+        """Whether images may be looked at in any size (of a model that can, on a processor)."""
         self.max_plates = settings.recognition_max_plates
 
     @classmethod
@@ -145,7 +149,7 @@ class Detector:
         ]
 
     def scale(self, image: BgrImage) -> float:
-        """Return the scale to which :meth:`find` brings an image."""
+        """Return the scale to which :meth:`find` brings an image: pixels there by pixels here."""
         height, width = image.shape[:2]
         return self._sizes.scale(width, height)
 
@@ -172,7 +176,7 @@ class Detector:
 
 
 def best_of_overlapping(found: list[Detection], iou_threshold: float) -> list[Detection]:
-    """Return the detections best first, without those that overlap a better one."""
+    """Return the detections best first, without those that overlap a better one by more (0..1)."""
     boxes = np.array([f.box for f in found]).reshape(-1, 4)
     return [found[i] for i in _best(boxes, np.array([f.score for f in found]), iou_threshold)]
 

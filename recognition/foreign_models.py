@@ -18,6 +18,7 @@ import msgspec
 
 from contracts.errors import MisconfiguredError
 from recognition.model_card import (
+    END2END_ROW_VALUES,
     ColourOrder,
     CropCard,
     DetectorCard,
@@ -47,7 +48,6 @@ USUAL_SCORE, USUAL_IOU, USUAL_GREY = 0.4, 0.5, 114
 USUAL_MARGINS = CropCard(margin_x=0.04, margin_y=0.10)
 """What fast-plate-ocr's reader reads best with: 86.3 % of 918 plates, 81.6 % without a margin."""
 
-_ROW_VALUES = 7
 _TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
 
 
@@ -75,7 +75,7 @@ def detector_card(path: Path) -> DetectorCard:
     facts = onnx_facts(path)
     if "names" in facts.metadata and facts.metadata.get("task") == "detect":
         return _ultralytics_card(path, facts)
-    if len(facts.output_shape) == 2 and facts.output_shape[1] == _ROW_VALUES:
+    if len(facts.output_shape) == 2 and facts.output_shape[1] == END2END_ROW_VALUES:
         return _end_to_end_card(path, facts)
     raise MisconfiguredError(
         f"detector {path} has no card {path.with_suffix('.json').name} beside it, and is neither "

@@ -1,13 +1,13 @@
 """Settles between the texts that a reader of slots thinks possible, by what a reader of lines saw.
 
-Rules alone. A reader of slots gives slots x characters (probabilities, padding among them); a
-reader of lines gives places x classes (logarithms; class 0 is none, then its alphabet).
+Rules alone. Both readers number the same characters alike (see :data:`recognition.types.Slots` and
+:data:`recognition.types.LineLogs`).
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating]
+from recognition.types import FloatArray, LineLogs, Slots
+
 Texts = tuple[tuple[int, ...], ...]
 """Texts as indices into the alphabet."""
 
@@ -23,8 +23,11 @@ WORST_LOSS = -20.0
 _NEVER = -1e9
 
 
-def likely_texts(slots: Floats, pad: int) -> Texts:
-    """Return the likeliest texts, best first; without those that have a hole."""
+def likely_texts(slots: Slots, pad: int) -> Texts:
+    """Return the likeliest texts, best first; without those that have a hole.
+
+    ``pad`` is the place of the padding in the alphabet.
+    """
     beam: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     for slot in slots:
         best = [int(i) for i in np.argsort(slot)[::-1][:MOST_A_SLOT] if slot[i] > LEAST_LIKELY]
@@ -34,15 +37,15 @@ def likely_texts(slots: Floats, pad: int) -> Texts:
     return tuple(dict.fromkeys(text for text in texts if text and pad not in text))
 
 
-def line_text(logs: Floats) -> tuple[int, ...]:
-    """Return the best class of each place, repeats joined and none dropped."""
+def line_text(logs: LineLogs) -> tuple[int, ...]:
+    """Return the text of the best classes: repeats joined, none dropped."""
     best = logs.argmax(axis=-1)
     fresh = np.concatenate([[True], best[1:] != best[:-1]])
     return tuple(int(i) - 1 for i in best[fresh & (best > 0)])
 
 
-def folded(logs: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:
-    """Return the logarithms with the classes of each group told apart no more."""
+def folded(logs: LineLogs, groups: tuple[tuple[int, ...], ...]) -> LineLogs:
+    """Return the logarithms with the characters of each group told apart no more."""
     logs = np.maximum(logs, LEAST_LOG)
     for group in groups:
         classes = [i + 1 for i in group]
@@ -50,7 +53,7 @@ def folded(logs: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:
     return logs
 
 
-def line_scores(logs: Floats, texts: Texts) -> Floats:
+def line_scores(logs: LineLogs, texts: Texts) -> FloatArray:
     """Return the logarithm of each text's likelihood over all ways to lay it along the places.
 
     **Source:** Graves et al., Connectionist temporal classification, ICML 2006.
@@ -71,8 +74,8 @@ def line_scores(logs: Floats, texts: Texts) -> Floats:
     return np.asarray(np.logaddexp(score[rows, 2 * lengths], score[rows, 2 * lengths - 1]))
 
 
-def settled(slots: Floats, logs: Floats, texts: Texts, pad: int, weight: float) -> Floats:
-    """Return slots x characters over the texts: what both readers say together.
+def settled(slots: Slots, logs: LineLogs, texts: Texts, pad: int, weight: float) -> Slots:
+    """Return the probabilities over the texts: what both readers say together.
 
     The line reader's logarithms count ``weight`` times.
     """
@@ -97,7 +100,7 @@ def _stripped(text: tuple[int, ...], pad: int) -> tuple[int, ...]:
     return text[:end]
 
 
-def _shifted(score: Floats, by: int) -> Floats:
+def _shifted(score: FloatArray, by: int) -> FloatArray:
     moved = np.full(score.shape, _NEVER)
     moved[:, by:] = score[:, :-by]
     return moved

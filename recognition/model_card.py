@@ -51,6 +51,10 @@ class DetectorDecoder(StrEnum):
     """Rows of batch, x1, y1, x2, y2, class, score; overlapping boxes already suppressed."""
 
 
+END2END_ROW_VALUES = 7
+"""How many numbers a row of :attr:`DetectorDecoder.END2END_ROWS` has."""
+
+
 class ReaderDecoder(StrEnum):
     """How a reader's output is laid out."""
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from contracts.errors import MisconfiguredError
 from recognition.model_card import (
+    END2END_ROW_VALUES,
     DetectorCard,
     DetectorDecoder,
     InputCard,
@@ -13,8 +14,6 @@ from recognition.model_card import (
 )
 from recognition.runtime import Model, Tensor
 from recognition.tensors import tensor_shape
-
-_ROW_VALUES = 7
 
 _STRIDES_TRIED = (4, 6)
 """Height and width in strides at which a model that takes any size is tried."""
@@ -39,8 +38,8 @@ def check_detector(
     outputs = _tried(card.name, card.input, model, (height, width))
     output = _output(card.name, outputs, card.output.name)
     if card.output.decoder is DetectorDecoder.END2END_ROWS:
-        fits = output.ndim == 2 and output.shape[1] == _ROW_VALUES
-        wanted = f"rows of {_ROW_VALUES}"
+        fits = output.ndim == 2 and output.shape[1] == END2END_ROW_VALUES
+        wanted = f"rows of {END2END_ROW_VALUES}"
     else:
         rows = 4 + len(card.output.classes)
         fits = output.ndim == 3 and output.shape[1] == rows

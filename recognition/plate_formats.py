@@ -13,16 +13,15 @@ from itertools import accumulate, product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating]
+from recognition.types import FloatArray, Slots
 
 
 class _Pattern(NamedTuple):
     """An order of letters and digits, as places x characters: what is of it, and what counts."""
 
-    fits: Floats
-    counts: Floats
+    fits: FloatArray
+    counts: FloatArray
 
 
 LEAST_REGION = 0.7
@@ -146,11 +145,11 @@ class PlateFormats:
         self._is_none = np.array([name == "Unknown" for name in regions])
         self._unnamed = [p for one in _UNNAMED.values() for p in _patterns(one, characters)]
 
-    def settle(self, slots: Floats, region: Floats) -> Floats:
-        """Return slots x characters (probabilities) as the likeliest country's formats have them.
+    def settle(self, slots: Slots, region: FloatArray) -> Slots:
+        """Return what a reader says as the likeliest country's formats have it.
 
-        ``region`` holds the probability of each country. What is sure already, and what no format
-        has the length of, comes back as it is.
+        ``region`` holds the probability 0..1 of each country, in the order of ``regions``. What is
+        sure already, and what no format has the length of, comes back as it is.
         """
         filled = slots.argmax(axis=-1) != self._pad
         patterns, share = self._fitting(int(filled.sum()), region)
@@ -162,7 +161,7 @@ class PlateFormats:
         settled[rows, self._places] = _mixed(said, patterns, share)
         return settled
 
-    def _fitting(self, length: int, region: Floats) -> tuple[list[_Pattern], float]:
+    def _fitting(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
         """The patterns of a length, and the share of plates that follow one of them.
 
         Those of the country, if it is sure enough. Where the likeliest one has none, those of
@@ -181,7 +180,7 @@ class PlateFormats:
         return patterns, unnamed * (1 - NO_UNNAMED_FORMAT)
 
 
-def _mixed(said: Floats, patterns: list[_Pattern], share: float) -> Floats:
+def _mixed(said: FloatArray, patterns: list[_Pattern], share: float) -> FloatArray:
     """The answers of all formats and of none, each by its fit; rows keep their sums."""
     sums = said.sum(axis=-1, keepdims=True)
     said = said / sums

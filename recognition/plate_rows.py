@@ -38,7 +38,7 @@ class PlateRowsCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlateRows:
-    """Knows the weights."""
+    """Tells how many rows a plate has, by weights that were fitted to plates counted by eye."""
 
     def __init__(self, card: PlateRowsCard) -> None:
         """Take the weights."""

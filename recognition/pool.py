@@ -15,7 +15,7 @@ import structlog
 from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
 from contracts.readings import PlateReading
 from recognition.process import WORKER_MODULE, WorkerProcess
-from recognition.protocol import Job, Outcome
+from recognition.protocol import Job, JobOutcome
 from recognition.settings import RecognizerPoolSettings
 
 log = structlog.get_logger()
@@ -54,7 +54,7 @@ class _Request:
         self.is_suspect = False
         self.timeout_seconds = timeout_seconds
         self._wait_seconds = wait_seconds
-        self.answer: asyncio.Future[Outcome] = self._loop.create_future()
+        self.answer: asyncio.Future[JobOutcome] = self._loop.create_future()
         self.wait()
 
     def wait(self, longer_seconds: float = 0.0) -> None:
@@ -66,7 +66,7 @@ class _Request:
         self._expiry.cancel()
         return not self.answer.done()
 
-    def succeed(self, outcome: Outcome) -> None:
+    def succeed(self, outcome: JobOutcome) -> None:
         if not self.answer.done():
             self.answer.set_result(outcome)
 

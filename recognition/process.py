@@ -9,7 +9,14 @@ import sys
 import structlog
 
 from contracts.errors import MisconfiguredError
-from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, Outcome, framed, outcome_decoder
+from recognition.protocol import (
+    LENGTH_BYTES,
+    MISCONFIGURED,
+    Job,
+    JobOutcome,
+    framed,
+    outcome_decoder,
+)
 from recognition.settings import RecognizerPoolSettings
 
 log = structlog.get_logger()
@@ -75,7 +82,7 @@ class WorkerProcess:
         """
         self._writer.write(framed(job))
 
-    async def receive(self) -> Outcome:
+    async def receive(self) -> JobOutcome:
         """Return the outcome of the oldest job that has none yet.
 
         Raises:

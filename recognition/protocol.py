@@ -20,7 +20,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     min_plate_width_px: int = 0
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a job, or (the first one) of the worker's start.
 
     Readings or an error; ``resident_bytes`` is the worker's memory after it.
@@ -37,10 +37,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 _encoder = msgspec.msgpack.Encoder()
 job_decoder = msgspec.msgpack.Decoder(Job)
-outcome_decoder = msgspec.msgpack.Decoder(Outcome)
+outcome_decoder = msgspec.msgpack.Decoder(JobOutcome)
 
 
-def framed(message: Job | Outcome) -> bytes:
+def framed(message: Job | JobOutcome) -> bytes:
     """Return the message as it goes over the socket."""
     body = _encoder.encode(message)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from recognition.crops import cut_plate, cut_turned, joined_rows
 from recognition.foreign_models import hub_reader, reader_card
@@ -17,12 +16,10 @@ from recognition.runtime import Model, Tensor, load_model
 from recognition.second_reader import SecondReader
 from recognition.settings import RecognizerSettings
 from recognition.tensors import stretch, to_tensor
-from recognition.types import BgrImage, Character, CropText, Detection
+from recognition.types import BgrImage, Character, CropText, Detection, FloatArray, Slots
 
 OPTIONS_A_CHARACTER = 3
 LEAST_PROBABILITY = 1e-6
-
-_Probabilities = npt.NDArray[np.floating]
 
 
 class Plate(NamedTuple):
@@ -34,10 +31,14 @@ class Plate(NamedTuple):
 
 @dataclass
 class _Said:
-    """What is said of a plate: slots x characters, regions, the angle of the crop, who said it."""
+    """What is said of a plate.
 
-    slots: _Probabilities
-    region: _Probabilities
+    ``region`` holds the probability 0..1 of each region, none where the model names none;
+    ``degrees`` and ``agreed`` are as in :class:`CropText`.
+    """
+
+    slots: Slots
+    region: FloatArray
     degrees: float = 0.0
     agreed: bool = False
 
@@ -198,23 +199,23 @@ class Reader:
             return text
         return replace(text, region=unnamed_country(text.text))
 
-    def _region(self, probabilities: _Probabilities) -> str | None:
+    def _region(self, probabilities: FloatArray) -> str | None:
         names = self.card.output.regions
         if names is None or not len(probabilities):
             return None
         best = names[int(probabilities.argmax())]
         return None if best == "Unknown" else best
 
-    def _sureness(self, slots: _Probabilities) -> float:
+    def _sureness(self, slots: Slots) -> float:
         """The mean probability of the characters, 0..1; 0 where there are none."""
         best = slots.max(axis=-1)[slots.argmax(axis=-1) != self._pad]
         return float(best.mean()) if len(best) else 0.0
 
-    def _characters(self, slots: _Probabilities) -> tuple[Character, ...]:
+    def _characters(self, slots: Slots) -> tuple[Character, ...]:
         filled = slots[slots.argmax(axis=-1) != self._pad]
         return tuple(self._character(slot) for slot in filled)
 
-    def _character(self, slot: _Probabilities) -> Character:
+    def _character(self, slot: FloatArray) -> Character:
         order = [i for i in np.argsort(slot)[::-1] if i != self._pad][:OPTIONS_A_CHARACTER]
         alphabet = self.card.output.alphabet
         return Character(tuple((alphabet[i], min(1.0, float(slot[i]))) for i in order))
@@ -228,8 +229,8 @@ def formats_of(card: ReaderCard) -> PlateFormats | None:
     return PlateFormats(alphabet, alphabet.index(card.output.pad_char), tuple(names))
 
 
-def averaged(one: _Probabilities, other: _Probabilities) -> _Probabilities:
-    """Return slots x characters from two readings of a plate.
+def averaged(one: Slots, other: Slots) -> Slots:
+    """Return what two readings of a plate say together; the sum of each slot is 1.
 
     The mean is taken of the logarithms: what one reading is sure is wrong stays unlikely.
     """

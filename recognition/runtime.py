@@ -17,7 +17,8 @@ from contracts.errors import MisconfiguredError
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 
 SMALL_VALUES = 3 * 256 * 192
-"""Of a picture: up to here it is a small one. A closer look has 256x160 px, grown to the stride."""
+"""Numbers in the tensor of one picture: up to here it is a small one. That of a closer look has
+256x160 px, grown to the stride."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -27,7 +28,10 @@ class Model(Protocol):
     """A loaded ONNX file with one input tensor."""
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
-        """Return the output tensors by name. Not for two threads at once."""
+        """Return the output tensors by name. Not for two threads at once.
+
+        ``tensor`` has the shape and element type that the model's card says, a picture a row.
+        """
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class _OpenVinoModel:
             self._compiled = compiled(model)
         self._usual = usual
         self._of_usual = None if of_usual is None else of_usual.result().create_infer_request()
-        self._requests: dict[bool, Any] = {}
+        self._of_any_size: dict[bool, Any] = {}
+        """By whether they are for small pictures; each is made when it is first needed."""
         self._asked = Lock()
         self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
@@ -121,18 +126,16 @@ class _OpenVinoModel:
             return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
 
     def _request(self, shape: Shape) -> Any:
-        """The copy for a shape. Of those for any size, that of the start is for what comes first.
-
-        They are told apart by whether they are for small pictures.
-        """
+        """The copy that tensors of this shape go to."""
         if self._of_usual is not None and shape == self._usual:
             return self._of_usual
         is_small = self._has_copies and math.prod(shape[1:]) <= SMALL_VALUES
-        if is_small not in self._requests:
-            is_first = not self._requests
+        if is_small not in self._of_any_size:
+            # What was compiled at the start serves the size that comes first.
+            is_first = not self._of_any_size
             own = self._compiled if is_first else self._import(self._compiled.export_model())
-            self._requests[is_small] = own.create_infer_request()
-        return self._requests[is_small]
+            self._of_any_size[is_small] = own.create_infer_request()
+        return self._of_any_size[is_small]
 
 
 def _fix_batch(model: Any) -> bool:

@@ -5,12 +5,12 @@ from functools import cached_property
 import numpy as np
 
 from contracts.errors import MisconfiguredError
-from recognition.line_texts import Floats, Texts, folded, likely_texts, line_text, settled
+from recognition.line_texts import Texts, folded, likely_texts, line_text, settled
 from recognition.model_card import Interpolation, LineReaderCard, load_card
 from recognition.runtime import Model, load_model
 from recognition.settings import CPU_PROVIDER, RecognizerSettings
 from recognition.tensors import stretch, to_tensor
-from recognition.types import BgrImage
+from recognition.types import BgrImage, LineLogs, Slots
 
 SHORTEST = 4
 """Shorter lines are no texts to try."""
@@ -40,8 +40,11 @@ class SecondReader:
             reader.look(np.zeros((reader.card.input.height, reader.card.least_width, 3), np.uint8))
         return reader
 
-    def settle(self, slots: Floats, crop: BgrImage, pad: int) -> Floats:
-        """Return what a reader's slots say together with this crop of the plate."""
+    def settle(self, slots: Slots, crop: BgrImage, pad: int) -> Slots:
+        """Return what a reader's slots say together with this crop of the plate.
+
+        ``pad`` is the place of the padding in the reader's alphabet.
+        """
         logs, groups = self.look(crop), self._groups
         texts = likely_texts(slots, pad)
         own = line_text(logs)
@@ -51,8 +54,8 @@ class SecondReader:
             return slots
         return settled(slots, folded(logs, groups), texts, pad, self.card.weight)
 
-    def look(self, crop: BgrImage) -> Floats:
-        """Return places x classes, logarithms: none, then the alphabet.
+    def look(self, crop: BgrImage) -> LineLogs:
+        """Return what is read on a crop.
 
         Raises:
             MisconfiguredError: the model does not give what its card says.

@@ -12,10 +12,21 @@ BgrImage = npt.NDArray[np.uint8]
 
 FloatArray = npt.NDArray[np.floating]
 
+Slots = npt.NDArray[np.floating]
+"""What a reader says of a plate: slots x alphabet, the probability 0..1 of each character in each
+slot. One of the characters is the padding, likeliest in slots that are empty."""
+
+LineLogs = npt.NDArray[np.floating]
+"""What a reader of lines says of a plate: places x classes, logarithms of probabilities. Class 0 is
+none; class i + 1 is the alphabet's character i."""
+
 
 @dataclass(frozen=True)
 class Detection:
-    """A plate found in an image: edges in pixels of that image, the detector's score 0..1."""
+    """A plate found in an image: edges in pixels of that image, the detector's score 0..1.
+
+    ``kind`` is the name that the detector's card gives to its class.
+    """
 
     left: float
     top: float
@@ -64,6 +75,12 @@ class CropText:
     def text(self) -> str:
         """The likeliest character of each position."""
         return "".join(character.options[0][0] for character in self.characters)
+
+    @property
+    def mean_probability(self) -> float:
+        """The mean probability of the characters, 0..1; 0 where there are none."""
+        best = [character.options[0][1] for character in self.characters]
+        return sum(best) / len(best) if best else 0.0
 
     @property
     def least_sure(self) -> float:

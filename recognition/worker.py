@@ -22,7 +22,7 @@ import cv2
 from contracts.errors import InvalidInputError, MisconfiguredError
 from recognition.engine import Recognizer
 from recognition.images import decode_image
-from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, Outcome, framed, job_decoder
+from recognition.protocol import LENGTH_BYTES, MISCONFIGURED, Job, JobOutcome, framed, job_decoder
 from recognition.settings import RecognizerPoolSettings
 from recognition.types import BgrImage
 
@@ -30,7 +30,7 @@ _PR_SET_PDEATHSIG = 1
 _RESERVED, _RESIDENT = 0, 1
 
 
-Perform = Callable[[list[Job]], list[Outcome]]
+Perform = Callable[[list[Job]], list[JobOutcome]]
 """Does some jobs; one outcome each, in order."""
 
 
@@ -51,10 +51,10 @@ def run_worker(prepare: Callable[[RecognizerPoolSettings], Perform]) -> None:
         try:
             perform = prepare(settings)
         except MisconfiguredError as error:
-            _answer(connection, Outcome(error_code=MISCONFIGURED, error_message=str(error)))
+            _answer(connection, JobOutcome(error_code=MISCONFIGURED, error_message=str(error)))
             return
         _limit_memory(settings.recognition_worker_memory_bytes)
-        _answer(connection, Outcome(resident_bytes=_memory_bytes(_RESIDENT)))
+        _answer(connection, JobOutcome(resident_bytes=_memory_bytes(_RESIDENT)))
         jobs: Queue[Job | None] = Queue(maxsize=settings.batch_size)
         Thread(target=_take_jobs, args=(connection, jobs), daemon=True).start()
         for together in batches(jobs, settings.batch_size):
@@ -71,10 +71,10 @@ def _image_reader(settings: RecognizerPoolSettings) -> Perform:
     return partial(read_image_files, recognizer)
 
 
-def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[Outcome]:
+def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome]:
     """Return the readings of the jobs' images, or why one cannot be read."""
     started = time.perf_counter()
-    outcomes, images = dict[int, Outcome](), dict[int, BgrImage]()
+    outcomes, images = dict[int, JobOutcome](), dict[int, BgrImage]()
     for place, job in enumerate(jobs):
         try:
             images[place] = decode_image(job.image)
@@ -84,7 +84,7 @@ def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[Outcome]:
     readings = recognizer.read_all([*images.values()], least)
     each_ms = (time.perf_counter() - started) * 1000 / len(jobs)
     for (place, image), found in zip(images.items(), readings, strict=True):
-        outcomes[place] = Outcome(
+        outcomes[place] = JobOutcome(
             readings=tuple(found),
             width_px=image.shape[1],
             height_px=image.shape[0],
@@ -94,9 +94,9 @@ def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[Outcome]:
     return [outcomes[place] for place in range(len(jobs))]
 
 
-def refusal(error: InvalidInputError) -> Outcome:
+def refusal(error: InvalidInputError) -> JobOutcome:
     """Return the outcome of a job whose image cannot be read."""
-    return Outcome(error_code=error.code, error_message=str(error))
+    return JobOutcome(error_code=error.code, error_message=str(error))
 
 
 def _die_with_parent(parent_pid: int) -> None:
@@ -163,7 +163,7 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
     return bytes(parts)
 
 
-def _answer(connection: socket.socket, outcome: Outcome) -> None:
+def _answer(connection: socket.socket, outcome: JobOutcome) -> None:
     connection.sendall(framed(outcome))
 
 

@@ -23,7 +23,7 @@ SURROUNDINGS = 1.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlateOutcome:
     """One labelled plate and what was said of it.
 
     ``said`` is the reading that counts: the right one if there is one, else the best at its place.
@@ -66,13 +66,13 @@ class Slice:
     folded: int
 
 
-def outcomes(photo: Photo, said: tuple[Said, ...], image: Image) -> list[Outcome]:
+def outcomes(photo: Photo, said: tuple[Said, ...], image: Image) -> list[PlateOutcome]:
     """What became of each plate of a photo.
 
     As in ``scoring``: where a photo has one plate, a right text counts wherever it was found.
     """
     return [
-        Outcome(
+        PlateOutcome(
             photo,
             plate,
             _counting(photo, plate, said),
@@ -88,13 +88,13 @@ def invented(photo: Photo, said: tuple[Said, ...]) -> list[Said]:
     return [s for s in said if all(iou(s.box, p.box) < SAME_PLATE_IOU for p in photo.plates)]
 
 
-def slices(found: list[Outcome], key: Callable[[Outcome], str]) -> list[Slice]:
+def slices(found: list[PlateOutcome], key: Callable[[PlateOutcome], str]) -> list[Slice]:
     """Shares by what ``key`` tells of an outcome, in the order of the keys."""
     names = sorted({key(o) for o in found})
     return [slice_of(name, (o for o in found if key(o) == name)) for name in names]
 
 
-def slice_of(name: str, found: Iterable[Outcome]) -> Slice:
+def slice_of(name: str, found: Iterable[PlateOutcome]) -> Slice:
     """The counts of some outcomes."""
     rows = list(found)
     return Slice(
@@ -107,12 +107,12 @@ def slice_of(name: str, found: Iterable[Outcome]) -> Slice:
     )
 
 
-def group_of(outcome: Outcome) -> str:
+def group_of(outcome: PlateOutcome) -> str:
     """The data set of its photo."""
     return outcome.photo.group
 
 
-def width_class(outcome: Outcome) -> str:
+def width_class(outcome: PlateOutcome) -> str:
     """Its width in the photo."""
     width = outcome.plate.box[2] - outcome.plate.box[0]
     edges = (0, *WIDTHS_PX)
@@ -121,7 +121,7 @@ def width_class(outcome: Outcome) -> str:
     return f"{low:3d} to {above[0] - 1} px" if above else f"{low:3d} px or more"
 
 
-def light_class(outcome: Outcome) -> str:
+def light_class(outcome: PlateOutcome) -> str:
     """How bright its surroundings are, by their mean grey level."""
     if outcome.light < DARK_BELOW:
         return f"  0 to {DARK_BELOW - 1} (dark)"
@@ -130,13 +130,13 @@ def light_class(outcome: Outcome) -> str:
     return f"{DIM_BELOW:3d} or more (bright)"
 
 
-def shape_class(outcome: Outcome) -> str:
+def shape_class(outcome: PlateOutcome) -> str:
     """Whether its box is as wide as one row of characters is, or as two rows are."""
     x1, y1, x2, y2 = outcome.plate.box
     return "one row" if x2 - x1 >= TWO_ROW_BELOW_ASPECT * (y2 - y1) else "two rows or American"
 
 
-def region_of(outcome: Outcome) -> str:
+def region_of(outcome: PlateOutcome) -> str:
     """The country of the plate as it is labelled, without its parts."""
     region = outcome.plate.region or "?"
     return region if region.startswith("eu-") else region.split("-")[0]

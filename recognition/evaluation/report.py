@@ -8,14 +8,17 @@ from pathlib import Path
 
 import cv2
 
-from recognition.boxes import Box
-from recognition.evaluation.outcomes import Outcome, Slice
+from recognition.boxes import Box, grown
+from recognition.crops import cut
+from recognition.evaluation.outcomes import PlateOutcome, Slice
 from recognition.evaluation.photos import Image
 from recognition.evaluation.run import Bin, Looked
 from recognition.evaluation.summary import Summary
 
 PICTURE_WIDTH_PX = 260
 SURROUNDINGS = (0.35, 0.7)
+"""Of a plate's width and height, what is shown on each side of it."""
+
 JPEG_QUALITY = 80
 
 _STYLE = (
@@ -75,7 +78,7 @@ def write_report(path: Path, title: str, summary: Summary, found: list[Miss]) ->
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def _kind(outcome: Outcome) -> str:
+def _kind(outcome: PlateOutcome) -> str:
     if outcome.exact:
         return ""
     if outcome.said is None:
@@ -85,7 +88,7 @@ def _kind(outcome: Outcome) -> str:
     return "" if outcome.found else "found inexactly"
 
 
-def _got(outcome: Outcome) -> str:
+def _got(outcome: PlateOutcome) -> str:
     if outcome.said is None:
         return "–"
     return f"{outcome.said.text} {outcome.said.confidence:.2f}"
@@ -93,11 +96,7 @@ def _got(outcome: Outcome) -> str:
 
 def _picture(image: Image, box: Box) -> bytes:
     height, width = image.shape[:2]
-    grow_x = SURROUNDINGS[0] * (box[2] - box[0])
-    grow_y = SURROUNDINGS[1] * (box[3] - box[1])
-    x1, y1 = max(0, int(box[0] - grow_x)), max(0, int(box[1] - grow_y))
-    x2, y2 = min(width, int(box[2] + grow_x) + 1), min(height, int(box[3] + grow_y) + 1)
-    part = image[y1 : max(y2, y1 + 1), x1 : max(x2, x1 + 1), ::-1]
+    part = cut(image, grown(box, *SURROUNDINGS, width, height))[..., ::-1]
     size = (PICTURE_WIDTH_PX, max(1, round(part.shape[0] * PICTURE_WIDTH_PX / part.shape[1])))
     shown = cv2.resize(part, size, interpolation=cv2.INTER_CUBIC)
     _, data = cv2.imencode(".jpg", shown, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])

@@ -11,7 +11,7 @@ from contracts.pictures import MAX_SIDE_PX
 from contracts.readings import PlateReading
 from recognition.engine import Recognizer
 from recognition.evaluation.compare import groups
-from recognition.evaluation.outcomes import Outcome, invented, outcomes
+from recognition.evaluation.outcomes import PlateOutcome, invented, outcomes
 from recognition.evaluation.photos import Image, Photo
 from recognition.evaluation.scoring import Said
 from recognition.images import decode_image
@@ -33,7 +33,7 @@ class Looked:
     photo: Photo
     said: tuple[Said, ...]
     reported: tuple[Said, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PlateOutcome, ...]
     cpu_ms: float
 
     @property
@@ -80,10 +80,17 @@ def look_at_pixels(photo: Photo, image: BgrImage, recognizer: Recognizer) -> tup
     started = time.process_time()
     readings = recognizer.look(image)
     cpu_ms = 1000 * (time.process_time() - started)
-    said = tuple(map(_said, readings))
-    reported = tuple(_said(r) for r in readings if recognizer.is_plate(r))
+    said = tuple(map(said_of, readings))
+    reported = tuple(said_of(r) for r in readings if recognizer.is_plate(r))
     rgb = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
     return Looked(photo, said, reported, tuple(outcomes(photo, said, rgb)), cpu_ms), rgb
+
+
+def said_of(reading: PlateReading) -> Said:
+    """Return a reading as it is scored; its box in pixels of the photo."""
+    box = reading.box
+    corners = (box.x, box.y, box.x + box.width, box.y + box.height)
+    return Said(reading.text, reading.confidence, corners)
 
 
 def seen_nothing(photo: Photo) -> tuple[Looked, Image]:
@@ -94,7 +101,7 @@ def seen_nothing(photo: Photo) -> tuple[Looked, Image]:
     return Looked(photo, (), (), tuple(outcomes(photo, (), rgb)), 0.0), rgb
 
 
-def share_with_interval(looked: list[Looked], hit: Callable[[Outcome], bool]) -> Share:
+def share_with_interval(looked: list[Looked], hit: Callable[[PlateOutcome], bool]) -> Share:
     """The share of plates that ``hit`` says yes to; photos of one vehicle are drawn together.
 
     **Source:** Efron, Bootstrap methods: another look at the jackknife, 1979.
@@ -114,7 +121,7 @@ def share_with_interval(looked: list[Looked], hit: Callable[[Outcome], bool]) ->
 def certain_only(looked: Iterable[Looked]) -> list[Looked]:
     """The same photos with the plates alone whose text is known."""
     return [
-        Looked(one.photo, one.said, one.reported, tuple(o for o in one.outcomes if o.certain), 0)
+        replace(one, outcomes=tuple(o for o in one.outcomes if o.certain), cpu_ms=0.0)
         for one in looked
     ]
 
@@ -139,9 +146,3 @@ def reliability(rated: list[tuple[float, bool]]) -> list[Bin]:
             confidence, right = np.array(rows, dtype=float).mean(axis=0)
             bins.append(Bin(len(rows), float(confidence), float(right)))
     return bins
-
-
-def _said(reading: PlateReading) -> Said:
-    box = reading.box
-    corners = (box.x, box.y, box.x + box.width, box.y + box.height)
-    return Said(reading.text, reading.confidence, corners)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from recognition.evaluation.outcomes import (
-    Outcome,
+    PlateOutcome,
     Slice,
     group_of,
     light_class,
@@ -27,7 +27,7 @@ from recognition.evaluation.run import (
 )
 from recognition.evaluation.scoring import calibration_error
 
-KINDS: tuple[tuple[str, Callable[[Outcome], str]], ...] = (
+KINDS: tuple[tuple[str, Callable[[PlateOutcome], str]], ...] = (
     ("data set", group_of),
     ("width of the plate", width_class),
     ("light", light_class),
@@ -109,7 +109,9 @@ def slice_row(row: Slice) -> str:
     )
 
 
-def _table(found: list[Outcome], name: str, key: Callable[[Outcome], str]) -> tuple[Slice, ...]:
+def _table(
+    found: list[PlateOutcome], name: str, key: Callable[[PlateOutcome], str]
+) -> tuple[Slice, ...]:
     rows = slices(found, key)
     if name == "country":
         rows = [row for row in rows if row.plates >= FEWEST_OF_A_COUNTRY]

@@ -8,11 +8,13 @@ import hashlib
 import json
 from pathlib import Path
 
-import msgspec
-
 from recognition.evaluation.photos import Card
-from recognition.model_card import PlateChanceCard
-from recognition.training.onnx_models import load_card
+
+
+def read_card(model: Path) -> Card:
+    """Return the card beside an ONNX file, whatever file it was written for."""
+    card: Card = json.loads(model.with_suffix(".json").read_text())
+    return card
 
 
 def write_card(model: Path, card: Card) -> None:
@@ -29,14 +31,9 @@ def change_cards(model: Path, changes: Card) -> None:
     """
     twin = model.with_name(f"{model.stem}-float{model.suffix}")
     for one in filter(Path.exists, (model, twin)):
-        card = load_card(one)
+        card = read_card(one)
         output = card["output"] | changes.get("output", {})
         write_card(one, card | changes | {"output": output})
-
-
-def plate_chance(card: Card) -> PlateChanceCard | None:
-    """What a detector's card says of how likely its finds are plates."""
-    return msgspec.convert(card.get("plate_chance"), PlateChanceCard | None)
 
 
 def main() -> None:
@@ -44,7 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path, nargs="+", help="ONNX files with cards beside them")
     for model in parser.parse_args().models:
-        write_card(model, load_card(model))
+        write_card(model, read_card(model))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.boxes import Box, meet
+from recognition.boxes import Box, grown, meet
 from recognition.evaluation.photos import Image, Photo, as_image, read_image
+from recognition.foreign_models import USUAL_GREY
 from recognition.training.labels import Labels
-from recognition.training.onnx_models import LETTERBOX_GREY, grow
 from recognition.training.staging import exchange_plates, floating_plates
 from recognition.training.writing import add_writing, screen
 
@@ -117,7 +117,7 @@ def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
     image = image.copy()
     height, width = image.shape[:2]
     for box in boxes:
-        x1, y1, x2, y2 = (round(v) for v in grow(box, 0.15, 0.25, width, height))
+        x1, y1, x2, y2 = (round(v) for v in grown(box, 0.15, 0.25, width, height))
         if x2 > x1 and y2 > y1:
             part = image[y1:y2, x1:x2]
             image[y1:y2, x1:x2] = cv2.blur(part, (max(3, x2 - x1), max(3, y2 - y1)))
@@ -138,7 +138,7 @@ def steep(
     lift = max(0.0, -slope * out_width)
     out_height = round(height + abs(slope) * out_width)
     shape = np.array([[narrow, 0, 0], [slope * narrow, 1, lift]])
-    grey = (LETTERBOX_GREY,) * 3
+    grey = (USUAL_GREY,) * 3
     slanted = cv2.warpAffine(
         image, shape, (out_width, out_height), flags=cv2.INTER_AREA, borderValue=grey
     )
@@ -184,7 +184,7 @@ def _write(out: Path, split: str, stem: str, image: Image, boxes: tuple[Box, ...
         cv2.cvtColor(image, cv2.COLOR_RGB2BGR),
         [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY],
     )
-    lines = [_line(grow(box, 0, 0, width, height), width, height) for box in boxes]
+    lines = [_line(grown(box, 0, 0, width, height), width, height) for box in boxes]
     (out / "labels" / split / f"{stem}.txt").write_text("".join(lines))
 
 

@@ -1,127 +1,69 @@
-"""Measures a detector and a reader together, alone from the serving engine.
+"""Measures a detector and a first reader on labelled photos, and fits the reader's confidence.
 
 ``python -m recognition.training.evaluate --photos DIR --detector FILE.onnx --reader FILE.onnx
 [--calibrate] [--predictions FILE.jsonl]`` prints one line of figures. ``--calibrate`` first fits
 the reader's confidence on the training plates that were kept back and writes it into its card.
+
+Takes the engine as it is served, but without a second reader: what both say together has a
+confidence of its own (``second_card``), and the first one's must hold where there is no other.
 """
 
 import argparse
 import json
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from recognition.evaluation.photos import Card, Image, Photo, load_photos, read_image
-from recognition.evaluation.scoring import Figures, Said, score
-from recognition.plate_chance import Signs, chance_of_plate
-from recognition.training.calibration import Curve, apply, fit_curve
-from recognition.training.cards import plate_chance, write_card
-from recognition.training.onnx_models import (
-    Detector,
-    Found,
-    Read,
-    Reader,
-    cut,
-    feed_of,
-    grow,
-    load_card,
-    margins_of,
-    onnxruntime_runner,
-    openvino_runner,
-)
-from recognition.training.reader_data import Sample, load_samples, plain_crops
+from recognition.engine import Recognizer
+from recognition.evaluation import command
+from recognition.evaluation.photos import Card, Photo, load_photos
+from recognition.evaluation.scoring import score
+from recognition.reader import Reader
+from recognition.settings import RecognizerSettings, RuntimeName
+from recognition.training.cards import read_card, write_card
+from recognition.training.confidence import fitted, rated
+from recognition.training.reader_data import load_held_out
 
-CALIBRATION_JITTERS = (0.0, 0.03)
+JITTERS = (0.0, 0.03)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A detector and a reader with their cards."""
+def pair_settings(args: argparse.Namespace, threshold: float | None) -> RecognizerSettings:
+    """The settings of an engine with the pair of models that the command line names.
 
-    detector: Detector
-    reader: Reader
-    detector_card: Card
-    reader_card: Card
-    threshold: float
-
-    def read(self, image: Image) -> list[Said]:
-        """The plates of one photo."""
-        return [said for _, said in self.read_from(image, self.threshold)]
-
-    def read_from(self, image: Image, threshold: float) -> list[tuple[float, Said]]:
-        """The plates of one photo from a detector score on, each with that score."""
-        finds = self.detector(image, threshold, self.detector_card["output"]["iou_threshold"])
-        if not finds:
-            return []
-        height, width = image.shape[:2]
-        views = margins_of(self.reader_card)
-        texts = self.reader(
-            [[cut(image, grow(f.box, *view, width, height)) for view in views] for f in finds]
-        )
-        return [
-            (f.score, Said(t.text, self._confidence(f, t, width), f.box))
-            for t, f in zip(texts, finds, strict=True)
-        ]
-
-    def _confidence(self, found: Found, text: Read, width: int) -> float:
-        share, least = (found.box[2] - found.box[0]) / width, min(text.probabilities, default=0.0)
-        signs = Signs(found.score, share, text.text, least)
-        chance = chance_of_plate(signs, plate_chance(self.detector_card))
-        return chance * apply(self.reader_card, text.raw_confidence)
+    ``threshold`` is the least score of what is found, 0-1; None: as the card says.
+    """
+    given = {
+        "recognition_detector_model": args.detector,
+        "recognition_detection_threshold": threshold,
+        "recognition_input_size": args.size,
+        "recognition_reader_model": args.reader,
+        "recognition_reader_hub_model": None,  # it would come before the file
+        "recognition_second_reader": False,
+        "recognition_runtime": args.runtime,
+    }
+    return RecognizerSettings.model_validate(given)
 
 
-def load_pair(args: argparse.Namespace) -> Pair:
-    """The pair that the command line names."""
-    runner = openvino_runner if args.runtime == "openvino" else onnxruntime_runner
-    detector_card = load_card(args.detector)
-    reader_card = load_card(args.reader)
-    size = (args.size, args.size) if args.size else (416, 416)
-    if not args.size:
-        size = (detector_card["input"]["height"], detector_card["input"]["width"])
-    given = detector_card["input"]
-    stride = given["stride"] if given["dynamic_size"] else 0
-    decoder, feed = detector_card["output"]["decoder"], feed_of(detector_card)
-    detector = Detector(runner(args.detector, 1), size, decoder, stride, feed=feed)
-    threshold = args.threshold or detector_card["output"]["score_threshold"]
-    reader = Reader(runner(args.reader, 1), reader_card)
-    return Pair(detector, reader, detector_card, reader_card, threshold)
+def measure(photos: list[Photo], recognizer: Recognizer, predictions: Path | None) -> Card:
+    """Return the figures over all that is found and read, each reading as sure as it may be.
+
+    ``cpu_ms_a_photo`` is the median of the processor time, decoding of the file included. What was
+    read is also written to ``predictions``, a photo a line.
+    """
+    looked = command.evaluate(photos, recognizer, pictures=False).looked
+    if predictions is not None:
+        command.write_predictions(predictions, looked)
+    figures = score(photos, {one.photo.name: [*one.said] for one in looked})
+    cpu_ms = float(np.median([one.cpu_ms for one in looked]))
+    return figures.as_row() | {"cpu_ms_a_photo": round(cpu_ms, 1)}
 
 
-def measure(photos: list[Photo], pair: Pair, predictions: Path | None) -> tuple[Figures, float]:
-    """Figures, and the median of the milliseconds a photo, decoding of the JPEG apart."""
-    said, times = {}, []
-    for photo in photos:
-        image = read_image(photo.path)
-        start = time.perf_counter()
-        said[photo.name] = pair.read(image)
-        times.append(1000 * (time.perf_counter() - start))
-    if predictions:
-        predictions.write_text(
-            "".join(_line(p.name, said[p.name], t) for p, t in zip(photos, times, strict=True))
-        )
-    return score(photos, said), float(np.median(times))
-
-
-def calibrate(samples: list[Sample], pair: Pair) -> Curve:
-    """Fit the confidence of the reader on plates that it did not learn from."""
-    views, rng = margins_of(pair.reader_card), np.random.default_rng(0)
-    kept = [s for s in samples if s.held_out]
-    raw, right = [], []
-    for jitter in CALIBRATION_JITTERS:
-        for sample in kept:
-            read = pair.reader([plain_crops(sample, views, jitter, rng)])[0]
-            raw.append(read.raw_confidence)
-            right.append(read.text == sample.text)
-    curve = fit_curve(raw, right)
-    print(f"calibration: {len(kept)} plates, right {np.mean(right):.3f}, {curve}")
-    return curve
-
-
-def _line(name: str, said: list[Said], ms: float) -> str:
-    plates = [{"text": s.text, "conf": s.confidence, "box": s.box} for s in said]
-    return json.dumps({"image": name, "plates": plates, "ms": ms}) + "\n"
+def calibrate(photos: Path, model: Path, settings: RecognizerSettings) -> None:
+    """Fit the confidence of a reader on plates that it did not learn from, and write its card."""
+    reader = Reader.load(settings)
+    samples = load_held_out(photos, reader.card.output.slots)
+    curve = fitted([*rated(samples, reader, JITTERS)])
+    write_card(model, read_card(model) | {"calibration": curve.as_card()})
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -129,29 +71,28 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--detector", type=Path, required=True, help="ONNX with a card beside it")
     parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
-    parser.add_argument("--size", type=int, help="letterbox side in place of the card's")
-    parser.add_argument("--threshold", type=float, help="in place of the card's")
-    parser.add_argument("--runtime", default="onnxruntime", choices=("onnxruntime", "openvino"))
+    parser.add_argument("--size", type=int, help="side of the detector's input, not the card's")
+    parser.add_argument(
+        "--runtime", default=RuntimeName.ONNXRUNTIME, type=RuntimeName, choices=RuntimeName
+    )
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_pair_arguments(parser)
+    parser.add_argument("--threshold", type=float, help="least score of a plate, not the card's")
     parser.add_argument("--split", default="val", choices=("train", "val"))
     parser.add_argument(
         "--predictions", type=Path, help="also write what was read, one photo a line"
     )
     parser.add_argument("--calibrate", action="store_true", help="fit and write the confidence")
     args = parser.parse_args()
-    pair = load_pair(args)
+    settings = pair_settings(args, args.threshold)
     if args.calibrate:
-        slots = pair.reader_card["output"]["slots"]
-        samples = load_samples(args.photos, "train", slots, lone=False)
-        pair.reader_card["calibration"] = calibrate(samples, pair).as_card()
-        write_card(args.reader, pair.reader_card)
-    figures, ms = measure(load_photos(args.photos, args.split), pair, args.predictions)
-    print(json.dumps(figures.as_row() | {"ms_a_photo": round(ms, 1)}))
+        calibrate(args.photos, args.reader, settings)
+    photos = load_photos(args.photos, args.split)
+    print(json.dumps(measure(photos, Recognizer(settings), args.predictions)))
 
 
 if __name__ == "__main__":

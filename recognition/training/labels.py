@@ -12,8 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from recognition.boxes import Box, iou
-from recognition.evaluation.photos import Photo, load_photos, read_image
-from recognition.training.onnx_models import Detector, Found, as_floats, onnxruntime_runner
+from recognition.detector import Detector
+from recognition.evaluation.photos import Photo, load_photos
+from recognition.images import decode_image
+from recognition.settings import RecognizerSettings, RuntimeName
+from recognition.types import Detection
 
 SURE, UNSURE = 0.5, 0.08
 """Teacher scores from which an unboxed find is a label, and from which it is masked."""
@@ -30,7 +33,7 @@ class Labels:
     masked: tuple[Box, ...]
 
 
-def complete(photo: Photo, finds: list[Found]) -> Labels:
+def complete(photo: Photo, finds: list[Detection]) -> Labels:
     """The photo's own boxes, with what the teacher found besides."""
     own = tuple(p.box for p in photo.plates)
     other = [f for f in finds if not any(_same(f.box, box) for box in own)]
@@ -55,21 +58,37 @@ def _same(a: Box, b: Box) -> bool:
     return inside or iou(a, b) > SAME_PLATE_IOU
 
 
+def load_teacher(args: argparse.Namespace) -> Detector:
+    """Load the detector that the command line names.
+
+    Raises:
+        MisconfiguredError: it is no detector that the engine knows.
+    """
+    given = {
+        "recognition_detector_model": args.teacher,
+        "recognition_input_size": args.teacher_size,
+        "recognition_runtime": RuntimeName.ONNXRUNTIME,
+        "recognition_threads": args.threads,
+    }
+    return Detector.load(RecognizerSettings.model_validate(given))
+
+
+def finds_of(teacher: Detector, photo: Photo) -> list[Detection]:
+    """What the teacher at least half believes, in pixels of the photo."""
+    return teacher.search(decode_image(photo.path.read_bytes()), UNSURE)
+
+
 def main() -> None:
     """Write one line of labels a photo of both splits; photos already in the file are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
-    parser.add_argument("--teacher", type=Path, help="end-to-end ONNX detector")
+    parser.add_argument("--teacher", type=Path, help="ONNX detector (recognition/models)")
     parser.add_argument("--teacher-size", type=int, default=416)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
-    teacher: Detector | None = None
-    if args.teacher is not None:
-        size = (args.teacher_size, args.teacher_size)
-        run = onnxruntime_runner(args.teacher, args.threads)
-        teacher = Detector(run, size, "end2end_rows", feed=as_floats)
-    name = args.teacher.name if args.teacher is not None else None
+    teacher = None if args.teacher is None else load_teacher(args)
+    name = None if args.teacher is None else args.teacher.name
     done = set[str]()
     if args.out.exists():
         whole, _, _ = args.out.read_text().rpartition("\n")  # the last line may be half of one
@@ -81,7 +100,7 @@ def main() -> None:
     with args.out.open("a") as out:
         for photo in photos:
             if photo.name not in done:
-                finds = teacher(read_image(photo.path), UNSURE) if teacher else []
+                finds = finds_of(teacher, photo) if teacher else []
                 out.write(json.dumps(asdict(complete(photo, finds)) | {"teacher": name}) + "\n")
 
 

@@ -69,7 +69,7 @@ class Row(NamedTuple):
     weight: float
 
 
-class Finder:
+class SignFinder:
     """The engine, without what is to be fitted."""
 
     def __init__(self, settings: RecognizerSettings) -> None:
@@ -105,7 +105,7 @@ def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) ->
         yield View(np.ascontiguousarray(part), ((left - x, top - y, right - x, bottom - y),))
 
 
-def of_plates(photo: Photo, finder: Finder, rng: np.random.Generator) -> list[list[Signs]]:
+def of_plates(photo: Photo, finder: SignFinder, rng: np.random.Generator) -> list[list[Signs]]:
     """What is found at a photo's plates, in each view of them; none where readers know them all."""
     certain = [p.text for p in photo.plates if p.text and not p.uncertain]
     if not any(map(is_held_out, certain)):
@@ -121,7 +121,7 @@ def of_plates(photo: Photo, finder: Finder, rng: np.random.Generator) -> list[li
     ]
 
 
-def of_no_plates(photo: Photo, labels: Labels, finder: Finder) -> list[Signs]:
+def of_no_plates(photo: Photo, labels: Labels, finder: SignFinder) -> list[Signs]:
     """What is found on a photo where no plate is."""
     perhaps = labels.plates + labels.masked
     found = finder.finds(decode_image(photo.path.read_bytes()))
@@ -155,7 +155,7 @@ def main() -> None:
         parser.error(f"{args.others} holds no pictures")
     cv2.setNumThreads(1)
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
-    finder, labels = Finder(settings), load_labels(args.labels)
+    finder, labels = SignFinder(settings), load_labels(args.labels)
     photos, rng = load_photos(args.photos, "train"), np.random.default_rng(0)
     plates = [view for photo in photos for view in of_plates(photo, finder, rng)]
     beside = [of_no_plates(photo, labels[photo.name], finder) for photo in photos]

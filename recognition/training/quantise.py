@@ -25,9 +25,12 @@ from onnxruntime.quantization import (
     quantize_static,
 )
 
-from recognition.evaluation.photos import Photo, read_image
+from recognition.evaluation.photos import Photo
+from recognition.foreign_models import USUAL_GREY, detector_card
+from recognition.images import decode_image
+from recognition.model_card import InputCard
+from recognition.tensors import letterbox, to_tensor
 from recognition.training.halves import save_plain
-from recognition.training.onnx_models import as_floats, letterbox
 
 CALIBRATION_PHOTOS = 100
 CALIBRATION_PX = 640
@@ -40,24 +43,26 @@ WITHOUT = "dfl"
 
 
 class _Photos(CalibrationDataReader):
-    def __init__(self, photos: list[Photo], tensor: str) -> None:
-        self._feeds = self._each(photos, tensor)
+    def __init__(self, photos: list[Photo], card: InputCard) -> None:
+        self._feeds = self._each(photos, card)
 
     def get_next(self) -> dict[str, Any] | None:
         """The next photo as the detector sees it."""
         return next(self._feeds, None)
 
     @staticmethod
-    def _each(photos: list[Photo], tensor: str) -> Iterator[dict[str, Any]]:
+    def _each(photos: list[Photo], card: InputCard) -> Iterator[dict[str, Any]]:
         for photo in photos:
-            image, *_ = letterbox(read_image(photo.path), (CALIBRATION_PX, CALIBRATION_PX))
-            yield {tensor: as_floats(image)}
+            image = decode_image(photo.path.read_bytes())
+            canvas, _ = letterbox(image, CALIBRATION_PX, CALIBRATION_PX, USUAL_GREY)
+            yield {card.name: to_tensor([canvas], card)}
 
 
 def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
-    """Write ``source`` (float32) to ``out`` with 8-bit convolutions, their ranges from ``photos``.
+    """Write ``source`` to ``out`` with 8-bit convolutions, their ranges from ``photos``.
 
-    Weights keep 7 bits: processors without VNNI add two products in 16 bits, and would overflow.
+    ``source`` is an ultralytics export of 32-bit floats, without a card. Weights keep 7 bits:
+    processors without VNNI add two products in 16 bits, and would overflow.
     """
     chosen = random.Random(seed).sample(photos, min(CALIBRATION_PHOTOS, len(photos)))
     graph = onnx.load(source).graph
@@ -67,7 +72,7 @@ def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
         quantize_static(
             source,
             written,
-            _Photos(chosen, graph.input[0].name),
+            _Photos(chosen, detector_card(source).input),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
             reduce_range=True,

@@ -22,8 +22,8 @@ import torch
 from torch.nn import functional
 
 from recognition.evaluation.photos import Card, Image, as_image
+from recognition.training.cards import read_card
 from recognition.training.curves import draw_curves
-from recognition.training.onnx_models import load_card
 from recognition.training.reader_data import (
     Sample,
     changed_crop,
@@ -34,7 +34,7 @@ from recognition.training.reader_data import (
 )
 from recognition.training.reader_net import blend, load_network, write_onnx
 from recognition.training.rendered import Rendered, render_samples
-from recognition.training.wrong_sheet import Reading, exact_share, write_wrong
+from recognition.training.wrong_sheet import ReadCrop, exact_share, write_wrong
 
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
@@ -57,7 +57,7 @@ WORTH_IT = 0.004
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReaderFormat:
     """What the card says of the reader's input and output."""
 
     size: tuple[int, int]
@@ -67,7 +67,7 @@ class Shape:
     slots: int
 
     @classmethod
-    def of(cls, card: Card) -> "Shape":
+    def of(cls, card: Card) -> "ReaderFormat":
         """Taken from a reader's model card."""
         out, crop = card["output"], card["crop"]
         size = (card["input"]["width"], card["input"]["height"])
@@ -79,7 +79,7 @@ class Crops(torch.utils.data.Dataset):
     """``length`` changed crops an epoch, drawn by weight; item i of an epoch is always the same."""
 
     def __init__(
-        self, samples: list[Sample], rendered: Rendered, shape: Shape, length: int, seed: int
+        self, samples: list[Sample], rendered: Rendered, shape: ReaderFormat, length: int, seed: int
     ) -> None:
         """Photographed ``samples``, mixed with ``rendered`` ones by their share."""
         self._samples, self._rendered, self._shape = samples, rendered, shape
@@ -102,13 +102,13 @@ class Crops(torch.utils.data.Dataset):
         return image, encode(sample.text, shape.alphabet, shape.pad, shape.slots)
 
 
-def texts_of(slots: torch.Tensor, shape: Shape) -> list[str]:
+def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
     """Text of each N×slots×characters row of probabilities."""
     best = slots.argmax(-1).tolist()
     return ["".join(shape.alphabet[i] for i in row).replace(shape.pad, "") for row in best]
 
 
-def validation_crops(samples: list[Sample], shape: Shape) -> tuple[list[Image], list[str]]:
+def validation_crops(samples: list[Sample], shape: ReaderFormat) -> tuple[list[Image], list[str]]:
     """The same crops every time: each plate once for each of ``VAL_JITTER``."""
     rng = np.random.default_rng(0)
     views = [shape.margins]
@@ -117,7 +117,7 @@ def validation_crops(samples: list[Sample], shape: Shape) -> tuple[list[Image], 
 
 
 @torch.no_grad()
-def read_all(network: torch.nn.Module, crops: list[Image], shape: Shape) -> list[str]:
+def read_all(network: torch.nn.Module, crops: list[Image], shape: ReaderFormat) -> list[str]:
     """The texts that the network reads on crops of its size, in order."""
     batches = (np.stack(crops[start : start + 64]) for start in range(0, len(crops), 64))
     read = (texts_of(network(torch.from_numpy(batch))[0], shape) for batch in batches)
@@ -146,7 +146,7 @@ def loss_of(
 class Training:
     """The state of one run, kept in ``work`` after every epoch."""
 
-    def __init__(self, args: argparse.Namespace, shape: Shape) -> None:
+    def __init__(self, args: argparse.Namespace, shape: ReaderFormat) -> None:
         """Load data and the published network, and the last checkpoint where there is one."""
         self.args, self.shape = args, shape
         self.teacher, _ = load_network(args.start)
@@ -233,13 +233,13 @@ class Training:
             self.losses[self.step] = float(np.mean(self._recent))
             self._recent = []
 
-    def _read_val(self, weights: dict[str, torch.Tensor]) -> list[Reading]:
+    def _read_val(self, weights: dict[str, torch.Tensor]) -> list[ReadCrop]:
         network, parameters = copy.deepcopy((self.network, self.weights))
         with torch.no_grad():
             for name, value in weights.items():
                 parameters[name].copy_(value)
         crops, texts = self.val
-        return [*map(Reading, crops, texts, read_all(network, crops, self.shape))]
+        return [*map(ReadCrop, crops, texts, read_all(network, crops, self.shape))]
 
     def _measure(self, weights: dict[str, torch.Tensor]) -> float:
         return exact_share(self._read_val(weights))
@@ -314,7 +314,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     args.work.mkdir(parents=True, exist_ok=True)
-    training = Training(args, Shape.of(load_card(args.card)))
+    training = Training(args, ReaderFormat.of(read_card(args.card)))
     training.run()
     write_onnx(args.start, training.choose(), args.out)
 

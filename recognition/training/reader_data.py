@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.boxes import Box
+from recognition.boxes import Box, grown
+from recognition.crops import cut
 from recognition.evaluation.photos import Image, as_image, load_lone_crops, load_photos, read_image
-from recognition.training.onnx_models import cut, grow
 
 CONTEXT = 0.35
 """Photo kept around a plate, as a share of its width and height, so that boxes can be moved."""
@@ -74,6 +74,11 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
     return samples
 
 
+def load_held_out(folder: Path, slots: int) -> list[Sample]:
+    """The plates of training photos that no reader learns from, of at most ``slots`` characters."""
+    return [one for one in load_samples(folder, "train", slots, lone=False) if one.held_out]
+
+
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
     """How often each sample is drawn (sums to 1): photos of one plate share most of one turn."""
     counts = Counter(s.text for s in samples)
@@ -92,7 +97,7 @@ def plain_crops(
     """
     height, width = sample.image.shape[:2]
     box = moved(sample.box, jitter, rng)
-    return [cut(sample.image, grow(box, *view, width, height)) for view in views]
+    return [cut(sample.image, grown(box, *view, width, height)) for view in views]
 
 
 def changed_crop(sample: Sample, size: tuple[int, int], rng: np.random.Generator) -> Image:
@@ -112,11 +117,11 @@ def encode(text: str, alphabet: str, pad: str, slots: int) -> npt.NDArray[np.int
 
 def _with_context(image: Image, box: Box, text: str, group: str) -> Sample:
     height, width = image.shape[:2]
-    outer = grow(box, CONTEXT, CONTEXT * 2, width, height)
+    outer = grown(box, CONTEXT, CONTEXT * 2, width, height)
     left, top = math.floor(outer[0]), math.floor(outer[1])
     part = cut(image, (left, top, outer[2], outer[3])).copy()
-    moved = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
-    return Sample(part, moved, text, group)
+    within = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
+    return Sample(part, within, text, group)
 
 
 def _changed(
@@ -148,7 +153,7 @@ def moved(box: Box, jitter: float, rng: np.random.Generator) -> Box:
 def _warped(
     sample: Sample, margins: tuple[float, float], size: tuple[int, int], rng: np.random.Generator
 ) -> Image:
-    box = grow(moved(sample.box, 0.035, rng), *margins, 10**6, 10**6)
+    box = grown(moved(sample.box, 0.035, rng), *margins, 10**6, 10**6)
     x1, y1, x2, y2 = box
     corners = np.array([[x1, y1], [x2, y1], [x2, y2], [x1, y2]], np.float32)
     centre = corners.mean(axis=0)

@@ -21,9 +21,9 @@ import torch
 from recognition.crops import joined_rows
 from recognition.evaluation.photos import Image, as_image
 from recognition.plate_rows import PlateRows
+from recognition.training.cards import read_card
 from recognition.training.curves import draw_curves
 from recognition.training.line_net import load_line_network, write_line_network
-from recognition.training.onnx_models import load_card
 from recognition.training.reader_data import (
     Sample,
     line_crop,
@@ -39,7 +39,7 @@ from recognition.training.second_reader import (
     line_width,
     text_loss,
 )
-from recognition.training.wrong_sheet import Reading, exact_share, write_wrong
+from recognition.training.wrong_sheet import ReadCrop, exact_share, write_wrong
 from recognition.types import Detection
 
 OTHER_WIDTH = 0.1
@@ -149,7 +149,7 @@ class Training:
         drawn = [line for line in lines(list(rendered.samples)) if not line.has_two]
         self.data = Batches(learnt, drawn, args)
         self.val = lines(load_samples(args.photos, "val", args.slots, lone=False))
-        crop = load_card(args.card)["crop"]
+        crop = read_card(args.card)["crop"]
         margins = crop["margin_x"], crop["margin_y"]
         self.val_crops = [_plain(line, margins) for line in self.val]
         two = sum(line.has_two for line in learnt)
@@ -172,14 +172,14 @@ class Training:
                 self._keep()
         self._keep()
 
-    def read_val(self) -> list[Reading]:
+    def read_val(self) -> list[ReadCrop]:
         """What the network with the mean weights reads of ``val``, alone."""
         network, weights = copy.deepcopy((self.network, self.weights))
         with torch.no_grad():
             for name, value in self.average.items():
                 weights[name].copy_(value)
         texts = [line.sample.text for line in self.val]
-        return [*map(Reading, self.val_crops, texts, texts_read(network, self.val_crops))]
+        return [*map(ReadCrop, self.val_crops, texts, texts_read(network, self.val_crops))]
 
     @property
     def _checkpoint(self) -> Path:

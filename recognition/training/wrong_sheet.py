@@ -16,7 +16,7 @@ TILE_PX, CAPTION_PX = (160, 80), 34
 WANTED_COLOUR, GOT_COLOUR = (0, 90, 0), (170, 0, 0)
 
 
-class Reading(NamedTuple):
+class ReadCrop(NamedTuple):
     """A crop, what is written on it and what was read."""
 
     crop: Image
@@ -24,12 +24,12 @@ class Reading(NamedTuple):
     got: str
 
 
-def exact_share(readings: Sequence[Reading]) -> float:
+def exact_share(readings: Sequence[ReadCrop]) -> float:
     """The share of which the whole text was read right, 0-1; 0 where there are none."""
     return sum(one.got == one.wanted for one in readings) / max(1, len(readings))
 
 
-def write_wrong(readings: Iterable[Reading], out: Path) -> None:
+def write_wrong(readings: Iterable[ReadCrop], out: Path) -> None:
     """Write a picture of the first wrong ones, as many as there is room for.
 
     Below each stands what is on it, then what was read.
@@ -38,7 +38,7 @@ def write_wrong(readings: Iterable[Reading], out: Path) -> None:
     write_sheet(tiled(list(islice(wrong, COLUMNS * ROWS)), COLUMNS, ROWS), out)
 
 
-def _tile(one: Reading) -> Image:
+def _tile(one: ReadCrop) -> Image:
     tile = np.full((TILE_PX[1] + CAPTION_PX, TILE_PX[0], 3), 255, np.uint8)
     tile[: TILE_PX[1]] = cv2.resize(one.crop, TILE_PX)
     captions = ((one.wanted, WANTED_COLOUR), (one.got or "-", GOT_COLOUR))

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import faust
 
-from contracts.alert_records import AlertSighting
 from contracts.moments import now_ms
 from contracts.readings import FrameReadings
-from contracts.recognitions import PassOutcome, Recognition
 from contracts.topics import (
     FRAMES,
     OUTCOMES,
@@ -102,27 +100,13 @@ def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
 
 def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
     app, guard = shared.app, shared.guard
-    images = ImageStore(settings)
-    recognitions = TopicPublisher(raw_topic(app, RECOGNITIONS))
-    outcomes = TopicPublisher(raw_topic(app, OUTCOMES))
-    sightings = TopicPublisher(raw_topic(app, SIGHTINGS))
-
-    async def publish(key: bytes, record: Recognition) -> None:
-        await recognitions.publish(key, record)
-
-    async def publish_outcome(key: bytes, record: PassOutcome) -> None:
-        await outcomes.publish(key, record)
-
-    async def publish_sighting(key: bytes, record: AlertSighting) -> None:
-        await sightings.publish(key, record)
-
     tracking = Tracking(
         states=CameraStates(DurableTable(faust_table(app, "cameras"))),
         frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
-        images=images,
-        publish=publish,
-        publish_outcome=publish_outcome,
-        publish_sighting=publish_sighting,
+        images=ImageStore(settings),
+        publish=TopicPublisher(raw_topic(app, RECOGNITIONS)).publish,
+        publish_outcome=TopicPublisher(raw_topic(app, OUTCOMES)).publish,
+        publish_sighting=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
         metrics=shared.metrics,
         rules=tracking_rules(settings),
         now_ms=now_ms,

@@ -44,33 +44,50 @@ class CameraTracks(Record, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Step:
-    """The state after a frame, and what became of the tracks that it ended.
+class EndedTracks:
+    """What became of tracks that are over.
 
-    ``state`` is the very same object where nothing changed. ``silent`` tracks were of plates that
-    had come out already, ``unsure`` ones had too little that was read alike. Of these ``missed``
-    are passes of their own; the others were strays beside another track. ``sighted`` passes are
-    not over; ``dismissed`` were sighted, and are over without being one of ``passes``.
+    ``silent`` ones were of plates that had come out already, ``unsure`` ones had too little that
+    was read alike. Of these ``missed`` are passes of their own; the others were strays beside
+    another track. ``dismissed`` were sighted, and are over without being one of ``passes``.
     """
 
-    state: CameraTracks
     passes: tuple[Pass, ...] = ()
     silent: int = 0
     unsure: int = 0
     missed: tuple[Track, ...] = ()
-    sighted: tuple[Pass, ...] = ()
     dismissed: tuple[Dismissed, ...] = ()
+
+    def __add__(self, later: "EndedTracks") -> "EndedTracks":
+        """Return these and later ones."""
+        return EndedTracks(
+            self.passes + later.passes,
+            self.silent + later.silent,
+            self.unsure + later.unsure,
+            self.missed + later.missed,
+            self.dismissed + later.dismissed,
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a frame did: the state after it, the tracks that it ended, passes told of early.
+
+    ``state`` is the very same object where nothing changed. ``sighted`` passes are not over.
+    """
+
+    state: CameraTracks
+    ended: EndedTracks = EndedTracks()
+    sighted: tuple[Pass, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Settled:
-    passes: tuple[Pass, ...]
+    """Tracks that are over, those that go on, and the silences after both."""
+
+    ended: EndedTracks
     going: tuple[Track, ...]
     silences: tuple[Silence, ...]
-    silent: int
-    unsure: int
-    missed: tuple[Track, ...]
-    dismissed: tuple[Dismissed, ...]
 
 
 def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> Step:
@@ -91,25 +108,16 @@ def advance(state: CameraTracks, frame: FrameReadings, rules: TrackingRules) -> 
     overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MOST_TRACKS)]
     kept = tuple(t for t in tracks if t not in overflow)
     settled = _settle_all((*ended, *overflow), kept, state.silences, rules)
-    kept = settled.going
-    sighted: tuple[Pass, ...] = ()
+    going, sighted = settled.going, tuple[Pass, ...]()
     if sees and rules.tells_early:
-        kept, sighted = sight(kept, settled.silences, frame.captured_ms, rules)
+        going, sighted = sight(going, settled.silences, frame.captured_ms, rules)
     after = CameraTracks(
         last_offset=frame.frame.offset,
         last_captured_ms=max(frame.captured_ms, state.last_captured_ms),
-        tracks=kept,
+        tracks=going,
         silences=without_ended(settled.silences, frame.captured_ms, rules),
     )
-    return Step(
-        after,
-        settled.passes,
-        settled.silent,
-        settled.unsure,
-        settled.missed,
-        sighted,
-        settled.dismissed,
-    )
+    return Step(after, settled.ended, sighted)
 
 
 def is_done(state: CameraTracks, frame: FrameReadings) -> bool:
@@ -184,8 +192,14 @@ def _settle_all(
             silences = begin_silence(silences, track, seen.text)
             passes.append(settled)
             dismissed += _all_dismissed(track.strays, silences[-1])
-    unsure = len(ended) - silent - len(passes)
-    return _Settled(tuple(passes), going, silences, silent, unsure, tuple(missed), tuple(dismissed))
+    over = EndedTracks(
+        passes=tuple(passes),
+        silent=silent,
+        unsure=len(ended) - silent - len(passes),
+        missed=tuple(missed),
+        dismissed=tuple(dismissed),
+    )
+    return _Settled(over, going, silences)
 
 
 def _all_dismissed(told: tuple[Stray, ...], silence: Silence | None) -> list[Dismissed]:
@@ -200,12 +214,4 @@ def _after_clock_set_back(state: CameraTracks, frame: FrameReadings, rules: Trac
         silences=set_back(settled.silences, frame.captured_ms),
     )
     step = advance(fresh, frame, rules)
-    return Step(
-        step.state,
-        settled.passes + step.passes,
-        settled.silent + step.silent,
-        settled.unsure + step.unsure,
-        settled.missed + step.missed,
-        step.sighted,
-        settled.dismissed + step.dismissed,
-    )
+    return Step(step.state, settled.ended + step.ended, step.sighted)

@@ -4,7 +4,7 @@ import msgspec
 
 from contracts.early import SightedPlate
 from streams.recognition.rules import TrackingRules
-from streams.recognition.tracks import Sighting, TextTally, Track
+from streams.recognition.tracks import TextReading, TextTally, Track
 from streams.recognition.votes import voted_probabilities, voted_text
 
 
@@ -18,7 +18,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     track: str
     plate: str
     probabilities: tuple[float, ...]
-    best: Sighting
+    best: TextReading
     first_seen_ms: int
     last_seen_ms: int
     readings_count: int

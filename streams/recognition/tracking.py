@@ -106,14 +106,15 @@ class Tracking:
             return
         state = known or CameraTracks()
         step = advance(state, frame, self._rules)
+        ended = step.ended
         for seen in step.sighted:
             await self._publish_sighting(key, sighting_of(frame, seen))
         published = {
-            settled.track: await self._publish_pass(key, frame, settled) for settled in step.passes
+            settled.track: await self._publish_pass(key, frame, settled) for settled in ended.passes
         }
-        for track in step.missed:
+        for track in ended.missed:
             await self._publish_outcome(key, missed_pass_of(frame, track))
-        for dismissed in step.dismissed:
+        for dismissed in ended.dismissed:
             await self._publish_sighting(key, dismissal_of(frame, dismissed, published))
         if known is not None and frame.deleted:
             await self._states.forget(key, frame)
@@ -122,9 +123,9 @@ class Tracking:
             await self._states.write(key, with_published(step.state, remembered))
         if frame.readings or step.state is not state:
             self._frames.keep_only(key, frames_needed(step.state), frame.frame)
-        self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(step.passes))
-        self._metrics.tracks_ended(TrackOutcome.SILENT, step.silent)
-        self._metrics.tracks_ended(TrackOutcome.UNSURE, step.unsure)
+        self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(ended.passes))
+        self._metrics.tracks_ended(TrackOutcome.SILENT, ended.silent)
+        self._metrics.tracks_ended(TrackOutcome.UNSURE, ended.unsure)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, settled: Pass) -> Recognition:
         photo, crop = await self._store_images(frame, settled)

@@ -32,8 +32,8 @@ _SAME_PLACE_OVERLAP = 0.3
 _SAME_PLACE_MS = 600
 
 
-class Sighting(msgspec.Struct, frozen=True, kw_only=True):
-    """The best reading of a text: the frame that it is from and where the plate is in it.
+class TextReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a reading: the frame that it is from and where the plate is in it.
 
     ``is_cut``: at the frame's edge, so that a part of the plate may be missing.
     """
@@ -52,7 +52,7 @@ class TextTally(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     count: int
-    best: Sighting
+    best: TextReading
 
 
 class Stray(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,7 +218,7 @@ def _speed(track: Track, captured_ms: int, box: Box) -> tuple[float, float]:
 def _add_text(
     texts: tuple[TextTally, ...], frame: FrameReadings, reading: PlateReading
 ) -> tuple[TextTally, ...]:
-    seen = Sighting(
+    seen = TextReading(
         frame=frame.frame,
         captured_ms=frame.captured_ms,
         box=reading.box,

@@ -16,7 +16,8 @@ import pytest
 from contracts.cameras import CameraState
 from contracts.stream_urls import StreamUrlRules, parse_stream_url
 from ingest import watch as watching
-from ingest.capture import CaptureLimits, StreamFrame, open_stream
+from ingest.camera_stream import StreamFrame
+from ingest.capture import CaptureLimits, open_stream
 from ingest.faults import CaptureError, CaptureFault
 from ingest.ffmpeg import MAX_ALLOCATION_BYTES
 from ingest.moments import Moment, SteadyClock

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contracts.stream_urls import StreamUrlRules, parse_stream_url
-from ingest.capture import CaptureLimits, StreamFrame, open_stream
+from ingest.camera_stream import StreamFrame
+from ingest.capture import CaptureLimits, open_stream
 from ingest.faults import CaptureError, CaptureFault
 from ingest.watch import Watch
 from tests.integration.ingest.http_cameras import (

@@ -146,7 +146,7 @@ def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone(precision:
             assert np.array_equal(model.run(picture)["output0"], said)
     small, large = (model._request(picture.shape) for picture in pictures)  # type: ignore[attr-defined]
     assert small is not large
-    assert len(model._requests) == 2  # type: ignore[attr-defined]
+    assert len(model._of_any_size) == 2  # type: ignore[attr-defined]
 
 
 def test_the_copy_of_the_usual_size_says_the_same() -> None:
@@ -183,15 +183,15 @@ def is_for_one_size(model: Model, picture: Tensor) -> bool:
 def test_copies_for_the_usual_picture_and_for_small_ones_are_made_at_start() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     detector, reader = Detector.load(settings), Reader.load(settings)
-    made = dict(detector._model._requests)  # type: ignore[attr-defined]
+    made = dict(detector._model._of_any_size)  # type: ignore[attr-defined]
     for height, width in ((1080, 1920), (1512, 2688)):
         detector.find(np.zeros((height, width, 3), np.uint8))
-    assert made == detector._model._requests  # type: ignore[attr-defined]
+    assert made == detector._model._of_any_size  # type: ignore[attr-defined]
     assert len(made) == 1
     detector.find(np.zeros((1200, 1600, 3), np.uint8))
-    assert len(detector._model._requests) == 2  # type: ignore[attr-defined]
+    assert len(detector._model._of_any_size) == 2  # type: ignore[attr-defined]
     reader.read([np.zeros((30, 90, 3), np.uint8)] * 9)
-    assert len(reader._model._requests) == 1  # type: ignore[attr-defined]
+    assert len(reader._model._of_any_size) == 1  # type: ignore[attr-defined]
 
 
 def a_picture(width: int, height: int) -> Tensor:
@@ -207,7 +207,7 @@ def test_openvino_pins_no_process_to_a_core() -> None:
     detector = Detector.load(settings)
 
     model = detector._model
-    requests = [model._of_usual, *model._requests.values()]  # type: ignore[attr-defined]
+    requests = [model._of_usual, *model._of_any_size.values()]  # type: ignore[attr-defined]
     copies = [request.get_compiled_model() for request in requests]
     assert [copy.get_property("ENABLE_CPU_PINNING") for copy in copies] == [False, False]
     assert [copy.get_property("INFERENCE_NUM_THREADS") for copy in copies] == [1, 1]

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from contracts.errors import InvalidInputError, MisconfiguredError
-from recognition.protocol import Job, Outcome
+from recognition.protocol import Job, JobOutcome
 from recognition.settings import RecognizerPoolSettings
 from recognition.worker import Perform, refusal, run_worker
 
@@ -21,12 +21,12 @@ def prepare(settings: RecognizerPoolSettings) -> Perform:
     return perform
 
 
-def perform(jobs: list[Job]) -> list[Outcome]:
+def perform(jobs: list[Job]) -> list[JobOutcome]:
     """Do what the jobs say."""
     return [_outcome(job, len(jobs)) for job in jobs]
 
 
-def _outcome(job: Job, together: int) -> Outcome:
+def _outcome(job: Job, together: int) -> JobOutcome:
     """Do what the job says; the answer's width is this process's id."""
     word, _, what = job.image.decode().partition(" ")
     match word:
@@ -40,12 +40,12 @@ def _outcome(job: Job, together: int) -> Outcome:
         case "refuse":
             return refusal(InvalidInputError("The image is bad.", code="unreadable_image"))
         case "together":
-            return Outcome(width_px=together)
+            return JobOutcome(width_px=together)
         case "grown":
-            return Outcome(width_px=os.getpid(), resident_bytes=int(what) * _MIB)
+            return JobOutcome(width_px=os.getpid(), resident_bytes=int(what) * _MIB)
         case "allocate":
             bytearray(int(what) * _MIB)
-    return Outcome(width_px=os.getpid(), height_px=job.min_plate_width_px)
+    return JobOutcome(width_px=os.getpid(), height_px=job.min_plate_width_px)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recognition.boxes import Box, iou, ious, meet, part_shared
+from recognition.boxes import Box, grown, iou, ious, meet, part_shared
 
 ONE: Box = (0, 0, 10, 10)
 HALF: Box = (0, 0, 10, 5)
@@ -33,3 +33,9 @@ def test_the_shared_part_is_of_the_smaller_box() -> None:
 def test_empty_boxes_share_nothing() -> None:
     assert part_shared(ONE, (5, 5, 5, 5)) == 0.0
     assert iou((5, 5, 5, 5), (5, 5, 5, 5)) == 0.0
+
+
+def test_a_box_grows_by_shares_of_its_size_and_stays_inside() -> None:
+    assert grown((40, 50, 60, 60), 0.1, 0.5, 100, 80) == (38, 45, 62, 65)
+    assert grown((-5, 1, 99, 79), 0.1, 0.1, 100, 80) == (0, 0, 100, 80)
+    assert grown((40, 50, 60, 60), -0.1, 0.0, 100, 80) == (42, 50, 58, 60)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from recognition.line_texts import (
-    Floats,
     folded,
     likely_texts,
     line_scores,
     line_text,
     settled,
 )
+from recognition.types import LineLogs
 from tests.unit.recognition.cards import ALPHABET, slots_of
 
 PAD = ALPHABET.index("_")
@@ -22,7 +22,7 @@ def as_indices(text: str) -> tuple[int, ...]:
     return tuple(ALPHABET.index(character) for character in text)
 
 
-def line(*places: str, sure: float = 0.98) -> Floats:
+def line(*places: str, sure: float = 0.98) -> LineLogs:
     """Logarithms of places that show these characters, "-" for none."""
     values = np.full((len(places), 37), (1 - sure) / 36)
     for row, shown in zip(values, places, strict=True):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from recognition.plate_formats import Floats, PlateFormats, unnamed_country
+from recognition.plate_formats import PlateFormats, unnamed_country
+from recognition.types import FloatArray
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 PAD = ALPHABET.index("_")
@@ -19,7 +20,7 @@ COUNTRIES = (
 FORMATS = PlateFormats(ALPHABET, PAD, COUNTRIES)
 
 
-def slots(*options: str) -> Floats:
+def slots(*options: str) -> FloatArray:
     """Ten rows of probabilities; "B" is 0.99 likely, "8 0.6 B" is 8 at 0.6 and else B."""
     said = np.full((10, len(ALPHABET)), 1e-5)
     for row, option in zip(said, [*options, *("_" * (10 - len(options)))], strict=True):
@@ -29,12 +30,12 @@ def slots(*options: str) -> Floats:
     return np.asarray(said / said.sum(axis=-1, keepdims=True))
 
 
-def sure_of(country: str, share: float = 0.95) -> Floats:
+def sure_of(country: str, share: float = 0.95) -> FloatArray:
     rest = (1 - share) / (len(COUNTRIES) - 1)
     return np.array([share if name == country else rest for name in COUNTRIES])
 
 
-def text(said: Floats) -> str:
+def text(said: FloatArray) -> str:
     return "".join(ALPHABET[i] for i in said.argmax(axis=-1)).replace("_", "")
 
 

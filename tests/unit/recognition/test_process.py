@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from recognition.process import WorkerProcess
-from recognition.protocol import Job, Outcome
+from recognition.protocol import Job, JobOutcome
 from recognition.settings import RecognizerPoolSettings
 
 
@@ -48,7 +48,7 @@ async def test_one_that_gets_what_is_no_job_ends_at_once() -> None:
     )
     try:
         worker.send(Job(image=b"sleep 0"))
-        worker.send(cast("Job", Outcome()))
+        worker.send(cast("Job", JobOutcome()))
         assert (await worker.receive()).width_px == worker.pid
         with pytest.raises(asyncio.IncompleteReadError):
             await asyncio.wait_for(worker.receive(), 30)

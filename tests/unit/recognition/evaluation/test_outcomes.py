@@ -7,7 +7,7 @@ import pytest
 
 from recognition.boxes import Box
 from recognition.evaluation.outcomes import (
-    Outcome,
+    PlateOutcome,
     group_of,
     invented,
     light_class,
@@ -33,7 +33,7 @@ def plate(text: str = "AB12CD", box: Box = HERE, region: str | None = None) -> P
     return Plate(text, False, box, region)
 
 
-def only(*said: Said) -> Outcome:
+def only(*said: Said) -> PlateOutcome:
     (found,) = outcomes(photo(plate()), said, GREY)
     return found
 

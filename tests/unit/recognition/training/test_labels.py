@@ -1,16 +1,19 @@
 """What the teacher's finds make of a photo's labels."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from recognition.boxes import Box
 from recognition.evaluation.photos import Photo, Plate
 from recognition.settings import MODELS
 from recognition.training import labels
 from recognition.training.labels import complete
-from recognition.training.onnx_models import Found
+from recognition.types import Detection
 
 OWN = (100.0, 100.0, 200.0, 140.0)
 OTHER = (400.0, 300.0, 460.0, 320.0)
@@ -21,20 +24,24 @@ def photo(exhaustive: bool) -> Photo:
     return Photo("a", Path("a"), 640, 480, (Plate("AB", False, OWN, None),), exhaustive)
 
 
+def find(box: Box, score: float) -> Detection:
+    return Detection(*box, score, "plate")
+
+
 def test_sure_finds_are_taught_and_doubtful_ones_masked() -> None:
-    found = complete(photo(False), [Found(OWN, 0.9), Found(OTHER, 0.7), Found(FAR, 0.2)])
+    found = complete(photo(False), [find(OWN, 0.9), find(OTHER, 0.7), find(FAR, 0.2)])
     assert found.plates == (OWN, OTHER)
     assert found.masked == (FAR,)
 
 
 def test_where_every_plate_is_boxed_the_teacher_adds_nothing() -> None:
-    found = complete(photo(True), [Found(OTHER, 0.7), Found(FAR, 0.2)])
+    found = complete(photo(True), [find(OTHER, 0.7), find(FAR, 0.2)])
     assert (found.plates, found.masked) == ((OWN,), ())
 
 
 def test_a_find_around_a_boxed_plate_is_that_plate() -> None:
     around = (60.0, 80.0, 240.0, 170.0)
-    assert complete(photo(False), [Found(around, 0.6)]).plates == (OWN,)
+    assert complete(photo(False), [find(around, 0.6)]).plates == (OWN,)
 
 
 def labels_of(folder: Path, monkeypatch: pytest.MonkeyPatch, *given: str) -> list[str]:
@@ -68,3 +75,9 @@ def test_labels_of_another_teacher_are_refused(
     with pytest.raises(SystemExit):
         labels_of(tmp_path, monkeypatch, "--teacher", str(teacher))
     assert "is of another teacher" in capsys.readouterr().err
+
+
+def test_a_teacher_is_a_detector_that_the_engine_knows() -> None:
+    named = argparse.Namespace(teacher=MODELS / "plate-detector.onnx", teacher_size=416, threads=1)
+    image = np.zeros((90, 160, 3), np.uint8)
+    assert labels.load_teacher(named).search(image, 0.9) == []

@@ -10,7 +10,7 @@ from recognition.evaluation.photos import Photo, Plate
 from recognition.plate_chance import Signs, chance_of_plate
 from recognition.training.labels import Labels
 from recognition.training.plate_chance import (
-    Finder,
+    SignFinder,
     counted,
     fitted,
     of_no_plates,
@@ -52,7 +52,7 @@ def test_views_show_the_plate_where_they_say() -> None:
         assert iou((left, top, right, bottom), plate) > 0.9
 
 
-class FixedFinder(Finder):
+class FixedFinder(SignFinder):
     """Finds the same in every picture, whatever its size."""
 
     def __init__(self, *boxes: Box) -> None:

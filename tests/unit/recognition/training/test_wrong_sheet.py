@@ -8,7 +8,7 @@ from recognition.training.wrong_sheet import (
     COLUMNS,
     ROWS,
     TILE_PX,
-    Reading,
+    ReadCrop,
     exact_share,
     write_wrong,
 )
@@ -17,12 +17,12 @@ RED, GREEN = np.full((20, 60, 3), (200, 0, 0), np.uint8), np.full((9, 9, 3), (0,
 
 
 def test_the_share_counts_whole_texts() -> None:
-    assert exact_share([Reading(RED, "AB1", "AB1"), Reading(RED, "AB2", "AB")]) == 0.5
+    assert exact_share([ReadCrop(RED, "AB1", "AB1"), ReadCrop(RED, "AB2", "AB")]) == 0.5
 
 
 def test_only_what_is_wrong_is_shown_and_no_more_than_fits(tmp_path: Path) -> None:
-    wrong = [Reading(RED, "AB1", "") for _ in range(COLUMNS * ROWS + 3)]
-    write_wrong([Reading(GREEN, "X", "X"), *wrong], tmp_path / "new" / "sheet.png")
+    wrong = [ReadCrop(RED, "AB1", "") for _ in range(COLUMNS * ROWS + 3)]
+    write_wrong([ReadCrop(GREEN, "X", "X"), *wrong], tmp_path / "new" / "sheet.png")
     sheet = cv2.imread(str(tmp_path / "new" / "sheet.png"))
     assert sheet is not None
     is_red = (sheet == (0, 0, 200)).all(axis=-1)
@@ -31,7 +31,7 @@ def test_only_what_is_wrong_is_shown_and_no_more_than_fits(tmp_path: Path) -> No
 
 
 def test_a_sheet_without_anything_wrong_is_blank(tmp_path: Path) -> None:
-    write_wrong([Reading(GREEN, "X", "X")], tmp_path / "sheet.png")
+    write_wrong([ReadCrop(GREEN, "X", "X")], tmp_path / "sheet.png")
     sheet = cv2.imread(str(tmp_path / "sheet.png"))
     assert sheet is not None and (sheet == 255).all()
 
@@ -39,4 +39,4 @@ def test_a_sheet_without_anything_wrong_is_blank(tmp_path: Path) -> None:
 def test_where_it_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "sheet.png").mkdir()
     with pytest.raises(OSError, match="cannot write"):
-        write_wrong([Reading(RED, "A", "B")], tmp_path / "sheet.png")
+        write_wrong([ReadCrop(RED, "A", "B")], tmp_path / "sheet.png")

@@ -98,7 +98,7 @@ def play(
     for each in frames:
         step = advance(state, each, rules)
         state = step.state
-        passes += step.passes
+        passes += step.ended.passes
     return state, passes
 
 

@@ -29,7 +29,7 @@ def test_a_pass_comes_out_once_two_seconds_after_it_was_last_seen() -> None:
     for each in frames:
         step = advance(state, each, RULES)
         state = step.state
-        settled += [(each.captured_ms - START_MS, p) for p in step.passes]
+        settled += [(each.captured_ms - START_MS, p) for p in step.ended.passes]
     assert [(ms, p.plate) for ms, p in settled] == [(5000, "AB123CD")]
     assert settled[0][1].readings_count == 11
     assert settled[0][1].first_seen_ms == START_MS + 1000
@@ -202,7 +202,7 @@ def test_a_frame_again_changes_nothing() -> None:
     for each in frames:
         step = advance(state, each, RULES)
         assert step.state is state
-        assert step.passes == ()
+        assert step.ended.passes == ()
 
 
 def test_a_topic_made_anew_is_not_taken_for_a_replay() -> None:
@@ -304,7 +304,7 @@ def test_missed_passes_are_those_that_nothing_else_explains() -> None:
     for each in (*frames, *unread, *again):
         step = advance(state, each, RULES)
         state = step.state
-        missed += [track.leading.text for track in step.missed]
+        missed += [track.leading.text for track in step.ended.missed]
 
     assert missed == ["XY987ZW"]
 
@@ -313,7 +313,7 @@ def test_what_is_in_view_when_the_camera_goes_has_passed() -> None:
     state = CameraTracks()
     for number in range(2):
         state = advance(state, frame(number, number * 200, [reading("AB123CD", 0.9)]), RULES).state
-    assert not advance(state, frame(2, 300, kind=FrameKind.TICK), RULES).passes
+    assert not advance(state, frame(2, 300, kind=FrameKind.TICK), RULES).ended.passes
     step = advance(state, frame(2, 300, kind=FrameKind.END), RULES)
-    assert [each.plate for each in step.passes] == ["AB123CD"]
+    assert [each.plate for each in step.ended.passes] == ["AB123CD"]
     assert step.state.tracks == ()

@@ -53,8 +53,8 @@ def _watch(
         step = advance(state, each, rules)
         state = step.state
         sighted += [(each.frame.offset, seen) for seen in step.sighted]
-        passes += step.passes
-        dismissed += step.dismissed
+        passes += step.ended.passes
+        dismissed += step.ended.dismissed
     return sighted, passes, dismissed
 
 

@@ -7,14 +7,13 @@ import av
 import numpy as np
 import pytest
 
-from ingest.capture import CameraStream, CaptureLimits, _Opened
+from ingest.camera_stream import CameraStream, OpenedStream
 from ingest.decoding import DecodeEffort
 from ingest.faults import CaptureError, CaptureFault
 from ingest.played_segments import PlayedSegments
 from ingest.watch import KEY_FRAME_SECONDS, Watch
 
 FPS = 25
-LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1)
 ENDLESS = {"g": "100000", "sc_threshold": "0"}
 INTRA_REFRESH = {"g": "50", "intra-refresh": "1"}
 
@@ -48,7 +47,7 @@ def _video(seconds: float, options: dict[str, str]) -> BytesIO:
 
 def _stream(file: BytesIO, clock: PacketClock) -> CameraStream:
     container = av.container.open(file, "r")
-    return CameraStream(_Opened(container), LIMITS, Watch(clock), PlayedSegments())
+    return CameraStream(OpenedStream(container), 1, Watch(clock), PlayedSegments())
 
 
 @pytest.mark.parametrize(
