@@ -8,7 +8,6 @@ from uuid import UUID
 
 import structlog
 from kafka import ConsumerRebalanceListener, TopicPartition
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
 from contracts.cameras import CameraConfig
@@ -16,6 +15,7 @@ from contracts.errors import InvalidInputError
 from contracts.kafka import group_name, open_consumer, topic_name
 from contracts.records import decode
 from contracts.topics import CONFIG_CAMERAS
+from ingest.assignor import LatestClaimAssignor
 from ingest.config_log import ConfigChange, ConfigLog
 from ingest.fleet import Fleet
 from ingest.metrics import IngestMetrics
@@ -189,7 +189,7 @@ def _options(settings: IngestSettings) -> dict[str, Any]:
         "group_id": group_name(settings, "ingest"),
         "session_timeout_ms": session_ms,
         "heartbeat_interval_ms": session_ms // 5,
-        "partition_assignment_strategy": [CooperativeStickyAssignor],
+        "partition_assignment_strategy": [LatestClaimAssignor],
         "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
         "allow_auto_create_topics": False,
     }
