@@ -18,6 +18,7 @@ from contracts.topics import CONFIG_CAMERAS
 from ingest.assignor import LatestClaimAssignor
 from ingest.config_log import ConfigChange, ConfigLog
 from ingest.fleet import Fleet
+from ingest.kept_join import KeptJoin
 from ingest.metrics import IngestMetrics
 from ingest.moments import Now
 from ingest.paced_consumer import PacedConsumer
@@ -57,6 +58,7 @@ class AssignmentFollower:
         self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
         self._consumer = open_consumer(settings, "ingest", kind=PacedConsumer, **_options(settings))
+        KeptJoin(self._consumer._coordinator)
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
