@@ -1,4 +1,4 @@
-"""What a join of the group brought between two polls: acted on at the next one."""
+"""A join of the group that takes longer than a poll: what it brings is acted on at the next."""
 
 import asyncio
 import threading
@@ -43,13 +43,14 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
         self._generation = Generation.NO_GENERATION
         self._heartbeat_loop_future = None
         self.rejoin_needed, self.rejoining = True, False
+        self.has_new_partitions = False
         self.state = MemberState.UNJOINED
         self.joins = 0
         self.fails = False
         self.told: list[bytes] = []
 
     def need_rejoin(self) -> bool:
-        return bool(self.rejoin_needed)
+        return bool(self.rejoin_needed) or self.has_new_partitions
 
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
         return True
@@ -62,6 +63,8 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
         if self.fails:
             self.fails = False
             raise RebalanceInProgressError
+        # The elected member shares out what it knows now.
+        self.has_new_partitions = False
         self.joins += 1
         self._generation = Generation(self.joins, "member", "cooperative-sticky")
         return b"%d" % self.joins
@@ -94,6 +97,17 @@ def test_a_join_that_ended_between_two_polls_is_acted_on_once(coordinator: Coord
 
     assert coordinator.joins == 1
     assert coordinator.told == [b"1"]
+
+
+def test_a_join_is_seen_through_where_its_reason_is_gone(coordinator: Coordinator) -> None:
+    coordinator.poll_group(is_in_time=True)
+    coordinator.has_new_partitions = True
+    coordinator.poll_group(is_in_time=False)
+    coordinator.poll_group(is_in_time=True)
+
+    assert coordinator.told == [b"1", b"2"]
+    assert coordinator.stable()
+    assert not coordinator.need_rejoin()
 
 
 def test_the_next_time_the_group_is_joined_anew(coordinator: Coordinator) -> None:
