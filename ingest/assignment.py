@@ -8,7 +8,6 @@ from uuid import UUID
 
 import structlog
 from kafka import ConsumerRebalanceListener, TopicPartition
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
 from contracts.cameras import CameraConfig
@@ -16,8 +15,10 @@ from contracts.errors import InvalidInputError
 from contracts.kafka import group_name, open_consumer, topic_name
 from contracts.records import decode
 from contracts.topics import CONFIG_CAMERAS
+from ingest.assignor import LatestClaimAssignor
 from ingest.config_log import ConfigChange, ConfigLog
 from ingest.fleet import Fleet
+from ingest.kept_join import KeptJoin
 from ingest.metrics import IngestMetrics
 from ingest.moments import Now
 from ingest.paced_consumer import PacedConsumer
@@ -57,6 +58,7 @@ class AssignmentFollower:
         self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
         self._consumer = open_consumer(settings, "ingest", kind=PacedConsumer, **_options(settings))
+        KeptJoin(self._consumer._coordinator)
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
@@ -189,7 +191,7 @@ def _options(settings: IngestSettings) -> dict[str, Any]:
         "group_id": group_name(settings, "ingest"),
         "session_timeout_ms": session_ms,
         "heartbeat_interval_ms": session_ms // 5,
-        "partition_assignment_strategy": [CooperativeStickyAssignor],
+        "partition_assignment_strategy": [LatestClaimAssignor],
         "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
         "allow_auto_create_topics": False,
     }

@@ -141,10 +141,11 @@ class CameraConfigs:
 
 @dataclass(frozen=True)
 class SentFrame:
-    """A record of the frames topic."""
+    """A record of the frames topic; ``sent_ms`` is Unix time, of the worker that sent it."""
 
     meta: FrameMeta
     jpeg: bytes
+    sent_ms: int
     seen_seconds: float
 
 
@@ -222,7 +223,7 @@ class Outbox:
                 if partition.topic == self._frames_topic:
                     meta = decode(FrameMeta, dict(record.headers)[FRAME_META_HEADER])
                     assert record.key == str(meta.camera_id).encode()
-                    self.frames.append(SentFrame(meta, record.value, now))
+                    self.frames.append(SentFrame(meta, record.value, record.timestamp, now))
                 else:
                     self._note_status(record.key, record.value, now)
 

@@ -1,12 +1,13 @@
 """What waits for Kafka is bounded by bytes, and nothing that is lost goes uncounted."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
+from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 
 from contracts.cameras import CameraState, CameraStatus
 from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
@@ -54,18 +55,30 @@ class FakeProducer:
 
     options: dict[str, Any]
     sent: list[tuple[str, dict[str, Any], FakeFuture]] = field(default_factory=list)
-    refuses: bool = False
+    refuses: list[KafkaError] = field(default_factory=list)
+    knows_topics: threading.Event = field(default_factory=threading.Event)
     closed_within: list[float] = field(default_factory=list)
 
     def send(self, topic: str, **record: Any) -> FakeFuture:
+        assert self.knows_topics.wait(10)
         if self.refuses:
-            raise KafkaTimeoutError
+            raise self.refuses.pop()
         self.sent.append((topic, record, FakeFuture()))
         return self.sent[-1][2]
 
     def close(self, timeout: float) -> None:
         self.closed_within.append(timeout)
         raise KafkaTimeoutError
+
+
+class AtOnce:
+    """A line without a thread of its own."""
+
+    def __init__(self, name: str, hand_on: Callable[[Any], None]) -> None:
+        self.put = hand_on
+
+    def close(self, timeout_seconds: float) -> bool:
+        return True
 
 
 class Kafka:
@@ -85,6 +98,7 @@ class Kafka:
         )
         self.publisher = Publisher(settings, self.metrics)
         self.producer = made[0]
+        self.producer.knows_topics.set()
 
     def dropped(self, reason: str) -> float:
         name = "platestream_ingest_frames_dropped_total"
@@ -93,6 +107,12 @@ class Kafka:
 
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
+    monkeypatch.setattr(publisher, "Handover", AtOnce)
+    return Kafka(monkeypatch)
+
+
+@pytest.fixture
+def threaded(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     return Kafka(monkeypatch)
 
 
@@ -160,10 +180,50 @@ def test_a_refused_record_is_counted_and_its_room_returns(kafka: Kafka) -> None:
 
 
 def test_a_send_that_kafka_cannot_take_leaves_no_trace_in_the_buffer(kafka: Kafka) -> None:
-    kafka.producer.refuses = True
+    kafka.producer.refuses = [MessageSizeTooLargeError()]
 
-    assert not kafka.publisher.send_frame(META, JPEG)
+    kafka.publisher.send_frame(META, JPEG)
+
+    assert kafka.producer.sent == []
+    assert kafka.dropped("kafka") == 1
     assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+
+
+def test_what_goes_to_a_topic_that_kafka_does_not_name_yet_waits(kafka: Kafka) -> None:
+    kafka.producer.refuses = [KafkaTimeoutError(), KafkaTimeoutError()]
+
+    kafka.publisher.delete_status(UUID(int=1))
+
+    assert [topic for topic, _, _ in kafka.producer.sent] == ["camera-status"]
+
+
+def test_nobody_waits_for_a_producer_that_does_and_the_order_stays(threaded: Kafka) -> None:
+    threaded.producer.knows_topics.clear()
+
+    threaded.publisher.send_status(STATUS)
+    threaded.publisher.delete_status(STATUS.camera_id)
+    threaded.publisher.send_tick(META)
+
+    assert threaded.producer.sent == []
+    threaded.producer.knows_topics.set()
+    threaded.publisher.close(10)
+    sent = [(topic, record["value"]) for topic, record, _ in threaded.producer.sent]
+    assert sorted(topic for topic, _ in sent) == ["camera-status", "camera-status", "frames"]
+    told = [value for topic, value in sent if topic == "camera-status"]
+    assert told[0] is not None
+    assert told[1] is None
+
+
+def test_a_worker_that_ends_does_not_wait_for_a_topic_that_is_not_named(threaded: Kafka) -> None:
+    threaded.producer.refuses = [KafkaTimeoutError() for _ in range(1_000)]
+    threaded.publisher.send_status(STATUS)
+
+    threaded.publisher.close(30)
+
+    assert threaded.producer.sent == []
+    assert threaded.producer.closed_within[0] > 0
+    waiting = threaded.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes")
+    assert waiting == 0
 
 
 def test_status_still_goes_when_frames_have_filled_the_buffer(kafka: Kafka) -> None:
@@ -187,7 +247,7 @@ def test_status_is_bounded_too(kafka: Kafka) -> None:
 def test_closing_does_not_fail_where_kafka_does(kafka: Kafka) -> None:
     kafka.publisher.close(0.1)
 
-    assert kafka.producer.closed_within == [0.1]
+    assert kafka.producer.closed_within == [pytest.approx(0.1, abs=0.1)]
 
 
 def test_records_never_expire_and_sends_never_wait_long(kafka: Kafka) -> None:
