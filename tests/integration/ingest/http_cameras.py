@@ -1,6 +1,8 @@
 """Cameras that speak HTTP, well or badly, and one that says nothing at all."""
 
+import atexit
 import base64
+import functools
 import hashlib
 import re
 import socket
@@ -68,10 +70,13 @@ class SilentCamera:
         self._socket.close()
 
 
+@functools.cache
 def closed_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    """Return a port on which nobody listens, nor can as long as this process runs."""
+    held = socket.socket()
+    atexit.register(held.close)
+    held.bind(("127.0.0.1", 0))
+    return int(held.getsockname()[1])
 
 
 def write_playlist(folder: Path, clip: Path) -> str:
