@@ -50,8 +50,8 @@ class Firings(Record, frozen=True, kw_only=True):
     kept_until_ms: int = 0
 
 
-class Outcome(StrEnum):
-    """What a cooldown decides."""
+class CandidateOutcome(StrEnum):
+    """What becomes of a candidate: what its cooldown decides, or how its pass is settled."""
 
     FIRED = "fired"
     REPEATED = "repeated"
@@ -75,14 +75,14 @@ class Decision:
     is what is to be remembered, the same object as before where nothing changes.
     """
 
-    outcome: Outcome
+    outcome: CandidateOutcome
     firing: Firing | None
     after: Firings
 
     @property
     def fires(self) -> bool:
         """Whether the alert fires."""
-        return self.outcome in (Outcome.FIRED, Outcome.REPEATED)
+        return self.outcome in (CandidateOutcome.FIRED, CandidateOutcome.REPEATED)
 
 
 def cooldown_ms(alert: AlertConfig) -> int:
@@ -105,13 +105,13 @@ def decide(before: Firings, candidate: Firing, length_ms: int) -> Decision:
     """Return what becomes of a candidate under a cooldown of ``length_ms``."""
     same = _same(before.firings, candidate)
     if same is not None:
-        return Decision(Outcome.REPEATED, same, before)
+        return Decision(CandidateOutcome.REPEATED, same, before)
     if _is_forgotten(before, candidate.captured_ms):
-        return Decision(Outcome.TOO_OLD, None, before)
+        return Decision(CandidateOutcome.TOO_OLD, None, before)
     holding = nearest(before.firings, candidate.captured_ms)
     if holding is not None and abs(holding.captured_ms - candidate.captured_ms) < length_ms:
-        return Decision(Outcome.HELD_BACK, holding, before)
-    return Decision(Outcome.FIRED, candidate, _with(before, candidate, length_ms))
+        return Decision(CandidateOutcome.HELD_BACK, holding, before)
+    return Decision(CandidateOutcome.FIRED, candidate, _with(before, candidate, length_ms))
 
 
 def without(before: Firings, taken_back: Firing) -> Firings:

@@ -23,8 +23,11 @@ class Condition(StrEnum):
 
 
 @dataclass(frozen=True)
-class Sighting:
-    """What a rule looks at. ``plate`` is normalised, ``captured_ms`` Unix ms, UTC."""
+class SeenPlate:
+    """What a rule looks at of a recognition, or of a pass that is not over.
+
+    ``plate`` is normalised, ``captured_ms`` Unix ms, UTC.
+    """
 
     owner_id: UUID
     camera_id: UUID
@@ -33,9 +36,9 @@ class Sighting:
     captured_ms: int
 
 
-def sighting(recognition: Recognition) -> Sighting:
+def seen_plate(recognition: Recognition) -> SeenPlate:
     """Return what a rule looks at of a recognition."""
-    return Sighting(
+    return SeenPlate(
         recognition.owner_id,
         recognition.camera_id,
         normalise_plate(recognition.plate),
@@ -53,7 +56,7 @@ class Rule:
     cameras: frozenset[UUID] | None
     window: Window | None
 
-    def failures(self, seen: Sighting) -> tuple[Condition, ...]:
+    def failures(self, seen: SeenPlate) -> tuple[Condition, ...]:
         """Return the conditions that are not fulfilled; none: the alert fires.
 
         The cooldown is not among them: it depends on what else was seen.
@@ -67,7 +70,7 @@ class Rule:
         }
         return tuple(condition for condition, is_met in fulfilled.items() if not is_met)
 
-    def is_open_to(self, seen: Sighting) -> bool:
+    def is_open_to(self, seen: SeenPlate) -> bool:
         """Tell whether confidence and schedule are fulfilled."""
         if seen.confidence < self.alert.min_confidence:
             return False

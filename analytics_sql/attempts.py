@@ -1,8 +1,9 @@
 """Tries to deliver events, in ClickHouse: one row each, and what clients ask of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
@@ -93,6 +94,20 @@ class DeliveryFilter:
     before_ms: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class WebhookSpan:
+    """Which events of a time were to reach an owner's webhook.
+
+    They happened from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC).
+    """
+
+    user_id: UUID
+    webhook_id: UUID
+    events: tuple[EventName, ...]
+    from_ms: int
+    to_ms: int
+
+
 def check_attempt(attempt: DeliveryAttempt) -> DeliveryAttempt:
     """Return an attempt that the table can hold.
 
@@ -134,7 +149,7 @@ async def list_deliveries(
     }
     with clickhouse_errors():
         result = await client.query(query_text("deliveries_to_place"), parameters=parameters)
-    return tuple(_summary(row) for row in result.result_rows)
+    return tuple(_summary(row) for row in result.named_results())
 
 
 async def delivery_content(
@@ -159,26 +174,19 @@ async def delivery_content(
 
 
 async def deliveries_between(
-    client: AsyncClient,
-    user_id: UUID,
-    webhook_id: UUID,
-    events: Sequence[EventName],
-    *,
-    from_ms: int,
-    to_ms: int,
-    limit: int,
+    client: AsyncClient, span: WebhookSpan, limit: int
 ) -> tuple[bytes, ...]:
-    """Return the encoded record of each event that was to reach a webhook, in order.
+    """Return the encoded records of at most ``limit`` events of a span, in order.
 
     Raises:
         TransientError: ClickHouse is away or busy.
     """
     parameters = {
-        "user_id": user_id,
-        "webhook_id": webhook_id,
-        "events": [event.value for event in events],
-        "from_ms": from_ms,
-        "to_ms": to_ms,
+        "user_id": span.user_id,
+        "webhook_id": span.webhook_id,
+        "events": [event.value for event in span.events],
+        "from_ms": span.from_ms,
+        "to_ms": span.to_ms,
         "limit": limit,
     }
     with clickhouse_errors():
@@ -226,36 +234,19 @@ def _channel(endpoint: str) -> DeliveryChannel:
     return DeliveryChannel.EMAIL if is_mail else DeliveryChannel.HTTP
 
 
-def _summary(row: Sequence[object]) -> DeliverySummary:
-    (
-        delivery,
-        event_id,
-        event,
-        endpoint,
-        cause,
-        created_ms,
-        attempts,
-        last_ms,
-        duration_ms,
-        outcome,
-        status,
-        error,
-        next_ms,
-    ) = row
-    assert isinstance(delivery, UUID)
-    assert isinstance(event_id, UUID)
+def _summary(row: Mapping[str, Any]) -> DeliverySummary:
     return DeliverySummary(
-        id=delivery,
-        event_id=event_id,
-        event=EventName(str(event)),
-        channel=_channel(str(endpoint)),
-        cause=DeliveryCause(str(cause)),
-        created_ms=int(str(created_ms)),
-        attempts=int(str(attempts)),
-        last_attempt_ms=int(str(last_ms)),
-        last_duration_ms=int(str(duration_ms)),
-        outcome=AttemptOutcome(str(outcome)),
-        status=int(str(status)) or None,
-        error=str(error) or None,
-        next_attempt_ms=int(str(next_ms)) or None,
+        id=row["delivery_id"],
+        event_id=row["event_id"],
+        event=EventName(row["event"]),
+        channel=_channel(row["endpoint"]),
+        cause=DeliveryCause(row["cause"]),
+        created_ms=row["created_ms"],
+        attempts=row["attempts"],
+        last_attempt_ms=row["last_started_ms"],
+        last_duration_ms=row["last_duration_ms"],
+        outcome=AttemptOutcome(row["last_outcome"]),
+        status=row["last_status"] or None,
+        error=row["last_error"] or None,
+        next_attempt_ms=row["next_attempt_ms"] or None,
     )

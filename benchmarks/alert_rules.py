@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from alert_rules.rule import rule_of, sighting
+from alert_rules.rule import rule_of, seen_plate
 from alert_rules.rule_book import RuleBook
 from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
 from contracts.recognitions import Recognition
@@ -123,7 +123,7 @@ def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
 
 
 def _match_all(book: RuleBook, events: list[bytes]) -> int:
-    return sum(len(book.matching(sighting(decode(Recognition, value)))) for value in events)
+    return sum(len(book.matching(seen_plate(decode(Recognition, value)))) for value in events)
 
 
 def main() -> None:

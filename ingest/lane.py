@@ -106,28 +106,39 @@ class FrameLane:
 
     Three threads meet here. The camera's reader puts a sampled picture into the single slot,
     over one that was not fetched in time, so that it never waits. One of the shared encoder threads
-    at a time fetches it. The housekeeper sends ticks.
+    at a time fetches it. The housekeeper sends ticks. Beside them, whoever brings a configuration
+    ends and resumes what is sent.
     """
 
     def __init__(self, config: CameraConfig, rules: LaneRules, services: LaneServices) -> None:
         """Begin with a tick: who follows this camera learns that its clock goes on."""
+        start = services.now()
+        # Read by all threads. The configuration is replaced as a whole, by the one that brings it.
         self.config = config
         self._rules = rules
         self._services = services
-        self._gate = None if rules.motion is None else MotionGate(rules.motion)
+        # The reader's alone.
         self._sampler = Sampler()
         self._opens_connection = True
+        # The reader's, for the housekeeper to read: each is one value.
         self._is_connected = False
-        self._is_closed = False
+        self._seen_ms = 0
+        # From the reader to an encoder. The housekeeper peeps at the slot without the lock: at
+        # worst a tick goes out, or waits for the next round, though it need not.
+        self._slot_lock = threading.Lock()
         self._slot: _Sample | None = None
         self._is_queued = False
-        self._slot_lock = threading.Lock()
-        start = services.now()
-        self._seen_ms = 0
-        self._snapshot_due_seconds = self._failure_due_seconds = start.seconds
-        self._sent_seconds = start.seconds
-        self._timeline = Timeline(start.unix_ms)
+        # The encoder's that has the picture: one at a time.
+        self._gate = None if rules.motion is None else MotionGate(rules.motion)
+        self._snapshot_due_seconds = start.seconds
+        # Any encoder's: two that fail at the same moment may both tell of it.
+        self._failure_due_seconds = start.seconds
+        # Of whoever sends, which all may: what went out, and whether anything may. The housekeeper
+        # looks at when that was before it asks for the lock.
         self._out_lock = threading.Lock()
+        self._timeline = Timeline(start.unix_ms)
+        self._sent_seconds = start.seconds
+        self._is_closed = False
         self._send_tick(start, start.unix_ms)
 
     def connected(self) -> None:
@@ -147,7 +158,7 @@ class FrameLane:
         self._opens_connection = False
 
     def disconnected(self) -> None:
-        """Tell at once that nothing older will come (reader's thread)."""
+        """Tell at once that nothing older will come (reader's thread, or the configuration's)."""
         with self._out_lock:
             self._is_connected = False
             now = self._services.now()

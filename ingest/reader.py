@@ -57,20 +57,41 @@ class ReaderRules:
     reconnect_max_seconds: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """What a reader shares with each of its connections.
+
+    ``stop`` and ``watch`` are set from any thread, all else is used in the reader's.
+    """
+
+    url: StreamUrl
+    rules: ReaderRules
+    listener: ReaderListener
+    now: Now
+    stop: threading.Event
+    watch: Watch
+    played: PlayedSegments
+
+
 class Reader:
-    """Reads one stream address for as long as it is not stopped: connects again and again."""
+    """Reads one stream address for as long as it is not stopped: connects again and again.
+
+    Its methods are for other threads. Its own connects, waits, and tells the listener.
+    """
 
     def __init__(
         self, name: str, url: StreamUrl, rules: ReaderRules, listener: ReaderListener, now: Now
     ) -> None:
         """Prepare; nothing runs before :meth:`start`. ``name`` names the thread."""
-        self._url = url
-        self._rules = rules
-        self._listener = listener
-        self._now = now
-        self._stop = threading.Event()
-        self._watch = Watch()
-        self._played = PlayedSegments()
+        self._shared = _Shared(
+            url=url,
+            rules=rules,
+            listener=listener,
+            now=now,
+            stop=threading.Event(),
+            watch=Watch(),
+            played=PlayedSegments(),
+        )
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._backoff = Backoff(
             rules.reconnect_min_seconds, rules.reconnect_max_seconds, random.random
@@ -87,8 +108,8 @@ class Reader:
         What is read over HTTP is broken off. FFmpeg's own connections (RTSP) cannot be: they end
         with the next packet, or within their time-outs.
         """
-        self._stop.set()
-        self._watch.stop()
+        self._shared.stop.set()
+        self._shared.watch.stop()
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for the thread's end; returns whether it came."""
@@ -96,30 +117,22 @@ class Reader:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            started = self._now()
+        stop, now = self._shared.stop, self._shared.now
+        while not stop.is_set():
+            started = now()
             fault = self._read_connection()
-            if self._stop.is_set():
+            if stop.is_set():
                 return
-            self._listener.failed(self, fault)
-            wait_seconds = self._backoff.next_wait_seconds(self._now().seconds - started.seconds)
+            self._shared.listener.failed(self, fault)
+            wait_seconds = self._backoff.next_wait_seconds(now().seconds - started.seconds)
             self._log.info(
                 "camera_lost", fault=fault.name.lower(), retry_seconds=round(wait_seconds, 1)
             )
-            self._stop.wait(wait_seconds)
+            stop.wait(wait_seconds)
 
     def _read_connection(self) -> CaptureFault:
         try:
-            _Connection(
-                self,
-                self._url,
-                self._rules,
-                self._listener,
-                self._stop,
-                self._watch,
-                self._played,
-                self._now,
-            ).read()
+            _Connection(self, self._shared).read()
         except CaptureError as error:
             return error.fault
         except Exception as error:
@@ -134,27 +147,11 @@ class Reader:
 
 
 class _Connection:
-    """One connection from open to end; for a file, all its repetitions."""
+    """One connection from open to end; for a file, all its repetitions. In the reader's thread."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        url: StreamUrl,
-        rules: ReaderRules,
-        listener: ReaderListener,
-        stop: threading.Event,
-        watch: Watch,
-        played: PlayedSegments,
-        now: Now,
-    ) -> None:
+    def __init__(self, reader: Reader, shared: _Shared) -> None:
         self._reader = reader
-        self._url = url
-        self._rules = rules
-        self._listener = listener
-        self._stop = stop
-        self._watch = watch
-        self._played = played
-        self._now = now
+        self._shared = shared
         self._clock = CaptureClock()
         self._pacer: Pacer | None = None
         self._control = DecodeControl()
@@ -168,15 +165,20 @@ class _Connection:
         Raises:
             CaptureError: the stream failed.
         """
-        is_file = self._url.scheme is StreamScheme.FILE
+        shared = self._shared
+        is_file = shared.url.scheme is StreamScheme.FILE
         announced = False
-        while not self._stop.is_set():
+        while not shared.stop.is_set():
             stream = open_stream(
-                self._url, self._rules.addresses, self._rules.limits, self._watch, self._played
+                shared.url,
+                shared.rules.addresses,
+                shared.rules.limits,
+                shared.watch,
+                shared.played,
             )
             with stream:
                 if not announced:
-                    self._listener.connected(self._reader)
+                    shared.listener.connected(self._reader)
                     announced = True
                 if self._pacer is None and (is_file or stream.is_segmented):
                     self._pacer = Pacer()
@@ -188,20 +190,20 @@ class _Connection:
     def _play(self, stream: CameraStream) -> None:
         first_seconds: float | None = None
         for frame in stream.frames():
-            if self._stop.is_set():
+            if self._shared.stop.is_set():
                 return
             seconds = frame.stream_seconds
-            if seconds is not None and self._url.scheme is StreamScheme.FILE:
+            if seconds is not None and self._shared.url.scheme is StreamScheme.FILE:
                 first_seconds = seconds if first_seconds is None else first_seconds
                 seconds = self._base_seconds + seconds - first_seconds
             if self._pacer is not None and seconds is not None:
-                wait_seconds = self._pacer.wait_seconds(seconds, self._now().seconds)
-                if self._stop.wait(wait_seconds):
+                wait_seconds = self._pacer.wait_seconds(seconds, self._shared.now().seconds)
+                if self._shared.stop.wait(wait_seconds):
                     return
             self._hand_on(stream, frame, seconds)
 
     def _hand_on(self, stream: CameraStream, frame: StreamFrame, seconds: float | None) -> None:
-        arrival = self._now()
+        arrival = self._shared.now()
         self._last_seconds = seconds
         captured_ms = self._clock.capture_ms(seconds, arrival.unix_ms, frame.sender_start_ms)
         if self._pacer is None and seconds is not None:
@@ -210,4 +212,6 @@ class _Connection:
             if not self._edge.reached(seconds, arrival.seconds):
                 return
         sample_seconds = arrival.seconds if seconds is None else seconds
-        self._listener.frame(self._reader, frame.picture, sample_seconds, captured_ms, arrival)
+        self._shared.listener.frame(
+            self._reader, frame.picture, sample_seconds, captured_ms, arrival
+        )

@@ -8,7 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from alert_rules.cooldown import Firing, Firings, cooldown_ms, decide, scope_of
-from alert_rules.rule import Rule, Sighting
+from alert_rules.rule import Rule, SeenPlate
 from alert_rules.rule_book import RuleBook
 from analytics_sql.trigger_queries import SpanRow
 from api.threads import FewThreads
@@ -110,7 +110,7 @@ class _Trial:
 
     def _take(self, row: SpanRow, book: RuleBook, replay: Replay) -> None:
         replay.evaluated += 1
-        if not book.matching(self._sighting(row)):
+        if not book.matching(self._seen_plate(row)):
             return
         replay.matched += 1
         if self._fires(row):
@@ -118,9 +118,9 @@ class _Trial:
             if len(replay.shown) < MOST_SHOWN:
                 replay.shown.append(row)
 
-    def _sighting(self, row: SpanRow) -> Sighting:
+    def _seen_plate(self, row: SpanRow) -> SeenPlate:
         owner_id = self._rule.alert.owner_id
-        return Sighting(owner_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
+        return SeenPlate(owner_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
 
     def _fires(self, row: SpanRow) -> bool:
         if not self._cooldown_ms:

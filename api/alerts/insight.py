@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from alert_rules.cooldown import cooldown_ms
-from alert_rules.rule import Condition, Sighting, rule_of
+from alert_rules.rule import Condition, SeenPlate, rule_of
 from analytics_sql.recognitions import RecognitionRow
 from analytics_sql.trigger_queries import CooldownQuestion, Fired, HoldingTrigger
 from api.alerts.backtest import Backtest, Replay
@@ -160,8 +160,8 @@ async def _in_order(
 
 
 def _all_unmet(alerts: Sequence[AlertRow], seen: RecognitionRow) -> list[tuple[Condition, ...]]:
-    sighting = _sighting(seen)
-    return [rule_of(_config(alert)).failures(sighting) for alert in alerts]
+    plate = _seen_plate(seen)
+    return [rule_of(_config(alert)).failures(plate) for alert in alerts]
 
 
 def _config(row: AlertRow) -> AlertConfig:
@@ -176,5 +176,5 @@ def _tested(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertConfig:
     return rule_config(values, UUID(int=0), owner_id, owner.timezone)
 
 
-def _sighting(row: RecognitionRow) -> Sighting:
-    return Sighting(row.user_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
+def _seen_plate(row: RecognitionRow) -> SeenPlate:
+    return SeenPlate(row.user_id, row.camera_id, row.plate, row.confidence, row.captured_ms)

@@ -1,7 +1,7 @@
 """ClickHouse as the API asks it: recognitions, alerts that fired, deliveries, counts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from analytics_sql.attempts import (
     DeliveryFilter,
     DeliveryPlace,
     DeliverySummary,
+    WebhookSpan,
     deliveries_between,
     delivery_content,
     list_deliveries,
@@ -42,7 +43,6 @@ from api.parts import Part, PartAwayError
 from api.patience import Patience, http_probe
 from contracts.errors import TransientError
 from contracts.settings import ClickHouseSettings
-from contracts.webhooks import EventName
 
 _QUERY_SECONDS = 10.0
 
@@ -96,25 +96,14 @@ class ClickHouseStore:
         async with self._connected() as client:
             return await delivery_content(client, place, delivery_id)
 
-    async def deliveries_between(
-        self,
-        owner_id: UUID,
-        webhook_id: UUID,
-        events: Sequence[EventName],
-        *,
-        from_ms: int,
-        to_ms: int,
-        limit: int,
-    ) -> tuple[bytes, ...]:
-        """Return the encoded records of the events of a time that were to reach a webhook.
+    async def deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
+        """Return the encoded records of at most ``limit`` events of a span, in order.
 
         Raises:
             PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
-            return await deliveries_between(
-                client, owner_id, webhook_id, events, from_ms=from_ms, to_ms=to_ms, limit=limit
-            )
+            return await deliveries_between(client, span, limit)
 
     async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
         """Return the counts of a span, and at most so many ``plates``.

@@ -1,10 +1,10 @@
 """What was delivered to webhooks, and sending it (or something made up) again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 from uuid import UUID
 
-from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary
+from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
 from analytics_sql.recognitions import (
     ListedRecognition,
     RecognitionCursor,
@@ -35,17 +35,8 @@ class DeliveryStore(Protocol):
     async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         """Return the encoded record of a delivery."""
 
-    async def deliveries_between(
-        self,
-        owner_id: UUID,
-        webhook_id: UUID,
-        events: Sequence[EventName],
-        *,
-        from_ms: int,
-        to_ms: int,
-        limit: int,
-    ) -> tuple[bytes, ...]:
-        """Return the encoded records of a time."""
+    async def deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
+        """Return the encoded records of a span, in order."""
 
     async def page(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
@@ -121,14 +112,14 @@ class Deliveries:
         others = [each for each in row.values.events if each is not EventName.RECOGNITION_CREATED]
         if EventName.ALERT_TRIGGERED in others:
             others.append(EventName.ALERT_CORRECTED)
-        contents = await self._store.deliveries_between(
-            owner_id,
-            webhook_id,
-            others,
+        span = WebhookSpan(
+            user_id=owner_id,
+            webhook_id=webhook_id,
+            events=tuple(others),
             from_ms=from_ms,
             to_ms=to_ms,
-            limit=MOST_REPLAYED + 1,
         )
+        contents = await self._store.deliveries_between(span, MOST_REPLAYED + 1)
         found = [self._queue.again(each, DeliveryCause.REPLAY) for each in contents]
         if EventName.RECOGNITION_CREATED in row.values.events:
             found += await self._recognitions(owner_id, webhook_id, from_ms, to_ms)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import structlog
 
-from alert_rules.cooldown import Outcome
+from alert_rules.cooldown import CandidateOutcome
 from contracts.alert_records import AlertCandidate, AlertTrigger
 from contracts.plates import mask_plate
 from streams.alerts.deciding import Deciding
@@ -56,7 +56,7 @@ class Cooldowns:
         remembered = Remembered(self._table)
         deciding = Deciding(remembered, late_ms=self._late_ms, now_ms=self._now_ms)
         told: list[tuple[AlertCandidate, AlertTrigger]] = []
-        outcomes: list[Outcome] = []
+        outcomes: list[CandidateOutcome] = []
         for arrival in batch:
             result = deciding.decide(arrival)
             outcomes.append(result.outcome)

@@ -8,10 +8,10 @@ from uuid import UUID
 import msgspec
 
 from alert_rules.cooldown import (
+    CandidateOutcome,
     Decision,
     Firing,
     Firings,
-    Outcome,
     cooldown_ms,
     decide,
     with_firing,
@@ -25,9 +25,9 @@ from contracts.plates import normalise_plate
 from streams.alerts.remembered import Arrival, Remembered
 
 _SETTLED: Final = {
-    TriggerPhase.CONFIRMED: Outcome.CONFIRMED,
-    TriggerPhase.CORRECTED: Outcome.CORRECTED,
-    TriggerPhase.WITHDRAWN: Outcome.WITHDRAWN,
+    TriggerPhase.CONFIRMED: CandidateOutcome.CONFIRMED,
+    TriggerPhase.CORRECTED: CandidateOutcome.CORRECTED,
+    TriggerPhase.WITHDRAWN: CandidateOutcome.WITHDRAWN,
 }
 
 
@@ -35,7 +35,7 @@ _SETTLED: Final = {
 class Result:
     """What becomes of a candidate, and what is told of it, if anything."""
 
-    outcome: Outcome
+    outcome: CandidateOutcome
     trigger: AlertTrigger | None = None
 
 
@@ -61,7 +61,7 @@ class Deciding:
             return self._fire(arrival, state)
         if judgement.verdict is Verdict.CLOSE and candidate.may_be_early:
             self._remember(arrival, None, self._firing(candidate))
-        return Result(Outcome.SETTLED)
+        return Result(CandidateOutcome.SETTLED)
 
     def _fire(self, arrival: Arrival, state: PassState | None) -> Result:
         is_early = arrival.candidate.kind is CandidateKind.EARLY
@@ -89,7 +89,7 @@ class Deciding:
         length_ms = cooldown_ms(arrival.candidate.alert)
         if not length_ms:
             # Nothing is held back, and so nothing needs to be remembered.
-            return Decision(Outcome.FIRED, firing, Firings())
+            return Decision(CandidateOutcome.FIRED, firing, Firings())
         key = arrival.key(arrival.scope)
         decision = decide(self._remembered.firings(key), firing, length_ms)
         self._remembered.keep_firings(arrival.partition, key, decision.after)
@@ -97,7 +97,9 @@ class Deciding:
 
     def _settle(self, arrival: Arrival, state: PassState, phase: TriggerPhase) -> Result:
         if state.phase is phase:
-            return Result(Outcome.REPEATED, _settled_trigger(arrival.candidate, state, phase))
+            return Result(
+                CandidateOutcome.REPEATED, _settled_trigger(arrival.candidate, state, phase)
+            )
         scope = arrival.scope if phase is TriggerPhase.CORRECTED else state.scope
         after = msgspec.structs.replace(state, phase=phase, scope=scope, settled_ms=self._now_ms())
         if phase is TriggerPhase.WITHDRAWN or scope != state.scope:

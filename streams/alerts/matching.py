@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from alert_rules.rule import Rule, Sighting, sighting
+from alert_rules.rule import Rule, SeenPlate, seen_plate
 from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
 from contracts.alerts import AlertConfig, PlateMatchMode
 from contracts.early import EarlyAlerts
@@ -122,7 +122,7 @@ class Matching:
 
     def _of_recognition(self, each: Published) -> Iterator[AlertCandidate]:
         seen, fired = each.recognition, set[UUID]()
-        for rule in self._set_off(sighting(seen), each.published_ms):
+        for rule in self._set_off(seen_plate(seen), each.published_ms):
             fired.add(rule.alert.alert_id)
             yield AlertCandidate(
                 alert=rule.alert,
@@ -137,7 +137,7 @@ class Matching:
         if each.told.kind is SightingKind.SETTLED:
             yield from self._settling(seen, each.told.came_out, each.published_ms, set())
         elif self._now_ms() - each.published_ms <= EARLY_WITHIN_MS:
-            for rule in self._set_off(sighting(seen), each.published_ms):
+            for rule in self._set_off(seen_plate(seen), each.published_ms):
                 if self._may_be_early(rule.alert):
                     yield AlertCandidate(
                         alert=rule.alert,
@@ -158,7 +158,7 @@ class Matching:
                     found.setdefault(rule.alert.alert_id, rule.alert)
         if not found:
             return
-        passes = () if passed is None else self._set_off_or_was(sighting(passed), published_ms)
+        passes = () if passed is None else self._set_off_or_was(seen_plate(passed), published_ms)
         set_off = {rule.alert.alert_id for rule in passes}
         for alert in found.values():
             yield AlertCandidate(
@@ -171,12 +171,12 @@ class Matching:
                 is_set_off=alert.alert_id in set_off,
             )
 
-    def _set_off_or_was(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
+    def _set_off_or_was(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
         """Find rules as they are, and those as they were that were changed a moment ago."""
         yield from self._set_off(seen, published_ms)
         yield from self._keeper.former(seen)
 
-    def _set_off(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
+    def _set_off(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
         for rule in self._keeper.book.matching(seen):
             # A worker that lags, or a new group's first, reads what is older than the alert.
             if rule.alert.created_ms <= published_ms:
@@ -192,7 +192,7 @@ class Matching:
                 return True
 
 
-def _told_of(seen: Recognition) -> Iterator[Sighting]:
+def _told_of(seen: Recognition) -> Iterator[SeenPlate]:
     for each in seen.sighted:
         plate = normalise_plate(each.plate)
-        yield Sighting(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)
+        yield SeenPlate(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from alert_rules.cooldown import Outcome
+from alert_rules.cooldown import CandidateOutcome
 from contracts.instruments import counter, gauge, histogram
 
 _AGE_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0)
@@ -35,7 +35,7 @@ class AlertMetrics:
         """Count recognitions that were held against the rules."""
         self._recognitions.inc(count)
 
-    def decided(self, outcome: Outcome) -> None:
+    def decided(self, outcome: CandidateOutcome) -> None:
         """Count a candidate."""
         self._decisions.labels(outcome.value).inc()
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 from mode import Service
 
-from alert_rules.rule import Rule, Sighting, rule_of
+from alert_rules.rule import Rule, SeenPlate, rule_of
 from alert_rules.rule_book import RuleBook
 from contracts.alerts import AlertConfig
 from contracts.errors import InvalidInputError
@@ -40,7 +40,7 @@ class RuleKeeper:
         self._former = tuple(RuleBook() for _ in range(_MOST_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
-    def former(self, seen: Sighting) -> list[Rule]:
+    def former(self, seen: SeenPlate) -> list[Rule]:
         """Return the rules that were changed a moment ago and would have been set off before.
 
         What they fired for early is settled by them as they were. A rule that was changed more than

@@ -6,12 +6,10 @@ from functools import partial
 from typing import Any
 
 import faust
-import structlog
 
 from contracts.alert_records import AlertTrigger
 from contracts.cameras import CameraConfig
-from contracts.deliveries import Delivery, DeliveryAttempt, WebhookStatus
-from contracts.errors import InvalidInputError
+from contracts.deliveries import DeliveryAttempt, WebhookStatus
 from contracts.moments import now_ms
 from contracts.outbound import OutboundRules
 from contracts.recognitions import Recognition
@@ -42,8 +40,8 @@ from streams.webhooks.directory import Directory
 from streams.webhooks.dispatcher import Dispatcher
 from streams.webhooks.http_sender import HttpSender
 from streams.webhooks.images import ImageReader
-from streams.webhooks.intake import CameraWatch, FanOut, StatusKeeper, publisher_of
-from streams.webhooks.jobs import DispatchRules
+from streams.webhooks.intake import CameraWatch, DeliveryIntake, FanOut, StatusKeeper, publisher_of
+from streams.webhooks.jobs import DispatchRules, Send
 from streams.webhooks.mail import MailSender, NoMail
 from streams.webhooks.metrics import DeliveryMetrics
 from streams.webhooks.pending import PendingTable
@@ -52,8 +50,6 @@ from streams.webhooks.recorder import TellsAttempts
 from streams.webhooks.service import DeliveryService
 from streams.webhooks.settings import WebhooksSettings
 from streams.webhooks.status import SwitchOffRules
-
-log = structlog.get_logger()
 
 STAGE = "webhooks"
 
@@ -132,17 +128,30 @@ def _add_delivery(shared: _Shared) -> None:
         mail=_mail(settings, images),
         now_ms=now_ms,
     )
-    table = faust_table(shared.app, "pending-deliveries")
+    dispatcher = _add_dispatcher(shared, deliverer.send)
+
+    async def close() -> None:
+        images.close()
+        await http.close()
+
+    app.add_dependency(DeliveryService(_feeds(shared), dispatcher, close))
+
+
+def _add_dispatcher(shared: _Shared, send: Send) -> Dispatcher:
+    """Return the dispatcher with its table, its agent and what a rebalance means to it."""
+    app = shared.app
+    table = faust_table(app, "pending-deliveries")
     dispatcher = Dispatcher(
         stage=app,
         table=PendingTable(DurableTable(table)),
         tell=_teller_of(raw_topic(app, ATTEMPTS)),
-        send=deliverer.send,
-        rules=_dispatch_rules(settings),
+        send=send,
+        rules=_dispatch_rules(shared.settings),
         metrics=DeliveryMetrics(app.metrics.registry),
         now_ms=now_ms,
     )
     deliveries = raw_topic(app, DELIVERIES)
+    intake = DeliveryIntake(shared.guard, dispatcher.offer)
 
     async def restore() -> None:
         dispatcher.restore(app.own_partitions(deliveries))
@@ -156,20 +165,9 @@ def _add_delivery(shared: _Shared) -> None:
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            try:
-                await dispatcher.offer(decode(Delivery, event.message.value or b""), event)
-            except InvalidInputError as error:
-                await shared.guard.reject(event, error)
-            except Exception as error:
-                # The edge of the agent, which must not raise.
-                log.exception("delivery_not_taken")
-                await shared.guard.reject(event, error)
+            await intake.take(event)
 
-    async def close() -> None:
-        images.close()
-        await http.close()
-
-    app.add_dependency(DeliveryService(_feeds(shared), dispatcher, close))
+    return dispatcher
 
 
 def _add_status(shared: _Shared) -> None:

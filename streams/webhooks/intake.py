@@ -1,6 +1,6 @@
 """The agents' bodies: what happened becomes deliveries, attempts become statuses."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Protocol
 from uuid import UUID
@@ -18,7 +18,7 @@ from contracts.deliveries import (
     WebhookTarget,
     trigger_event,
 )
-from contracts.errors import MisconfiguredError
+from contracts.errors import InvalidInputError, MisconfiguredError
 from contracts.recognitions import Recognition
 from contracts.records import decode, encode
 from contracts.secrets import SecretBox
@@ -188,6 +188,26 @@ class CameraWatch:
         value = None if known is None else encode(known)
         if value != before:
             await self._table.put(key, value, partition=event.message.partition)
+
+
+class DeliveryIntake:
+    """Hands deliveries on to be tried, message by message; what cannot be taken is put aside."""
+
+    def __init__(self, guard: Guard, offer: Callable[[Delivery, Event], Awaitable[None]]) -> None:
+        """``offer`` takes a delivery with its message, and has that acknowledged when it may be."""
+        self._guard = guard
+        self._offer = offer
+
+    async def take(self, event: Event) -> None:
+        """Take in one delivery, or dead-letter and release its message. Never raises."""
+        try:
+            await self._offer(decode(Delivery, event.message.value or b""), event)
+        except InvalidInputError as error:
+            await self._guard.reject(event, error)
+        except Exception as error:
+            # The edge of the agent, which must not raise.
+            log.exception("delivery_not_taken")
+            await self._guard.reject(event, error)
 
 
 class StatusKeeper:

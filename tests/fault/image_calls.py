@@ -4,11 +4,12 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
 import httpx
+
+from tests.blocks import RunsForABlock
 
 _TIMEOUT_SECONDS = 30
 _PAUSE_SECONDS = 0.5
@@ -24,7 +25,7 @@ class AnsweredCall:
     tries: int
 
 
-class ImageCalls:
+class ImageCalls(RunsForABlock):
     """Sends a picture again and again, each time under a new key, until the block ends."""
 
     def __init__(
@@ -84,16 +85,10 @@ class ImageCalls:
             self.faults.append(f"{key}: {answer.status_code} {answer.text}")
         return None
 
-    def __enter__(self) -> Self:
+    def _begin(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, error: BaseException | None) -> None:
         self._over.set()
         self._thread.join()
         self._http.close()

@@ -4,8 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 from uuid import UUID, uuid4
 
 from kafka import KafkaProducer
@@ -15,6 +13,7 @@ from contracts.kafka import producer_options, topic_name
 from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topics import FRAMES
+from tests.blocks import RunsForABlock
 from tests.fault.footage import FRAMES_PER_SECOND, HEIGHT_PX, WIDTH_PX, Footage
 
 _TICKS = 5
@@ -93,7 +92,7 @@ class Cameras:
         )
 
 
-class Load:
+class Load(RunsForABlock):
     """Shows on two cameras at a time while the ``with`` block runs; every show begun is ended."""
 
     LANES = 2
@@ -114,17 +113,11 @@ class Load:
         except Exception as error:
             self._errors.append(error)
 
-    def __enter__(self) -> Self:
+    def _begin(self) -> None:
         for thread in self._threads:
             thread.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, error: BaseException | None) -> None:
         self._over.set()
         for thread in self._threads:
             thread.join()

@@ -3,8 +3,7 @@
 import math
 import threading
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
@@ -18,6 +17,7 @@ from contracts.recognitions import Recognition
 from contracts.records import Record, encode
 from contracts.settings import KafkaSettings
 from contracts.topics import RECOGNITIONS, SIGHTINGS
+from tests.blocks import RunsForABlock
 from tests.fault.early_passes import LASTS_MS, EarlyPass, early_pass, ends_after_seconds
 from tests.records import recognition
 
@@ -33,7 +33,7 @@ _TAKEN_SECONDS = 600
 _MAX_BLOCK_MS = 600_000
 
 
-class Plates:
+class Plates(RunsForABlock):
     """Sends unique plates, every third of them one that is known, every 25th an hour late; every
     fourth time a pass that is told of before it is over.
 
@@ -125,16 +125,10 @@ class Plates:
             crop_key=None,
         )
 
-    def __enter__(self) -> Self:
+    def _begin(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, error: BaseException | None) -> None:
         self._over.set()
         self._thread.join()
         self._producer.close()

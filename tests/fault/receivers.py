@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from contracts.webhooks import EventName
+from tests.blocks import RunsForABlock
 from tests.fault.rules import GATE
 from tests.services.mail import MailServer
 from tests.services.receiver import Received, Receiver
@@ -40,7 +40,7 @@ class Told:
         return self.endpoint, self.event, self.about, self.alert
 
 
-class Receivers:
+class Receivers(RunsForABlock):
     """Both servers. Use them as a context manager."""
 
     MAIL = "mail"
@@ -49,6 +49,7 @@ class Receivers:
         """Listen when entered."""
         self.web = Receiver()
         self.mail = MailServer()
+        self._servers = ExitStack()
 
     def told(self) -> list[Told]:
         """Return everything that arrived so far, repeats included."""
@@ -69,19 +70,12 @@ class Receivers:
             name = EventName.ALERT_TRIGGERED
             yield Told(self.MAIL, str(letter["Message-ID"]), found[1], name, alert)
 
-    def __enter__(self) -> Self:
-        self.web.__enter__()
-        self.mail.__enter__()
-        return self
+    def _begin(self) -> None:
+        self._servers.enter_context(self.web)
+        self._servers.enter_context(self.mail)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.mail.__exit__(kind, error, trace)
-        self.web.__exit__(kind, error, trace)
+    def _end(self, error: BaseException | None) -> None:
+        self._servers.close()
 
 
 def _told(request: Received) -> Told:

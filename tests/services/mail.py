@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
 from deploy.local.ports import free_ports
+from tests.blocks import RunsForABlock
 
 
 @dataclass
@@ -46,7 +46,7 @@ def _authenticator(login: tuple[str, str]) -> Callable[..., AuthResult]:
     return check
 
 
-class MailServer:
+class MailServer(RunsForABlock):
     """A server on a port of its own. Use as context manager.
 
     With ``tls`` it asks for STARTTLS, or speaks TLS from the first byte (``is_tls_at_once``); with
@@ -107,14 +107,8 @@ class MailServer:
         """Take letters for an address again."""
         self._handler.replies.pop(address, None)
 
-    def __enter__(self) -> Self:
+    def _begin(self) -> None:
         self._controller.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, error: BaseException | None) -> None:
         self._controller.stop()

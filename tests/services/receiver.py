@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from deploy.local.ports import free_ports
+from tests.blocks import RunsForABlock
 
 _GIGABYTE = 1024**3
 _CHUNK = b"x" * 65_536
@@ -153,7 +153,7 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: clients that hang up are what is tested."""
 
 
-class Receiver:
+class Receiver(RunsForABlock):
     """A server on a port of its own. Use it as a context manager."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -214,16 +214,10 @@ class Receiver:
         """Return the decoded bodies that came to a path."""
         return [request.json for request in self.received if request.path == path]
 
-    def __enter__(self) -> Self:
+    def _begin(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, error: BaseException | None) -> None:
         self._state.stopping.set()
         self._server.shutdown()
         self._server.server_close()

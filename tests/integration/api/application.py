@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
 from analytics_sql.analytics import OwnerSpan, Traffic
-from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary
+from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
 from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasures import Erasures
 from analytics_sql.recognitions import (
@@ -61,7 +61,6 @@ from contracts.outbound import IpAddress, OutboundRules, parse_networks
 from contracts.readings import PlateReading
 from contracts.secrets import SecretBox
 from contracts.settings import S3Settings
-from contracts.webhooks import EventName
 from recognition.pool import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
@@ -133,17 +132,8 @@ class StandInDeliveries(StandInStore):
     async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         return self.contents.get(delivery_id)
 
-    async def deliveries_between(
-        self,
-        owner_id: UUID,
-        webhook_id: UUID,
-        events: Sequence[EventName],
-        *,
-        from_ms: int,
-        to_ms: int,
-        limit: int,
-    ) -> tuple[bytes, ...]:
-        return tuple(self.contents.values()) if events else ()
+    async def deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
+        return tuple(self.contents.values()) if span.events else ()
 
     async def page(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int

@@ -12,6 +12,7 @@ from analytics_sql.attempts import (
     DeliveryChannel,
     DeliveryFilter,
     DeliveryPlace,
+    WebhookSpan,
     deliveries_between,
     delivery_content,
     insert_attempts,
@@ -133,9 +134,10 @@ async def test_the_events_of_a_time_in_order_once_each(client: AsyncClient) -> N
     await insert_attempts(client, ATTEMPTS)
 
     async def between(from_ms: int, to_ms: int, *events: EventName) -> list[Delivery]:
-        found = await deliveries_between(
-            client, OWNER, WEBHOOK, events, from_ms=from_ms, to_ms=to_ms, limit=10
+        span = WebhookSpan(
+            user_id=OWNER, webhook_id=WEBHOOK, events=events, from_ms=from_ms, to_ms=to_ms
         )
+        found = await deliveries_between(client, span, 10)
         return [decode(Delivery, content) for content in found]
 
     wanted = EventName.RECOGNITION_CREATED

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from alert_rules.cooldown import (
     KEPT_MS,
     MOST_FIRINGS,
+    CandidateOutcome,
     Decision,
     Firing,
     Firings,
-    Outcome,
     cooldown_ms,
     decide,
     scope_of,
@@ -44,20 +44,28 @@ def _after(*minutes: float, length: float = 5) -> Firings:
 def test_the_next_may_fire_when_the_cooldown_is_over() -> None:
     before = _after(0)
     held = _decide(before, _firing(4.999))
-    assert (held.outcome, held.firing, held.after) == (Outcome.HELD_BACK, _firing(0), before)
-    assert _decide(before, _firing(5)).outcome is Outcome.FIRED
+    assert (held.outcome, held.firing, held.after) == (
+        CandidateOutcome.HELD_BACK,
+        _firing(0),
+        before,
+    )
+    assert _decide(before, _firing(5)).outcome is CandidateOutcome.FIRED
 
 
 def test_a_late_one_fires_by_its_own_time() -> None:
     before = _after(60)
-    assert _decide(before, _firing(0, decided=61)).outcome is Outcome.FIRED
-    assert _decide(before, _firing(56, decided=61)).outcome is Outcome.HELD_BACK
+    assert _decide(before, _firing(0, decided=61)).outcome is CandidateOutcome.FIRED
+    assert _decide(before, _firing(56, decided=61)).outcome is CandidateOutcome.HELD_BACK
 
 
 def test_the_same_recognition_gets_the_same_answer() -> None:
     before = _after(0, 10)
     again = _decide(before, Firing(_START_MS, "at 0", _START_MS + 999_999, is_late=True))
-    assert (again.outcome, again.firing, again.after) == (Outcome.REPEATED, _firing(0), before)
+    assert (again.outcome, again.firing, again.after) == (
+        CandidateOutcome.REPEATED,
+        _firing(0),
+        before,
+    )
     assert again.fires
 
 
@@ -90,10 +98,10 @@ def _minute(firing: Firing) -> int:
 def test_memory_is_bounded_by_number_and_what_was_forgotten_does_not_fire_again() -> None:
     state = _after(*range(MOST_FIRINGS + 10), length=1)
     assert len(state.firings) == MOST_FIRINGS
-    assert _decide(state, _firing(9), 1).outcome is Outcome.TOO_OLD
-    assert _decide(state, _firing(10), 1).outcome is Outcome.REPEATED
+    assert _decide(state, _firing(9), 1).outcome is CandidateOutcome.TOO_OLD
+    assert _decide(state, _firing(10), 1).outcome is CandidateOutcome.REPEATED
     full = _after(*range(10, MOST_FIRINGS + 10), length=1)
-    assert _decide(full, _firing(2), 1).outcome is Outcome.TOO_OLD
+    assert _decide(full, _firing(2), 1).outcome is CandidateOutcome.TOO_OLD
 
 
 def test_memory_is_bounded_by_age() -> None:
@@ -107,8 +115,8 @@ def test_a_cooldown_longer_than_a_week_is_remembered_as_long() -> None:
     days = 30 * 24 * 60
     before = _decide(Firings(), _firing(0), days).after
     held = _decide(before, _firing(days - 1), days)
-    assert held.outcome is Outcome.HELD_BACK
-    assert _decide(before, _firing(days), days).outcome is Outcome.FIRED
+    assert held.outcome is CandidateOutcome.HELD_BACK
+    assert _decide(before, _firing(days), days).outcome is CandidateOutcome.FIRED
     assert before.kept_until_ms == _START_MS + days * _MINUTE_MS
 
 

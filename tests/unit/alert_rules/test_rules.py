@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alert_rules.rule import Condition, Rule, Sighting, rule_of, sighting
+from alert_rules.rule import Condition, Rule, SeenPlate, rule_of, seen_plate
 from alert_rules.rule_book import RuleBook
 from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
 from tests.records import CAMERAS, OWNER, alert, recognition
@@ -31,8 +31,8 @@ _rules = st.builds(
     schedule=st.sampled_from([AlertSchedule(), AlertSchedule(end_time="11:00")]),
     min_confidence=st.sampled_from([0.0, 0.5, 0.9]),
 )
-_sightings = st.builds(
-    Sighting,
+_plates_seen = st.builds(
+    SeenPlate,
     owner_id=st.sampled_from([OWNER, _OTHER_OWNER]),
     camera_id=st.sampled_from(CAMERAS[:3]),
     plate=_plates,
@@ -41,8 +41,8 @@ _sightings = st.builds(
 )
 
 
-@given(st.lists(_rules, max_size=25), st.lists(_sightings, min_size=1, max_size=8))
-def test_the_book_says_what_each_rule_says(rules: list[Rule], seen: list[Sighting]) -> None:
+@given(st.lists(_rules, max_size=25), st.lists(_plates_seen, min_size=1, max_size=8))
+def test_the_book_says_what_each_rule_says(rules: list[Rule], seen: list[SeenPlate]) -> None:
     book, latest = RuleBook(), dict[UUID, Rule]()
     for number, rule in enumerate(rules):
         if number % 5 == 4:
@@ -61,11 +61,11 @@ def test_the_book_says_what_each_rule_says(rules: list[Rule], seen: list[Sightin
         assert set(book.matching(each)) == expected
 
 
-def _seen(**changed: Any) -> Sighting:
-    return sighting(msgspec.structs.replace(recognition(1), **changed))
+def _seen(**changed: Any) -> SeenPlate:
+    return seen_plate(msgspec.structs.replace(recognition(1), **changed))
 
 
-def _failures(seen: Sighting, **fields: Any) -> tuple[Condition, ...]:
+def _failures(seen: SeenPlate, **fields: Any) -> tuple[Condition, ...]:
     return rule_of(alert(1, **fields)).failures(seen)
 
 

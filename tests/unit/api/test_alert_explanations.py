@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
-from alert_rules.rule import Condition, Rule, Sighting
+from alert_rules.rule import Condition, Rule, SeenPlate
 from analytics_sql.recognitions import recognition_row
 from analytics_sql.trigger_queries import CooldownQuestion, HoldingTrigger
 from api.alerts.edits import new_values
@@ -74,9 +74,9 @@ async def test_rules_are_asked_beside_the_event_loop(monkeypatch: pytest.MonkeyP
     threads: set[int] = set()
     failures = Rule.failures
 
-    def noted(self: Rule, sighting: Sighting) -> tuple[Condition, ...]:
+    def noted(self: Rule, plate: SeenPlate) -> tuple[Condition, ...]:
         threads.add(threading.get_ident())
-        return failures(self, sighting)
+        return failures(self, plate)
 
     monkeypatch.setattr(Rule, "failures", noted)
     found = await insight.explain(seen)

@@ -2,25 +2,11 @@
 
 import asyncio
 
-import pytest
-
 from api.limit_memory import WindowMemory
+from tests.unit.api.wall_clock import WallClock
 
 
-class Clock:
-    """The wall clock, as the memory reads it."""
-
-    now = 1_790_000_000.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    fake = Clock()
-    monkeypatch.setattr("time.time", lambda: fake.now)
-    return fake
-
-
-async def test_a_window_slides(clock: Clock) -> None:
+async def test_a_window_slides(clock: WallClock) -> None:
     memory = WindowMemory()
     assert [await memory.acquire_entry("a", 2, 60) for _ in range(3)] == [True, True, False]
     clock.now += 61
@@ -30,7 +16,7 @@ async def test_a_window_slides(clock: Clock) -> None:
     assert await memory.get_moving_window("a", 2, 60) == (clock.now, 2)
 
 
-async def test_a_number_holds_from_when_it_was_none(clock: Clock) -> None:
+async def test_a_number_holds_from_when_it_was_none(clock: WallClock) -> None:
     memory = WindowMemory()
     assert [await memory.incr("a", 10), await memory.incr("a", 10)] == [1, 2]
     assert await memory.get_expiry("a") == clock.now + 10
@@ -39,7 +25,7 @@ async def test_a_number_holds_from_when_it_was_none(clock: Clock) -> None:
     assert await memory.incr("a", 10, -1) == -1
 
 
-async def test_silent_callers_are_forgotten(clock: Clock) -> None:
+async def test_silent_callers_are_forgotten(clock: WallClock) -> None:
     memory = WindowMemory()
     for number in range(100):
         await memory.acquire_entry(str(number), 2, 60)
@@ -58,7 +44,7 @@ async def test_nothing_is_left_to_run_behind_a_request() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_numbers_of_the_past_are_forgotten(clock: Clock) -> None:
+async def test_numbers_of_the_past_are_forgotten(clock: WallClock) -> None:
     memory = WindowMemory()
     for number in range(100):
         await memory.incr(f"a {number}", 10)

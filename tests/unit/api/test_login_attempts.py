@@ -4,22 +4,10 @@ import pytest
 
 from api.errors import ApiError, ErrorCode
 from api.sessions.attempts import AttemptRules, LoginAttempts
+from tests.unit.api.wall_clock import WallClock
 
 RULES = AttemptRules(per_minute=5, per_address_per_minute=20, per_account_per_hour=20)
 EMAIL, ADDRESS = "owner@example.com", "192.0.2.1"
-
-
-class Clock:
-    """The wall clock, as the limits read it."""
-
-    now = 1_790_000_000.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    fake = Clock()
-    monkeypatch.setattr("time.time", lambda: fake.now)
-    return fake
 
 
 async def _fail(attempts: LoginAttempts) -> bool:
@@ -34,7 +22,7 @@ async def _fail(attempts: LoginAttempts) -> bool:
 
 @pytest.mark.parametrize("seconds", [1, 59, 61, 119])
 async def test_an_attempt_under_way_for_long_lets_no_more_guesses_pass(
-    clock: Clock, seconds: int
+    clock: WallClock, seconds: int
 ) -> None:
     attempts = LoginAttempts(RULES)
     for _ in range(3):
@@ -44,7 +32,7 @@ async def test_an_attempt_under_way_for_long_lets_no_more_guesses_pass(
     assert sum([await _fail(attempts) for _ in range(300)]) == RULES.per_minute
 
 
-async def test_guesses_are_limited_by_the_hour_too(clock: Clock) -> None:
+async def test_guesses_are_limited_by_the_hour_too(clock: WallClock) -> None:
     attempts = LoginAttempts(RULES)
     looked_at = 0
     for _ in range(30):
@@ -54,7 +42,7 @@ async def test_guesses_are_limited_by_the_hour_too(clock: Clock) -> None:
     assert looked_at == RULES.per_account_per_hour
 
 
-async def test_what_is_under_way_counts_in_the_next_span_of_time(clock: Clock) -> None:
+async def test_what_is_under_way_counts_in_the_next_span_of_time(clock: WallClock) -> None:
     attempts = LoginAttempts(AttemptRules(1, 0, 0))
     clock.now -= clock.now % 60 - 59
     async with attempts.attempt(EMAIL, ADDRESS):

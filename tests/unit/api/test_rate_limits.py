@@ -1,30 +1,12 @@
 """Sliding windows and the block after abuse."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from api.errors import ApiError, ErrorCode
 from api.limits import LimitRules, RateLimiter
+from tests.unit.api.wall_clock import WallClock
 
 RULES = LimitRules(per_minute=10, recognize_per_minute=3, demo_per_minute=2, block_seconds=300)
-
-
-class Clock:
-    """The wall clock, as the limiter reads it."""
-
-    def __init__(self) -> None:
-        self.now = 1_790_000_000.0
-
-    def time(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    fake = Clock()
-    monkeypatch.setattr("time.time", fake.time)
-    yield fake
 
 
 async def _passed(limiter: RateLimiter, calls: int, *, recognizes: bool = False) -> list[bool]:
@@ -46,7 +28,7 @@ async def _refusal(limiter: RateLimiter) -> ApiError:
     return refused.value
 
 
-async def test_the_limit_slides(clock: Clock) -> None:
+async def test_the_limit_slides(clock: WallClock) -> None:
     limiter = RateLimiter(RULES)
     assert all(await _passed(limiter, 5))
     clock.now += 30
@@ -56,7 +38,7 @@ async def test_the_limit_slides(clock: Clock) -> None:
     assert await _passed(limiter, 6) == [True] * 5 + [False]
 
 
-async def test_a_refusal_says_how_long(clock: Clock) -> None:
+async def test_a_refusal_says_how_long(clock: WallClock) -> None:
     limiter = RateLimiter(RULES)
     await _passed(limiter, 10)
     clock.now += 20.5
@@ -96,7 +78,7 @@ async def test_one_caller_does_not_limit_another() -> None:
     assert await _passes(limiter, "another key")
 
 
-async def test_five_times_the_limit_blocks_for_five_minutes(clock: Clock) -> None:
+async def test_five_times_the_limit_blocks_for_five_minutes(clock: WallClock) -> None:
     limiter = RateLimiter(RULES)
     await _passed(limiter, 50)
     assert (await _refusal(limiter)).code is ErrorCode.TEMPORARILY_BLOCKED

@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alert_rules.rule import rule_of, sighting
+from alert_rules.rule import rule_of, seen_plate
 from contracts.alert_records import AlertTrigger
 from contracts.alerts import AlertConfig, PlateMatchMode
 from contracts.early import TriggerPhase
@@ -70,7 +70,7 @@ def _check(
     assert len(ends) == (TriggerPhase.EARLY in told)
     for phase, trigger in told.items():
         is_there = trigger.recognition.id in recognitions
-        fires = not rule_of(rule).failures(sighting(trigger.recognition))
+        fires = not rule_of(rule).failures(seen_plate(trigger.recognition))
         if phase is TriggerPhase.WITHDRAWN:
             assert not (is_there and fires)
         elif phase is not TriggerPhase.EARLY:

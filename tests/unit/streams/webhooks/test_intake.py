@@ -12,28 +12,32 @@ from contracts.alert_records import AlertTrigger
 from contracts.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, WebhookTarget
 from contracts.early import TriggerPhase
 from contracts.errors import MisconfiguredError
+from contracts.records import DeadLetter, decode, encode
 from contracts.secrets import SecretBox
 from contracts.webhooks import EventName
-from streams.common.guard import Guard
+from streams.common.app import Event
+from streams.common.dead_letters import UNEXPECTED
+from streams.common.guard import DeadLetterSender, Guard
 from streams.common.retry import RetryPolicy
 from streams.webhooks.directory import Directory
-from streams.webhooks.intake import FanOut, StatusKeeper
+from streams.webhooks.intake import DeliveryIntake, FanOut, StatusKeeper
 from streams.webhooks.status import SwitchOffRules
 from tests.records import OWNER, alert, recognition
 from tests.unit.streams.common.fakes import FakeApp, FakeTopic, event
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
 
 
-def _guard(app: FakeApp) -> Guard:
-    async def send(key: bytes | None, value: bytes) -> None:
-        raise AssertionError("nothing is to be dead-lettered")
+async def _none(key: bytes | None, value: bytes) -> None:
+    raise AssertionError("nothing is to be dead-lettered")
 
+
+def _guard(app: FakeApp, send: DeadLetterSender = _none) -> Guard:
     return Guard(
         app.as_app(),
         stage="webhooks",
         send_dead_letter=send,
         retry=RetryPolicy(),
-        dead_letters_per_minute=1,
+        dead_letters_per_minute=2,
         max_dead_letter_bytes=1_000,
     )
 
@@ -48,6 +52,31 @@ def _attempt(started_ms: int) -> DeliveryAttempt:
         outcome=AttemptOutcome.RETRYING,
         status=503,
     )
+
+
+async def test_a_delivery_that_cannot_be_taken_is_put_aside_and_the_next_one_is_taken() -> None:
+    app, offered = FakeApp(), list[Delivery]()
+    letters: list[DeadLetter] = []
+
+    async def send(key: bytes | None, value: bytes) -> None:
+        letters.append(decode(DeadLetter, value))
+
+    async def offer(taken: Delivery, _: Event) -> None:
+        if taken == delivery(2):
+            raise KeyError("a fault of ours")
+        offered.append(taken)
+
+    intake = DeliveryIntake(_guard(app, send), offer)
+    for offset, value in enumerate([None, encode(delivery(2)), encode(delivery(3))]):
+        await intake.take(event(offset, value))
+
+    assert offered == [delivery(3)]
+    assert [(letter.offset, letter.code) for letter in letters] == [
+        (0, "unreadable_record"),
+        (1, UNEXPECTED),
+    ]
+    # What was taken is acknowledged by who tries it.
+    assert app.released == [0, 1]
 
 
 @pytest.mark.parametrize("is_earlier_done", [False, True])

@@ -1,0 +1,13 @@
+"""What tests of limits share."""
+
+import pytest
+
+from tests.unit.api.wall_clock import WallClock
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
+    """A clock that stands in for ``time.time``."""
+    fake = WallClock()
+    monkeypatch.setattr("time.time", lambda: fake.now)
+    return fake
