@@ -57,8 +57,10 @@ class AssignmentFollower:
         self._topic = topic_name(settings, CONFIG_CAMERAS)
         self._unread: set[int] = set()
         self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
-        self._consumer = open_consumer(settings, "ingest", kind=PacedConsumer, **_options(settings))
-        KeptJoin(self._consumer._coordinator)
+        self._assignor = LatestClaimAssignor()
+        options = _options(settings, self._assignor)
+        self._consumer = open_consumer(settings, "ingest", kind=PacedConsumer, **options)
+        KeptJoin(self._consumer._coordinator, settings.kafka_session_timeout_seconds / 2)
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
@@ -95,7 +97,8 @@ class AssignmentFollower:
         if not self._consumer.partitions_for_topic(self._topic):
             log.warning("topic_missing", topic=self._topic)
             return False
-        self._consumer.subscribe([self._topic], listener=_Listener(self._fleet, self._assigned))
+        listener = _Listener(self._fleet, self._assigned, self._assignor)
+        self._consumer.subscribe([self._topic], listener=listener)
         return True
 
     def _turn(self) -> bool:
@@ -154,9 +157,15 @@ class AssignmentFollower:
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
     """Hears of changes in kafka-python's own thread, where nothing may block."""
 
-    def __init__(self, fleet: Fleet, assigned: queue.SimpleQueue[tuple[int, bool]]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        assigned: queue.SimpleQueue[tuple[int, bool]],
+        assignor: LatestClaimAssignor,
+    ) -> None:
         self._fleet = fleet
         self._assigned = assigned
+        self._assignor = assignor
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         for partition in assigned:
@@ -170,6 +179,10 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
             self._fleet.release(partition.partition)
             self._assigned.put((partition.partition, False))
         log.info("partitions_revoked", partitions=sorted(p.partition for p in revoked))
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        self._assignor.forget()
+        self.on_partitions_revoked(lost)
 
 
 def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigChange:
@@ -185,13 +198,13 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
     return ConfigChange(partition, camera_id, config)
 
 
-def _options(settings: IngestSettings) -> dict[str, Any]:
+def _options(settings: IngestSettings, assignor: LatestClaimAssignor) -> dict[str, Any]:
     session_ms = round(settings.kafka_session_timeout_seconds * 1000)
     return {
         "group_id": group_name(settings, "ingest"),
         "session_timeout_ms": session_ms,
         "heartbeat_interval_ms": session_ms // 5,
-        "partition_assignment_strategy": [LatestClaimAssignor],
+        "partition_assignment_strategy": [assignor],
         "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
         "allow_auto_create_topics": False,
     }

@@ -29,9 +29,12 @@ class Handover(Generic[Record]):
         """Have a record handed on. Returns at once."""
         self._queue.put(record)
 
-    def close(self, timeout_seconds: float) -> bool:
-        """End after what waits was handed on; returns whether that was within the time."""
+    def end(self) -> None:
+        """Have it end after what waits was handed on. Returns at once."""
         self._queue.put(None)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the end, and return whether it came within the time."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 

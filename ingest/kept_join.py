@@ -1,5 +1,7 @@
 """A join of the group that was begun is seen through."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from kafka.structs import MemberState
@@ -20,9 +22,18 @@ class KeptJoin:
       their cameras one to three heartbeats later). So what it brought stays.
     """
 
-    def __init__(self, coordinator: Any) -> None:
-        """Take the place of the coordinator's own way to join."""
+    def __init__(
+        self, coordinator: Any, good_seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take the place of the coordinator's own way to join.
+
+        What a join brought is good for ``good_seconds``, less than the group waits for a heartbeat,
+        of which there is none until it is acted on. ``clock`` returns seconds that only rise.
+        """
         self._coordinator = coordinator
+        self._good_seconds = good_seconds
+        self._clock = clock
+        self._until_seconds = 0.0
         self._join = coordinator._do_join_and_sync_async
         self._assignment: bytes | None = None
         self._generation: Any = None
@@ -36,9 +47,11 @@ class KeptJoin:
         self._coordinator.request_rejoin()
         assignment: bytes = await self._join()
         self._assignment, self._generation = assignment, self._coordinator._generation
+        self._until_seconds = self._clock() + self._good_seconds
         return assignment
 
     def _is_unused(self) -> bool:
         # Acted on, the state is stable; a membership lost meanwhile has another generation.
         is_joining = self._coordinator.state is MemberState.REBALANCING
-        return is_joining and self._coordinator._generation is self._generation
+        is_member = self._coordinator._generation is self._generation
+        return is_joining and is_member and self._clock() < self._until_seconds

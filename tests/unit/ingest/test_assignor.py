@@ -75,3 +75,13 @@ def test_a_claim_carries_the_generation_in_which_it_was_given() -> None:
 
     assert told.generation_id == 6
     assert [(claim.topic, claim.partitions) for claim in told.owned_partitions] == [(TOPIC, [2, 3])]
+
+
+def test_who_lost_its_membership_claims_nothing() -> None:
+    assignor = LatestClaimAssignor()
+    assignor.on_assignment(ConsumerProtocolAssignment(0, [(TOPIC, [2, 3])], b""), 6)
+    assignor.forget()
+
+    told = ConsumerProtocolSubscription.decode(assignor.metadata({TOPIC}).encode())
+
+    assert told.owned_partitions == []

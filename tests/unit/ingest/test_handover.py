@@ -9,7 +9,8 @@ def test_records_are_handed_on_in_their_order_before_the_end() -> None:
     for number in range(100):
         line.put(number)
 
-    assert line.close(10)
+    line.end()
+    assert line.join(10)
     assert handed == list(range(100))
 
 
@@ -25,5 +26,6 @@ def test_an_odd_record_holds_up_none_that_follows() -> None:
     for number in range(3):
         line.put(number)
 
-    assert line.close(10)
+    line.end()
+    assert line.join(10)
     assert handed == [0, 2]

@@ -45,6 +45,7 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
         self.rejoin_needed, self.rejoining = True, False
         self.has_new_partitions = False
         self.state = MemberState.UNJOINED
+        self.seconds = 0.0
         self.joins = 0
         self.fails = False
         self.told: list[bytes] = []
@@ -86,7 +87,7 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
 @pytest.fixture
 def coordinator() -> Coordinator:
     coordinator = Coordinator()
-    KeptJoin(coordinator)
+    KeptJoin(coordinator, good_seconds=5, clock=lambda: coordinator.seconds)
     return coordinator
 
 
@@ -131,6 +132,15 @@ def test_what_was_joined_before_the_membership_was_lost_is_forgotten(
 ) -> None:
     coordinator.poll_group(is_in_time=False)
     coordinator.reset_generation()
+    coordinator.poll_group(is_in_time=True)
+
+    assert coordinator.told == [b"2"]
+
+
+def test_what_a_join_brought_does_not_outlast_the_membership(coordinator: Coordinator) -> None:
+    # Without heartbeats the group gave it up meanwhile, and nothing here has heard of it.
+    coordinator.poll_group(is_in_time=False)
+    coordinator.seconds = 5.0
     coordinator.poll_group(is_in_time=True)
 
     assert coordinator.told == [b"2"]

@@ -7,14 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
+from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 
 from contracts.cameras import CameraState, CameraStatus
 from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from contracts.kafka import producer_options
 from contracts.records import decode
 from contracts.settings import KafkaSettings
-from ingest import publisher
+from ingest import publisher, topic_sender
 from ingest.metrics import IngestMetrics
 from ingest.publisher import Publisher
 from ingest.settings import IngestSettings
@@ -55,7 +55,7 @@ class FakeProducer:
 
     options: dict[str, Any]
     sent: list[tuple[str, dict[str, Any], FakeFuture]] = field(default_factory=list)
-    refuses: list[KafkaError] = field(default_factory=list)
+    refuses: list[Exception] = field(default_factory=list)
     knows_topics: threading.Event = field(default_factory=threading.Event)
     closed_within: list[float] = field(default_factory=list)
 
@@ -77,7 +77,10 @@ class AtOnce:
     def __init__(self, name: str, hand_on: Callable[[Any], None]) -> None:
         self.put = hand_on
 
-    def close(self, timeout_seconds: float) -> bool:
+    def end(self) -> None:
+        pass
+
+    def join(self, timeout_seconds: float) -> bool:
         return True
 
 
@@ -107,7 +110,7 @@ class Kafka:
 
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
-    monkeypatch.setattr(publisher, "Handover", AtOnce)
+    monkeypatch.setattr(topic_sender, "Handover", AtOnce)
     return Kafka(monkeypatch)
 
 
@@ -248,6 +251,49 @@ def test_closing_does_not_fail_where_kafka_does(kafka: Kafka) -> None:
     kafka.publisher.close(0.1)
 
     assert kafka.producer.closed_within == [pytest.approx(0.1, abs=0.1)]
+
+
+def test_a_frame_that_is_too_large_is_not_taken(kafka: Kafka) -> None:
+    assert not kafka.publisher.send_frame(META, b"j" * 8_388_608)
+
+    assert kafka.producer.sent == []
+    assert kafka.dropped("kafka") == 1
+
+
+def test_what_kafkas_client_stumbles_over_is_tried_again(kafka: Kafka) -> None:
+    # As kafka-python does where it hears in this very moment that there is no such topic.
+    kafka.producer.refuses = [ValueError("None is no partition"), KeyError("frames")]
+
+    kafka.publisher.send_end(META)
+
+    assert [topic for topic, _, _ in kafka.producer.sent] == ["frames"]
+
+
+def test_what_is_wrong_itself_is_not_tried_for_ever(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_sender, "_ODD_ERRORS_SECONDS", 0.1)
+    kafka.producer.refuses = [TypeError() for _ in range(1_000)]
+
+    kafka.publisher.send_frame(META, JPEG)
+
+    assert kafka.producer.sent == []
+    assert kafka.dropped("kafka") == 1
+    assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+
+
+def test_pictures_that_waited_too_long_give_way_to_later_ones(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_sender, "_PICTURES_WAIT_SECONDS", 0.1)
+    kafka.producer.refuses = [KafkaTimeoutError() for _ in range(1_000)]
+    kafka.publisher.send_frame(META, JPEG)
+    kafka.producer.refuses = [KafkaTimeoutError() for _ in range(20)]
+    kafka.publisher.send_tick(META)
+    kafka.publisher.send_frame(META, b"later")
+
+    assert [record["value"] for _, record, _ in kafka.producer.sent] == [b"", b"later"]
+    assert kafka.dropped("kafka") == 1
 
 
 def test_records_never_expire_and_sends_never_wait_long(kafka: Kafka) -> None:
