@@ -60,7 +60,8 @@ class MailSettings(Fragment):
         500,
         ge=0,
         description="E-mails that one worker sends for one owner in an hour, to all addresses "
-        "together; further ones are recorded as not sent and can be sent again. 0: any number.",
+        "together; further ones are recorded as not sent and can be sent again. Counted are those "
+        "that the server took, until the worker starts anew. 0: any number.",
     )
     public_url: str = Field(
         "http://127.0.0.1:8000",

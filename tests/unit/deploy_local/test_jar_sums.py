@@ -16,7 +16,7 @@ def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / server / "pom.xml").write_text("<project/>")
     folder = tmp_path / "jars"
     folder.mkdir()
-    lines = ["# made from something"]
+    lines = [jar_sums.head_of("kafka").strip()]
     for name in ("broker-1.jar", "codec-2.jar"):
         (folder / name).write_text(name)
         lines.append(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}")
@@ -43,6 +43,14 @@ def test_other_added_and_missing_jars_are_named(jars: Path) -> None:
     ]
     with pytest.raises(SystemExit, match="broker-1.jar: not the listed file"):
         jar_sums.main(["check", "kafka", str(jars)])
+
+
+def test_a_list_of_another_pom_is_told_as_such(jars: Path, tmp_path: Path) -> None:
+    (tmp_path / "kafka" / "pom.xml").write_text("<project>newer</project>")
+
+    (fault,) = jar_sums.faults("kafka", jars)
+
+    assert "make jar-sums" in fault
 
 
 def test_a_list_that_is_made_anew_says_what_was_fetched(
