@@ -15,7 +15,9 @@ from typing import TypeVar
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.connection import QueryFailedError
 from analytics_sql.erasures import Erasure, Erasures, list_erasures
+from contracts.errors import InvalidInputError
 from streams.sink.tables import SinkTable
 
 R = TypeVar("R")
@@ -31,10 +33,15 @@ async def write_unless_erased(
 
     Raises:
         TransientError: ClickHouse is away or busy.
-        QueryFailedError: ClickHouse refuses at least one of the rows.
+        MisconfiguredError: no table, no database, no access.
+        InvalidInputError: ClickHouse refuses at least one of the rows.
+        QueryFailedError: it refuses another statement, which says nothing of the rows.
     """
     kept, left_out = _sorted_out(table, rows, known)
-    await table.insert(client, kept)
+    try:
+        await table.insert(client, kept)
+    except QueryFailedError as error:
+        raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
     if left_out and table.set_aside is not None:
         await table.set_aside(client, left_out)
     now = await list_erasures(client)

@@ -9,7 +9,7 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import QueryFailedError, connect
 from analytics_sql.erasures import Erasures, list_erasures
-from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
+from contracts.errors import MisconfiguredError, TransientError
 from contracts.settings import ClickHouseSettings
 from streams.sink.erased import write_unless_erased
 from streams.sink.tables import SinkTable
@@ -33,7 +33,7 @@ class RowStore:
         Repeatable.
 
         Raises:
-            TransientError: ClickHouse is away, busy, or not set up yet.
+            TransientError: ClickHouse is away, busy, not set up yet, or does not erase.
             InvalidInputError: ClickHouse refuses at least one of these rows.
         """
         try:
@@ -43,7 +43,9 @@ class RowStore:
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
-            raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
+            # Not an insert, so it is no fault of these rows: a dead letter would hold their plates.
+            log.error("clickhouse_refuses_to_erase", error=str(error))
+            raise TransientError(str(error)) from error
 
     async def _write(self, client: AsyncClient, table: SinkTable[R], rows: Sequence[R]) -> None:
         known = self._erasures or await list_erasures(client)
