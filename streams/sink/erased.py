@@ -9,14 +9,14 @@ have written it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import QueryFailedError
-from analytics_sql.erasures import Erasure, Erasures, list_erasures
+from analytics_sql.erasures import Erasure, Erasures
 from contracts.errors import InvalidInputError
 from streams.sink.tables import SinkTable
 
@@ -25,11 +25,8 @@ R = TypeVar("R")
 
 async def write_unless_erased(
     client: AsyncClient, table: SinkTable[R], rows: Sequence[R], known: Erasures
-) -> Erasures:
-    """Write rows of which nothing was erased; return the erasures that there are by then.
-
-    ``known`` is what this returned the last time. When this returns, the rows are stored, and
-    nothing that was erased. Repeatable.
+) -> None:
+    """Write rows of which nothing was erased, as far as is ``known``. Repeatable.
 
     Raises:
         TransientError: ClickHouse is away or busy.
@@ -44,10 +41,22 @@ async def write_unless_erased(
         raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
     if left_out and table.set_aside is not None:
         await table.set_aside(client, left_out)
-    now = await list_erasures(client)
-    for erasure in _erasures_of(table, rows, now):
-        await table.erase(client, erasure)
-    return now
+
+
+def erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[Erasure, ...]:
+    """Return what was erased of these rows, each as far as the time of the rows goes.
+
+    It is to be erased once more, where ``now`` was read after the rows were written.
+    """
+    times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
+    for row in rows:
+        subject = table.subject_of(row)
+        for erasure in now.covering(subject):
+            times_ms[erasure].append(subject.at_ms)
+    return tuple(
+        replace(erasure, from_ms=min(at_ms), before_ms=max(at_ms) + 1)
+        for erasure, at_ms in times_ms.items()
+    )
 
 
 def _sorted_out(table: SinkTable[R], rows: Sequence[R], known: Erasures) -> tuple[list[R], list[R]]:
@@ -69,14 +78,3 @@ def _rest(table: SinkTable[R], row: R, known: Erasures) -> R | None:
         return row
     is_of_nobody = any(erasure.plate is None for erasure in erasures)
     return None if is_of_nobody else table.without_plate(row)
-
-
-def _erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> Iterator[Erasure]:
-    """Return what was erased of these rows, each as far as the time of the rows goes."""
-    times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
-    for row in rows:
-        subject = table.subject_of(row)
-        for erasure in now.covering(subject):
-            times_ms[erasure].append(subject.at_ms)
-    for erasure, at_ms in times_ms.items():
-        yield replace(erasure, from_ms=min(at_ms), before_ms=max(at_ms) + 1)

@@ -11,11 +11,15 @@ from analytics_sql.connection import QueryFailedError, connect
 from analytics_sql.erasures import Erasures, list_erasures
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.settings import ClickHouseSettings
-from streams.sink.erased import write_unless_erased
+from streams.sink.erased import erasures_of, write_unless_erased
 from streams.sink.tables import SinkTable
 
 log = structlog.get_logger()
 R = TypeVar("R")
+
+# ClickHouse writes each month anew that holds something of what is erased. Given up earlier, the
+# statement goes on by itself, and each retry would queue another one behind it.
+_ERASING_SECONDS = 3600
 
 
 class RowStore:
@@ -24,6 +28,7 @@ class RowStore:
     def __init__(self, settings: ClickHouseSettings) -> None:
         self._settings = settings
         self._client: AsyncClient | None = None
+        self._eraser: AsyncClient | None = None
         self._connecting = asyncio.Lock()
         self._erasures: Erasures | None = None
 
@@ -49,7 +54,11 @@ class RowStore:
 
     async def _write(self, client: AsyncClient, table: SinkTable[R], rows: Sequence[R]) -> None:
         known = self._erasures or await list_erasures(client)
-        self._erasures = await write_unless_erased(client, table, rows, known)
+        await write_unless_erased(client, table, rows, known)
+        # Kept before anything is erased: where that fails, the next try leaves out what this wrote.
+        self._erasures = now = await list_erasures(client)
+        for erasure in erasures_of(table, rows, now):
+            await table.erase(await self._connected_for_long(), erasure)
 
     async def _connected(self) -> AsyncClient:
         # Every table's agent writes here: two at once must not open two clients.
@@ -58,8 +67,16 @@ class RowStore:
                 self._client = await connect(self._settings)
             return self._client
 
+    async def _connected_for_long(self) -> AsyncClient:
+        async with self._connecting:
+            if self._eraser is None:
+                self._eraser = await connect(self._settings, query_seconds=_ERASING_SECONDS)
+            return self._eraser
+
     async def close(self) -> None:
         """Let go of the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        clients = (self._client, self._eraser)
+        self._client = self._eraser = None
+        for client in clients:
+            if client is not None:
+                await client.close()

@@ -17,7 +17,6 @@ from contracts.settings import ClickHouseSettings
 from streams.common.app import Event
 from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
-from streams.sink import erased as erased_module
 from streams.sink import store as store_module
 from streams.sink.app import Sink
 from streams.sink.store import RowStore
@@ -53,7 +52,6 @@ class _Stage:
         self.clickhouse = _ClickHouse(fault)
         monkeypatch.setattr(store_module, "connect", self._connect)
         monkeypatch.setattr(store_module, "list_erasures", _nothing_erased)
-        monkeypatch.setattr(erased_module, "list_erasures", _nothing_erased)
         settings = ClickHouseSettings.model_validate({"clickhouse_password": "none"})
         self.connections = 0
         self.store = RowStore(settings)
@@ -77,7 +75,7 @@ class _Stage:
             max_dead_letter_bytes=100_000,
         )
 
-    async def _connect(self, _: object) -> object:
+    async def _connect(self, _: object, *, query_seconds: int = 60) -> object:
         self.connections += 1
         await asyncio.sleep(0)
         return object()
@@ -170,7 +168,6 @@ async def test_rows_wait_where_erasing_is_refused(
         take("set aside")
 
     monkeypatch.setattr(store_module, "list_erasures", list_erasures)
-    monkeypatch.setattr(erased_module, "list_erasures", list_erasures)
     await stage.with_table(erase=erase, set_aside=set_aside).write(_events(3))
 
     assert steps[failing] >= 4
