@@ -11,7 +11,7 @@ from analytics_sql.connection import QueryFailedError, connect
 from analytics_sql.erasures import Erasures, list_erasures
 from contracts.errors import MisconfiguredError, TransientError
 from contracts.settings import ClickHouseSettings
-from streams.sink.erased import erasures_of, write_unless_erased
+from streams.sink.erased import erasures_of, photo_spans, write_unless_erased
 from streams.sink.tables import SinkTable
 
 log = structlog.get_logger()
@@ -59,6 +59,9 @@ class RowStore:
         self._erasures = now = await list_erasures(client)
         for erasure in erasures_of(table, rows, now):
             await table.erase(await self._connected_for_long(), erasure)
+        if table.shared_photos is not None:
+            for span in photo_spans(table, rows, now):
+                await table.shared_photos.erase_noted(await self._connected_for_long(), span)
 
     async def _connected(self) -> AsyncClient:
         # Every table's agent writes here: two at once must not open two clients.

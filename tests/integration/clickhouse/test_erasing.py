@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -26,6 +26,7 @@ from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import (
     RecognitionFilter,
+    RecognitionRow,
     insert_recognitions,
     list_recognitions,
     recognition_row,
@@ -45,6 +46,8 @@ from contracts.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
 from contracts.matching import MatchMode
 from contracts.object_keys import crop_key, photo_key, uploaded_photo_key
 from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from streams.sink.store import RowStore
+from streams.sink.tables import RECOGNITION_TABLE
 from tests.records import CAMERAS, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
@@ -168,6 +171,86 @@ async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: AsyncC
     }
     keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
     assert keys == {calls[0][0].photo_key, jpeg[0].photo_key}
+
+
+@pytest.fixture
+async def sink(clickhouse_address: ClickHouseAddress) -> AsyncIterator[RowStore]:
+    """What the sink writes with."""
+    store = RowStore(clickhouse_address.settings())
+    yield store
+    await store.close()
+
+
+async def erase_plate(client: AsyncClient, *, removing: bool = True) -> None:
+    """Do as the command does, the removal of images included."""
+    await note_erasure(client, ERASURE)
+    await erase_recognitions(client, ERASURE)
+    if removing:
+        await note_removed(client, await images_to_remove(client, 99))
+
+
+async def photos_named(client: AsyncClient) -> set[tuple[str, str]]:
+    """Return plate and photo of every copy of a row."""
+    result = await client.query("SELECT plate, photo_key FROM recognitions")
+    return {(plate, key) for plate, key in result.result_rows}
+
+
+EXTENSIONS = pytest.mark.parametrize("extension", ["jpg", "png"])
+
+
+@EXTENSIONS
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["as sent", "the other first"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one batch", "two batches"])
+async def test_a_photo_whose_plate_comes_after_its_erasure_is_named_by_nobody(
+    client: AsyncClient, sink: RowStore, extension: str, order: tuple[int, int], at_once: bool
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]
+    other = [
+        recognition_row(each) for each in image_call(BEFORE_MS - 9, 2, extension, (OTHER, "Q1"))
+    ]
+    await erase_plate(client)
+    told = [rows[number] for number in order]
+    for batch in [told] if at_once else [told[:1], told[1:]]:
+        await sink.insert(RECOGNITION_TABLE, batch)
+    await sink.insert(RECOGNITION_TABLE, other)
+
+    page = await list_recognitions(client, RecognitionFilter(OWNER), None, 9)
+    assert {row.id: row.photo_key for row in page.rows} == {
+        rows[0].id: None,
+        **{row.id: row.photo_key for row in other},
+    }
+    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    assert keys == {rows[1].photo_key}
+
+
+@EXTENSIONS
+async def test_a_replay_does_not_name_a_removed_photo(
+    client: AsyncClient, sink: RowStore, extension: str
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]
+    await sink.insert(RECOGNITION_TABLE, rows)
+    await erase_plate(client)
+    assert await photos_named(client) == {(OTHER, "")}
+    await sink.insert(RECOGNITION_TABLE, rows[:1])
+    assert await photos_named(client) == {(OTHER, "")}
+    # A worker that died before it looked again left a copy that bears the key.
+    await insert_recognitions(client, rows[:1])
+    await sink.insert(RECOGNITION_TABLE, rows)
+    assert await photos_named(client) == {(OTHER, "")}
+
+
+async def test_a_photo_that_goes_while_a_row_is_written_is_taken_from_it(
+    client: AsyncClient, sink: RowStore
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, "png")]
+    await sink.insert(RECOGNITION_TABLE, rows[1:])
+
+    async def insert_late(_: AsyncClient, late: Sequence[RecognitionRow]) -> None:
+        await erase_plate(client, removing=False)
+        await insert_recognitions(client, late)
+
+    await sink.insert(replace(RECOGNITION_TABLE, insert=insert_late), rows[:1])
+    assert await photos_named(client) == {(OTHER, "")}
 
 
 def image_call(

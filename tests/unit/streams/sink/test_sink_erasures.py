@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.analytics import OwnerSpan
 from analytics_sql.erasures import Erasure, Erasures, Subject
 from analytics_sql.recognitions import RecognitionRow
 from contracts.alert_records import AlertTrigger
@@ -27,6 +28,7 @@ from streams.sink.tables import (
     RECOGNITION_TABLE,
     TRIGGER_TABLE,
     AnySinkTable,
+    SharedPhotos,
     SinkTable,
 )
 from tests.records import OWNER, alert, recognition
@@ -176,6 +178,44 @@ async def test_where_nothing_was_erased_nothing_is_looked_for(
     await clickhouse.write(1, 2)
 
     assert (len(clickhouse.rows), clickhouse.erased, clickhouse.aside) == (2, [], [])
+
+
+async def test_photos_are_looked_for_only_where_something_was_erased(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+    asked: list[int | OwnerSpan] = []
+
+    async def without_noted(_: object, rows: Sequence[RecognitionRow]) -> list[RecognitionRow]:
+        asked.append(len(rows))
+        return [replace(row, photo_key=None) for row in rows]
+
+    async def erase_noted(_: object, span: OwnerSpan) -> int:
+        asked.append(span)
+        return 0
+
+    clickhouse.table = replace(
+        clickhouse.table,
+        shared_photos=SharedPhotos(
+            has_one=lambda row: row.plate == recognition(2).plate,
+            without_noted=without_noted,
+            erase_noted=erase_noted,
+        ),
+    )
+    clickhouse.noted = erasures(of_plate(5, before_ms=recognition(2).captured_ms))
+    await clickhouse.write(1, 2)
+    assert not asked
+    clickhouse.noted = erasures(of_plate(5))
+    await clickhouse.write(1, 2)
+
+    at_ms = recognition(2).captured_ms
+    assert asked == [OwnerSpan(OWNER, at_ms, at_ms + 1)]
+    await clickhouse.write(1, 2)
+    assert asked[1] == 1
+    assert {row.photo_key is None for row in clickhouse.rows if row.plate == "AB00002"} == {
+        True,
+        False,
+    }
 
 
 def _trigger() -> AlertTrigger:
