@@ -1,6 +1,7 @@
 """Plates and owners erased on a real engine."""
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
@@ -45,6 +46,7 @@ from contracts.early import EarlyFiring, SightedPlate, TriggerPhase
 from contracts.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
 from contracts.matching import MatchMode
 from contracts.object_keys import crop_key, photo_key, uploaded_photo_key
+from contracts.plates import normalise_plate
 from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
 from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE
@@ -360,6 +362,39 @@ async def test_what_deliveries_carried_is_emptied(client: AsyncClient, delivery:
         kept.id: True,
         later.id: True,
     }
+
+
+def _as_plate(text: str) -> str:
+    return normalise_plate(f"AB12{text}CD")
+
+
+# All that a plate is written without, and what needs a second pass (a letter meets its accent).
+DROPPED = [text for text in map(chr, range(1, sys.maxunicode + 1)) if _as_plate(text) == PLATE]
+ODDLY_WRITTEN = [f"AB12{text}CD" for text in DROPPED]
+FOLDED_TWICE = ["A -\u0308B12", "\u0390B12", "A\u00a8B12", "A\u00b4 B12", "ﬁ\u2028ß1"]
+
+
+async def test_a_plate_is_found_however_it_was_written(client: AsyncClient) -> None:
+    assert {"\v", "\x1c", "\x1f", "\x85", "\u1680", "\u2028", "\u2029", "\u00a0"} <= {*DROPPED}
+    at_ms = BEFORE_MS - 1
+    told = [
+        recognition_delivery(
+            msgspec.structs.replace(seen(at_ms, text), id=uuid4()), UUID(int=5), created_ms=at_ms
+        )
+        for text in (*ODDLY_WRITTEN, *(f"{PLATE}{dropped * 2}" for dropped in DROPPED))
+    ]
+    await insert_attempts(client, [attempt(each) for each in told])
+    assert await erase_deliveries(client, ERASURE) == len({each.id for each in told})
+    left = await client.query("SELECT count() FROM delivery_attempts WHERE delivery != ''")
+    assert left.result_rows == [(0,)]
+
+
+@pytest.mark.parametrize("text", FOLDED_TWICE, ids=ascii)
+async def test_a_plate_is_folded_until_nothing_changes(client: AsyncClient, text: str) -> None:
+    delivery = recognition_delivery(seen(BEFORE_MS - 1, text), UUID(int=5), created_ms=1)
+    await insert_attempts(client, [attempt(delivery)])
+    (plate,) = plates_of(delivery)
+    assert await erase_deliveries(client, Erasure(OWNER, plate, BEFORE_MS)) == 1
 
 
 async def test_all_of_an_owner_is_gone(client: AsyncClient) -> None:
