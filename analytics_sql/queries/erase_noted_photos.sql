@@ -17,4 +17,4 @@ WHERE user_id = {user_id:UUID}
       WHERE user_id = {user_id:UUID}
         AND photo_key != ''
   )
-SETTINGS mutations_sync = 1, allow_nondeterministic_mutations = 1
+SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1

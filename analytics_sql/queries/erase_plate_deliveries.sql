@@ -36,4 +36,4 @@ WHERE user_id = {user_id:UUID}
           JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
       )
   )
-SETTINGS mutations_sync = 1
+SETTINGS mutations_sync = 2
