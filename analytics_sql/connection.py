@@ -35,10 +35,11 @@ _SERVER_DATABASE = "default"
 
 # Codes that say "not as things are set up": no table, no database, no access.
 _MISCONFIGURED_CODES = frozenset({60, 81, 192, 193, 194, 497, 516})
-# Codes that say "not now": time-outs, full queues, memory, disk or parts, read-only, network.
+# Codes that say "not now": time-outs, full queues, memory, disk or parts, read-only, network,
+# mutations that failed or were killed (341), too many of them (692).
 _TRANSIENT_CODES = frozenset(
-    {3, 23, 74, 75, 159, 198, 202, 203, 209, 210, 225, 241, 242, 243, 252, 279, 319, 394, 425}
-    | {439, 499, 668, 999}
+    {3, 23, 74, 75, 159, 198, 202, 203, 209, 210, 225, 241, 242, 243, 252, 279, 319, 341, 394, 425}
+    | {439, 499, 668, 692, 999}
 )
 
 

@@ -65,7 +65,7 @@ class Erasures:
     def covering(self, subject: Subject) -> Iterator[Erasure]:
         """Return the erasures that a row of this subject falls under."""
         # Almost no row does: what has just happened is past all of them, and nothing is hashed.
-        if subject.at_ms >= self._last_ms.get(subject.user_id, 0):
+        if not self.reach(subject):
             return
         of_owner = self._before_ms[subject.user_id]
         if _ALL_PLATES in of_owner:
@@ -75,6 +75,10 @@ class Erasures:
             before_ms = of_owner.get(_plate_hash(subject.user_id, plate), 0)
             if subject.at_ms < before_ms:
                 yield Erasure(subject.user_id, plate, before_ms)
+
+    def reach(self, subject: Subject) -> bool:
+        """Tell whether anything of its owner and its time was erased, of whatever plate."""
+        return subject.at_ms < self._last_ms.get(subject.user_id, 0)
 
     def covers(self, subject: Subject) -> bool:
         """Tell whether a row of this subject falls under any."""

@@ -9,9 +9,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 import structlog
+from clickhouse_connect.driver.asyncclient import AsyncClient
 from clickhouse_connect.driver.client import Client
 
 from analytics_sql.connection import clickhouse_errors
@@ -52,6 +54,7 @@ class AppliedMigration:
     checksum: str
 
 
+@cache
 def migrations() -> tuple[Migration, ...]:
     """Return all migrations of this release, by version."""
     return tuple(sorted(_read_migrations(), key=lambda migration: migration.version))
@@ -105,6 +108,23 @@ def migrate(client: Client, *, retention_days: int, dry_run: bool = False) -> tu
             _apply(client, migration)
         _keep_for(client, retention_days)
     return missing
+
+
+async def check_schema(client: AsyncClient) -> None:
+    """Return where no migration of this release is missing; there may be a newer release's.
+
+    Raises:
+        MisconfiguredError: one is missing.
+        TransientError: ClickHouse is away or busy.
+    """
+    with clickhouse_errors():
+        result = await client.query(query_text("migrations_applied"))
+    applied = {version for version, *_ in result.result_rows}
+    missing = [f"{m.version:04} {m.name}" for m in migrations() if m.version not in applied]
+    if missing:
+        raise MisconfiguredError(
+            f"ClickHouse lacks migrations {', '.join(missing)}: python -m analytics_sql migrate"
+        )
 
 
 def roll_back(client: Client, version: int) -> tuple[Migration, ...]:

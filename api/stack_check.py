@@ -55,8 +55,9 @@ def stack_warnings(settings: StackSettings) -> list[str]:
 async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:
     """Return what PostgreSQL, Kafka, ClickHouse and S3 answer, and the API where its URL is given.
 
-    Kafka is well where every topic is there, ClickHouse where recognitions can be read, PostgreSQL
-    where its tables are those of this release and it takes a write (which is undone).
+    Kafka is well where every topic is there, ClickHouse where recognitions can be read and no
+    migration of this release is missing, PostgreSQL where its tables are those of this release and
+    it takes a write (which is undone).
     """
     async with _checks(settings, api_url) as checks:
         return await Health(checks, check_seconds=_CHECK_SECONDS).readiness()

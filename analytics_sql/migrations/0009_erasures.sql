@@ -15,8 +15,9 @@ CREATE TABLE IF NOT EXISTS erasures
 ENGINE = ReplacingMergeTree(before)
 ORDER BY (user_id, plate_hash)
 TTL toDateTime(asked_at) + INTERVAL 30 DAY DELETE;
--- Images of erased recognitions, until they are removed from S3. Keys as in `recognitions`: '=' stands
--- for the derived one, '' for none. That they were removed is the same row again.
+-- Images of erased recognitions, to be removed from S3. Keys as in `recognitions`: '=' stands for the
+-- derived one, '' for none. That they were removed is the same row again. Kept as long as `erasures`: an
+-- image call's photo is shared by rows that are not erased, and a late copy of one still names it.
 CREATE TABLE IF NOT EXISTS erased_images
 (
     noted_at DateTime64(3, 'UTC'),
@@ -28,4 +29,4 @@ CREATE TABLE IF NOT EXISTS erased_images
 )
 ENGINE = ReplacingMergeTree(removed)
 ORDER BY (noted_at, user_id, id)
-TTL toDateTime(noted_at) + INTERVAL 1 DAY DELETE WHERE removed = 1;
+TTL toDateTime(noted_at) + INTERVAL 30 DAY DELETE WHERE removed = 1;

@@ -5,4 +5,4 @@
 --   user_id  owner
 ALTER TABLE {table:Identifier} DELETE
 WHERE user_id = {user_id:UUID}
-SETTINGS mutations_sync = 1
+SETTINGS mutations_sync = 2

@@ -15,10 +15,14 @@ WHERE user_id = {user_id:UUID}
       plate -> lower(hex(SHA256(concat(
           toString(user_id),
           ' ',
-          replaceRegexpAll(
-              upperUTF8(normalizeUTF8NFKC(plate)),
-              '[\\s.\\-‐-―·•]+',
-              ''
+          arrayFold(
+              (folded, pass) -> replaceRegexpAll(
+                  upperUTF8(normalizeUTF8NFKC(folded)),
+                  '[\\s\\x0b\\x1c-\\x1f\\x85\\pZ.\\-‐-―·•]+',
+                  ''
+              ),
+              [1, 2, 3],
+              plate
           )
       )))) = {plate_hash:String},
       arrayConcat(
@@ -32,4 +36,4 @@ WHERE user_id = {user_id:UUID}
           JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
       )
   )
-SETTINGS mutations_sync = 1
+SETTINGS mutations_sync = 2

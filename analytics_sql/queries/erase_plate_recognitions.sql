@@ -11,4 +11,4 @@ WHERE user_id = {user_id:UUID}
   AND lower(hex(SHA256(concat(toString(user_id), ' ', plate)))) = {plate_hash:String}
   AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
   AND ts < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
-SETTINGS mutations_sync = 1
+SETTINGS mutations_sync = 2

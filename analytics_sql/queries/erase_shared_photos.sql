@@ -21,4 +21,4 @@ WHERE user_id = {user_id:UUID}
         AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
         AND ts < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
   )
-SETTINGS mutations_sync = 1, allow_nondeterministic_mutations = 1
+SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1

@@ -20,6 +20,7 @@ from analytics_sql.attempts import (
 from analytics_sql.connection import clickhouse_errors, connect
 from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
 from analytics_sql.erasures import Erasures, list_erasures
+from analytics_sql.migrate import check_schema
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
@@ -184,7 +185,7 @@ class ClickHouseStore:
             await note_removed(client, images)
 
     async def ping(self) -> None:
-        """Return when the table of recognitions can be read.
+        """Return when the table of recognitions can be read, and those of this release are there.
 
         Raises:
             PlatestreamError: it can not.
@@ -192,6 +193,7 @@ class ClickHouseStore:
         async with self._connected() as client:
             with clickhouse_errors():
                 await client.query("SELECT 1 FROM recognitions LIMIT 0")
+            await check_schema(client)
 
     async def close(self) -> None:
         """Close the connections."""

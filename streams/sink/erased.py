@@ -6,16 +6,25 @@ not on the old one may have deleted before the batch was there: what the batch h
 erased once more. One that stands on neither is noted later and deletes what is there by then. What
 was left out is erased as well, since an earlier try at the batch, perhaps of another worker, may
 have written it.
+
+A photo of an image call goes with any of its plates, so rows of the others are written without its
+key where it is noted as erased. It may be noted while they are written: by the one who erased the
+plate, or by a worker who left it out. So the notes are looked at again after the batch, by which
+time the note is there, or the rows are for whoever makes it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
+from uuid import UUID
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
-from analytics_sql.erasures import Erasure, Erasures, list_erasures
+from analytics_sql.analytics import OwnerSpan
+from analytics_sql.connection import QueryFailedError
+from analytics_sql.erasures import Erasure, Erasures
+from contracts.errors import InvalidInputError
 from streams.sink.tables import SinkTable
 
 R = TypeVar("R")
@@ -23,24 +32,67 @@ R = TypeVar("R")
 
 async def write_unless_erased(
     client: AsyncClient, table: SinkTable[R], rows: Sequence[R], known: Erasures
-) -> Erasures:
-    """Write rows of which nothing was erased; return the erasures that there are by then.
-
-    ``known`` is what this returned the last time. When this returns, the rows are stored, and
-    nothing that was erased. Repeatable.
+) -> None:
+    """Write rows of which nothing was erased, as far as is ``known``. Repeatable.
 
     Raises:
         TransientError: ClickHouse is away or busy.
-        QueryFailedError: ClickHouse refuses at least one of the rows.
+        MisconfiguredError: no table, no database, no access.
+        InvalidInputError: ClickHouse refuses at least one of the rows.
+        QueryFailedError: it refuses another statement, which says nothing of the rows.
     """
     kept, left_out = _sorted_out(table, rows, known)
-    await table.insert(client, kept)
     if left_out and table.set_aside is not None:
         await table.set_aside(client, left_out)
-    now = await list_erasures(client)
-    for erasure in _erasures_of(table, rows, now):
-        await table.erase(client, erasure)
-    return now
+    kept = await _without_photos(client, table, kept, known)
+    try:
+        await table.insert(client, kept)
+    except QueryFailedError as error:
+        raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
+
+
+def erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[Erasure, ...]:
+    """Return what was erased of these rows, each as far as the time of the rows goes.
+
+    It is to be erased once more, where ``now`` was read after the rows were written.
+    """
+    times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
+    for row in rows:
+        subject = table.subject_of(row)
+        for erasure in now.covering(subject):
+            times_ms[erasure].append(subject.at_ms)
+    return tuple(
+        replace(erasure, from_ms=min(at_ms), before_ms=max(at_ms) + 1)
+        for erasure, at_ms in times_ms.items()
+    )
+
+
+def photo_spans(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[OwnerSpan, ...]:
+    """Return where photos may have been erased that rows share with these, or these with others.
+
+    They are to be looked for again, where ``now`` was read after the rows were written.
+    """
+    times_ms: defaultdict[UUID, list[int]] = defaultdict(list)
+    for row in rows:
+        if _may_lack_photo(table, row, now):
+            subject = table.subject_of(row)
+            times_ms[subject.user_id].append(subject.at_ms)
+    return tuple(OwnerSpan(user, min(at_ms), max(at_ms) + 1) for user, at_ms in times_ms.items())
+
+
+async def _without_photos(
+    client: AsyncClient, table: SinkTable[R], rows: list[R], known: Erasures
+) -> list[R]:
+    touched = [row for row in rows if _may_lack_photo(table, row, known)]
+    if table.shared_photos is None or not touched:
+        return rows
+    others = [row for row in rows if not _may_lack_photo(table, row, known)]
+    return others + await table.shared_photos.without_noted(client, touched)
+
+
+def _may_lack_photo(table: SinkTable[R], row: R, erasures: Erasures) -> bool:
+    photos = table.shared_photos
+    return photos is not None and photos.has_one(row) and erasures.reach(table.subject_of(row))
 
 
 def _sorted_out(table: SinkTable[R], rows: Sequence[R], known: Erasures) -> tuple[list[R], list[R]]:
@@ -62,14 +114,3 @@ def _rest(table: SinkTable[R], row: R, known: Erasures) -> R | None:
         return row
     is_of_nobody = any(erasure.plate is None for erasure in erasures)
     return None if is_of_nobody else table.without_plate(row)
-
-
-def _erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> Iterator[Erasure]:
-    """Return what was erased of these rows, each as far as the time of the rows goes."""
-    times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
-    for row in rows:
-        subject = table.subject_of(row)
-        for erasure in now.covering(subject):
-            times_ms[erasure].append(subject.at_ms)
-    for erasure, at_ms in times_ms.items():
-        yield replace(erasure, from_ms=min(at_ms), before_ms=max(at_ms) + 1)

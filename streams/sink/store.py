@@ -9,13 +9,17 @@ from clickhouse_connect.driver.asyncclient import AsyncClient
 
 from analytics_sql.connection import QueryFailedError, connect
 from analytics_sql.erasures import Erasures, list_erasures
-from contracts.errors import InvalidInputError, MisconfiguredError, TransientError
+from contracts.errors import MisconfiguredError, TransientError
 from contracts.settings import ClickHouseSettings
-from streams.sink.erased import write_unless_erased
+from streams.sink.erased import erasures_of, photo_spans, write_unless_erased
 from streams.sink.tables import SinkTable
 
 log = structlog.get_logger()
 R = TypeVar("R")
+
+# ClickHouse writes each month anew that holds something of what is erased. Given up earlier, the
+# statement goes on by itself, and each retry would queue another one behind it.
+_ERASING_SECONDS = 3600
 
 
 class RowStore:
@@ -24,6 +28,7 @@ class RowStore:
     def __init__(self, settings: ClickHouseSettings) -> None:
         self._settings = settings
         self._client: AsyncClient | None = None
+        self._eraser: AsyncClient | None = None
         self._connecting = asyncio.Lock()
         self._erasures: Erasures | None = None
 
@@ -33,7 +38,7 @@ class RowStore:
         Repeatable.
 
         Raises:
-            TransientError: ClickHouse is away, busy, or not set up yet.
+            TransientError: ClickHouse is away, busy, not set up yet, or does not erase.
             InvalidInputError: ClickHouse refuses at least one of these rows.
         """
         try:
@@ -43,11 +48,20 @@ class RowStore:
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
-            raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
+            # Not an insert, so it is no fault of these rows: a dead letter would hold their plates.
+            log.error("clickhouse_refuses_to_erase", error=str(error))
+            raise TransientError(str(error)) from error
 
     async def _write(self, client: AsyncClient, table: SinkTable[R], rows: Sequence[R]) -> None:
         known = self._erasures or await list_erasures(client)
-        self._erasures = await write_unless_erased(client, table, rows, known)
+        await write_unless_erased(client, table, rows, known)
+        # Kept before anything is erased: where that fails, the next try leaves out what this wrote.
+        self._erasures = now = await list_erasures(client)
+        for erasure in erasures_of(table, rows, now):
+            await table.erase(await self._connected_for_long(), erasure)
+        if table.shared_photos is not None:
+            for span in photo_spans(table, rows, now):
+                await table.shared_photos.erase_noted(await self._connected_for_long(), span)
 
     async def _connected(self) -> AsyncClient:
         # Every table's agent writes here: two at once must not open two clients.
@@ -56,8 +70,16 @@ class RowStore:
                 self._client = await connect(self._settings)
             return self._client
 
+    async def _connected_for_long(self) -> AsyncClient:
+        async with self._connecting:
+            if self._eraser is None:
+                self._eraser = await connect(self._settings, query_seconds=_ERASING_SECONDS)
+            return self._eraser
+
     async def close(self) -> None:
         """Let go of the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        clients = (self._client, self._eraser)
+        self._client = self._eraser = None
+        for client in clients:
+            if client is not None:
+                await client.close()

@@ -6,6 +6,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.analytics import OwnerSpan
 from analytics_sql.attempts import check_attempt, insert_attempts
 from analytics_sql.delivery_plates import plates_of, without_content
 from analytics_sql.erased_images import images_of, note_images
@@ -18,6 +19,11 @@ from analytics_sql.erasing import (
 from analytics_sql.erasures import Erasure, Subject
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
+from analytics_sql.shared_photos import (
+    erase_noted_photos,
+    has_shared_photo,
+    without_noted_photos,
+)
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
 from contracts.alert_records import AlertTrigger
 from contracts.deliveries import DeliveryAttempt
@@ -27,6 +33,19 @@ from contracts.records import decode
 from contracts.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedPhotos(Generic[R]):
+    """What becomes of a photo that rows of several plates share, where one of them was erased.
+
+    ``without_noted`` returns rows that are to be written, without such a photo; ``erase_noted``
+    takes it from those of a span that were written.
+    """
+
+    has_one: Callable[[R], bool]
+    without_noted: Callable[[AsyncClient, Sequence[R]], Awaitable[list[R]]]
+    erase_noted: Callable[[AsyncClient, OwnerSpan], Awaitable[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +67,7 @@ class SinkTable(Generic[R]):
     without_plate: Callable[[R], R | None]
     erase: Callable[[AsyncClient, Erasure], Awaitable[int]]
     set_aside: Callable[[AsyncClient, Sequence[R]], Awaitable[None]] | None = None
+    shared_photos: SharedPhotos[R] | None = None
 
 
 def _recognition(value: bytes) -> RecognitionRow:
@@ -98,6 +118,11 @@ RECOGNITION_TABLE: Final = SinkTable(
     without_plate=lambda _: None,
     erase=erase_recognitions,
     set_aside=_set_images_aside,
+    shared_photos=SharedPhotos(
+        has_one=has_shared_photo,
+        without_noted=without_noted_photos,
+        erase_noted=erase_noted_photos,
+    ),
 )
 TRIGGER_TABLE: Final = SinkTable(
     topic=ALERTS,

@@ -1,12 +1,18 @@
 """What `platestream stack check` says of a real database."""
 
+from collections.abc import AsyncIterator, Iterator
+
 import pytest
+from clickhouse_connect.driver.client import Client
 from sqlalchemy import text
 
+from analytics_sql.migrate import migrate, migrations, roll_back
 from api.db.engine import Database
 from api.db.migrate import current_revision, head_revision
+from api.recognitions.repository import ClickHouseStore
 from api.stack_check import check_database
-from contracts.errors import TransientError
+from contracts.errors import MisconfiguredError, TransientError
+from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
@@ -44,3 +50,40 @@ async def test_a_database_that_only_reads(database: Database) -> None:
 
     with pytest.raises(TransientError, match="takes no writes: ReadOnlySqlTransaction"):
         await database.run(check_database)
+
+
+@pytest.fixture
+def schema(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
+    """A client of a database with this release's schema."""
+    client = clickhouse_address.client()
+    migrate(client, retention_days=400)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+async def store(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseStore]:
+    """ClickHouse as the API and the command ask it."""
+    store = ClickHouseStore(clickhouse_address.settings())
+    yield store
+    await store.close()
+
+
+async def test_clickhouse_of_this_release_or_a_newer_one(
+    schema: Client, store: ClickHouseStore
+) -> None:
+    await store.ping()
+    schema.insert("schema_migrations", [[9999, "newer", ""]], ["version", "name", "checksum"])
+    await store.ping()
+
+
+async def test_clickhouse_of_an_older_release(schema: Client, store: ClickHouseStore) -> None:
+    last = migrations()[-1]
+    roll_back(schema, last.version - 1)
+    with pytest.raises(MisconfiguredError, match=f"lacks migrations {last.version:04} {last.name}"):
+        await store.ping()
+
+
+async def test_clickhouse_without_tables(store: ClickHouseStore) -> None:
+    with pytest.raises(MisconfiguredError):
+        await store.ping()

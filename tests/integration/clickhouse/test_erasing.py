@@ -1,8 +1,9 @@
 """Plates and owners erased on a real engine."""
 
 import asyncio
+import sys
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -26,6 +27,7 @@ from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import (
     RecognitionFilter,
+    RecognitionRow,
     insert_recognitions,
     list_recognitions,
     recognition_row,
@@ -44,7 +46,10 @@ from contracts.early import EarlyFiring, SightedPlate, TriggerPhase
 from contracts.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
 from contracts.matching import MatchMode
 from contracts.object_keys import crop_key, photo_key, uploaded_photo_key
+from contracts.plates import normalise_plate
 from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
+from streams.sink.store import RowStore
+from streams.sink.tables import RECOGNITION_TABLE
 from tests.records import CAMERAS, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
@@ -170,6 +175,86 @@ async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: AsyncC
     assert keys == {calls[0][0].photo_key, jpeg[0].photo_key}
 
 
+@pytest.fixture
+async def sink(clickhouse_address: ClickHouseAddress) -> AsyncIterator[RowStore]:
+    """What the sink writes with."""
+    store = RowStore(clickhouse_address.settings())
+    yield store
+    await store.close()
+
+
+async def erase_plate(client: AsyncClient, *, removing: bool = True) -> None:
+    """Do as the command does, the removal of images included."""
+    await note_erasure(client, ERASURE)
+    await erase_recognitions(client, ERASURE)
+    if removing:
+        await note_removed(client, await images_to_remove(client, 99))
+
+
+async def photos_named(client: AsyncClient) -> set[tuple[str, str]]:
+    """Return plate and photo of every copy of a row."""
+    result = await client.query("SELECT plate, photo_key FROM recognitions")
+    return {(plate, key) for plate, key in result.result_rows}
+
+
+EXTENSIONS = pytest.mark.parametrize("extension", ["jpg", "png"])
+
+
+@EXTENSIONS
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["as sent", "the other first"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one batch", "two batches"])
+async def test_a_photo_whose_plate_comes_after_its_erasure_is_named_by_nobody(
+    client: AsyncClient, sink: RowStore, extension: str, order: tuple[int, int], at_once: bool
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]
+    other = [
+        recognition_row(each) for each in image_call(BEFORE_MS - 9, 2, extension, (OTHER, "Q1"))
+    ]
+    await erase_plate(client)
+    told = [rows[number] for number in order]
+    for batch in [told] if at_once else [told[:1], told[1:]]:
+        await sink.insert(RECOGNITION_TABLE, batch)
+    await sink.insert(RECOGNITION_TABLE, other)
+
+    page = await list_recognitions(client, RecognitionFilter(OWNER), None, 9)
+    assert {row.id: row.photo_key for row in page.rows} == {
+        rows[0].id: None,
+        **{row.id: row.photo_key for row in other},
+    }
+    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    assert keys == {rows[1].photo_key}
+
+
+@EXTENSIONS
+async def test_a_replay_does_not_name_a_removed_photo(
+    client: AsyncClient, sink: RowStore, extension: str
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]
+    await sink.insert(RECOGNITION_TABLE, rows)
+    await erase_plate(client)
+    assert await photos_named(client) == {(OTHER, "")}
+    await sink.insert(RECOGNITION_TABLE, rows[:1])
+    assert await photos_named(client) == {(OTHER, "")}
+    # A worker that died before it looked again left a copy that bears the key.
+    await insert_recognitions(client, rows[:1])
+    await sink.insert(RECOGNITION_TABLE, rows)
+    assert await photos_named(client) == {(OTHER, "")}
+
+
+async def test_a_photo_that_goes_while_a_row_is_written_is_taken_from_it(
+    client: AsyncClient, sink: RowStore
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, "png")]
+    await sink.insert(RECOGNITION_TABLE, rows[1:])
+
+    async def insert_late(_: AsyncClient, late: Sequence[RecognitionRow]) -> None:
+        await erase_plate(client, removing=False)
+        await insert_recognitions(client, late)
+
+    await sink.insert(replace(RECOGNITION_TABLE, insert=insert_late), rows[:1])
+    assert await photos_named(client) == {(OTHER, "")}
+
+
 def image_call(
     at_ms: int, call: int, extension: str, plates: tuple[str, ...] = (OTHER, PLATE)
 ) -> list[Recognition]:
@@ -277,6 +362,39 @@ async def test_what_deliveries_carried_is_emptied(client: AsyncClient, delivery:
         kept.id: True,
         later.id: True,
     }
+
+
+def _as_plate(text: str) -> str:
+    return normalise_plate(f"AB12{text}CD")
+
+
+# All that a plate is written without, and what needs a second pass (a letter meets its accent).
+DROPPED = [text for text in map(chr, range(1, sys.maxunicode + 1)) if _as_plate(text) == PLATE]
+ODDLY_WRITTEN = [f"AB12{text}CD" for text in DROPPED]
+FOLDED_TWICE = ["A -\u0308B12", "\u0390B12", "A\u00a8B12", "A\u00b4 B12", "ﬁ\u2028ß1"]
+
+
+async def test_a_plate_is_found_however_it_was_written(client: AsyncClient) -> None:
+    assert {"\v", "\x1c", "\x1f", "\x85", "\u1680", "\u2028", "\u2029", "\u00a0"} <= {*DROPPED}
+    at_ms = BEFORE_MS - 1
+    told = [
+        recognition_delivery(
+            msgspec.structs.replace(seen(at_ms, text), id=uuid4()), UUID(int=5), created_ms=at_ms
+        )
+        for text in (*ODDLY_WRITTEN, *(f"{PLATE}{dropped * 2}" for dropped in DROPPED))
+    ]
+    await insert_attempts(client, [attempt(each) for each in told])
+    assert await erase_deliveries(client, ERASURE) == len({each.id for each in told})
+    left = await client.query("SELECT count() FROM delivery_attempts WHERE delivery != ''")
+    assert left.result_rows == [(0,)]
+
+
+@pytest.mark.parametrize("text", FOLDED_TWICE, ids=ascii)
+async def test_a_plate_is_folded_until_nothing_changes(client: AsyncClient, text: str) -> None:
+    delivery = recognition_delivery(seen(BEFORE_MS - 1, text), UUID(int=5), created_ms=1)
+    await insert_attempts(client, [attempt(delivery)])
+    (plate,) = plates_of(delivery)
+    assert await erase_deliveries(client, Erasure(OWNER, plate, BEFORE_MS)) == 1
 
 
 async def test_all_of_an_owner_is_gone(client: AsyncClient) -> None:

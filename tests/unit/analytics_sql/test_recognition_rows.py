@@ -95,6 +95,8 @@ def test_special_characters_never_stand_alone(plate: str) -> None:
         (OperationalError("connection refused"), TransientError),
         (DatabaseError("memory", code=241), TransientError),
         (DatabaseError("busy", code=202), TransientError),
+        (DatabaseError("killed mutation", code=341), TransientError),
+        (DatabaseError("too many mutations", code=692), TransientError),
         (DatabaseError("no table", code=60), MisconfiguredError),
         (DatabaseError("no access", code=516), MisconfiguredError),
         (DatabaseError("syntax", code=62), QueryFailedError),

@@ -1,13 +1,15 @@
 """What the sink does with a batch when ClickHouse is away, not set up, or refuses a row."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from analytics_sql.connection import QueryFailedError
-from analytics_sql.erasures import Erasures
+from analytics_sql.erasures import Erasure, Erasures
 from analytics_sql.recognitions import RecognitionRow
 from contracts.errors import MisconfiguredError, PlatestreamError, TransientError
 from contracts.records import DeadLetter, decode, encode
@@ -15,12 +17,11 @@ from contracts.settings import ClickHouseSettings
 from streams.common.app import Event
 from streams.common.guard import Guard
 from streams.common.retry import RetryPolicy
-from streams.sink import erased as erased_module
 from streams.sink import store as store_module
 from streams.sink.app import Sink
 from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE, SINK_TABLES, SinkTable
-from tests.records import recognitions
+from tests.records import OWNER, recognition, recognitions
 from tests.unit.streams.common.fakes import FakeApp, event
 
 Fault = Callable[[Sequence[RecognitionRow]], PlatestreamError | None]
@@ -51,16 +52,20 @@ class _Stage:
         self.clickhouse = _ClickHouse(fault)
         monkeypatch.setattr(store_module, "connect", self._connect)
         monkeypatch.setattr(store_module, "list_erasures", _nothing_erased)
-        monkeypatch.setattr(erased_module, "list_erasures", _nothing_erased)
         settings = ClickHouseSettings.model_validate({"clickhouse_password": "none"})
         self.connections = 0
         self.store = RowStore(settings)
         self.table: SinkTable[RecognitionRow] = replace(
             RECOGNITION_TABLE, insert=self.clickhouse.insert
         )
-        self.sink = Sink(self._guard(), self.store, self.table)
+        self._guard = self._made_guard()
+        self.sink = Sink(self._guard, self.store, self.table)
 
-    def _guard(self) -> Guard:
+    def with_table(self, **changed: Any) -> Sink[RecognitionRow]:
+        """Return a sink on the same ClickHouse, its table changed."""
+        return Sink(self._guard, self.store, replace(self.table, **changed))
+
+    def _made_guard(self) -> Guard:
         return Guard(
             self.app.as_app(),
             stage="sink",
@@ -70,7 +75,7 @@ class _Stage:
             max_dead_letter_bytes=100_000,
         )
 
-    async def _connect(self, _: object) -> object:
+    async def _connect(self, _: object, *, query_seconds: int = 60) -> object:
         self.connections += 1
         await asyncio.sleep(0)
         return object()
@@ -137,6 +142,38 @@ async def test_a_row_that_clickhouse_refuses_is_found(monkeypatch: pytest.Monkey
     (letter,) = stage.letters
     assert (letter.offset, letter.code, letter.reason) == (11, "refused_by_clickhouse", "Code: 321")
     assert sorted(stage.app.released) == list(range(20))
+
+
+@pytest.mark.parametrize("failing", ["list", "erase", "set aside"])
+async def test_rows_wait_where_erasing_is_refused(
+    failing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, steps = _Stage(monkeypatch), Counter[str]()
+
+    def take(step: str) -> None:
+        steps[step] += 1
+        if step == failing and steps[step] < 4:
+            raise QueryFailedError("Code: 36")
+
+    async def list_erasures(_: object) -> Erasures:
+        take("list")
+        erased = Erasure(OWNER, recognition(1).plate)
+        return Erasures([(erased.user_id, erased.plate_hash, erased.before_ms)])
+
+    async def erase(*_: object) -> int:
+        take("erase")
+        return 0
+
+    async def set_aside(*_: object) -> None:
+        take("set aside")
+
+    monkeypatch.setattr(store_module, "list_erasures", list_erasures)
+    await stage.with_table(erase=erase, set_aside=set_aside).write(_events(3))
+
+    assert steps[failing] >= 4
+    assert not stage.letters
+    assert stage.app.released == [0, 1, 2]
+    assert {row.plate for row in stage.clickhouse.rows} == {"AB00000", "AB00002"}
 
 
 async def test_two_tables_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.analytics import OwnerSpan
 from analytics_sql.erasures import Erasure, Erasures, Subject
 from analytics_sql.recognitions import RecognitionRow
 from contracts.alert_records import AlertTrigger
@@ -17,14 +18,17 @@ from contracts.errors import TransientError
 from contracts.ids import NIL_UUID, image_call_id, trigger_id
 from contracts.recognitions import PassOutcome, RecognitionSource
 from contracts.records import encode
-from streams.sink import erased as erased_module
+from contracts.settings import ClickHouseSettings
+from streams.sink import store as store_module
 from streams.sink.erased import write_unless_erased
+from streams.sink.store import RowStore
 from streams.sink.tables import (
     ATTEMPT_TABLE,
     OUTCOME_TABLE,
     RECOGNITION_TABLE,
     TRIGGER_TABLE,
     AnySinkTable,
+    SharedPhotos,
     SinkTable,
 )
 from tests.records import OWNER, alert, recognition
@@ -46,38 +50,54 @@ class ClickHouse:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: set[RecognitionRow] = set()
+        self.inserted: list[str] = []
         self.aside: list[RecognitionRow] = []
         self.erased: list[Erasure] = []
+        self.erased_within_seconds: list[int] = []
         self.noted = Erasures()
         self.before_insert: Callable[[], None] = lambda: None
-        self.fault: Exception | None = None
-        monkeypatch.setattr(erased_module, "list_erasures", self._list)
+        self.away_to_list = False
+        self.away_to_erase = False
+        monkeypatch.setattr(store_module, "list_erasures", self._list)
+        monkeypatch.setattr(store_module, "connect", self._connect)
         self.table: SinkTable[RecognitionRow] = replace(
             RECOGNITION_TABLE, insert=self._insert, erase=self._erase, set_aside=self._set_aside
         )
+        self.restart()
 
-    async def write(self, known: Erasures, *numbers: int) -> Erasures:
+    def restart(self) -> None:
+        """Let another worker take over, who knows of nothing."""
+        self._store = RowStore(ClickHouseSettings.model_validate({"clickhouse_password": "none"}))
+
+    async def write(self, *numbers: int) -> None:
         rows = [RECOGNITION_TABLE.row_of(encode(recognition(number))) for number in numbers]
-        return await write_unless_erased(CLIENT, self.table, rows, known)
+        await self._store.insert(self.table, rows)
 
     @property
     def plates(self) -> list[str]:
         return sorted(row.plate for row in self.rows)
 
+    async def _connect(self, _: object, *, query_seconds: int = 60) -> int:
+        return query_seconds
+
     async def _list(self, _: object) -> Erasures:
-        if self.fault is not None:
-            raise self.fault
+        if self.away_to_list:
+            raise TransientError("away")
         return self.noted
 
     async def _insert(self, _: object, rows: Sequence[RecognitionRow]) -> None:
         self.before_insert()
+        self.inserted += [row.plate for row in rows]
         self.rows |= set(rows)
 
     async def _set_aside(self, _: object, rows: Sequence[RecognitionRow]) -> None:
         self.aside += rows
 
-    async def _erase(self, _: object, erasure: Erasure) -> int:
+    async def _erase(self, client: object, erasure: Erasure) -> int:
         self.erased.append(erasure)
+        self.erased_within_seconds.append(cast(int, client))
+        if self.away_to_erase:
+            raise TransientError("takes too long")
         gone = {
             row
             for row in self.rows
@@ -90,9 +110,10 @@ class ClickHouse:
 async def test_a_plate_that_was_erased_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     clickhouse = ClickHouse(monkeypatch)
     clickhouse.noted = erasures(of_plate(1), of_plate(3, before_ms=FIRST_MS))
-    assert await clickhouse.write(clickhouse.noted, 1, 2, 3) is clickhouse.noted
+    await clickhouse.write(1, 2, 3)
 
     assert clickhouse.plates == [recognition(2).plate, recognition(3).plate]
+    assert clickhouse.inserted == clickhouse.plates
     assert [row.plate for row in clickhouse.aside] == [recognition(1).plate]
 
 
@@ -105,23 +126,46 @@ async def test_what_was_erased_while_it_was_written_is_erased_again(
         clickhouse.noted = erasures(of_plate(1))
 
     clickhouse.before_insert = erase_meanwhile
-    known = await clickhouse.write(Erasures(), 1, 2)
+    await clickhouse.write(1, 2)
 
     assert clickhouse.plates == [recognition(2).plate]
     at_ms = recognition(1).captured_ms
     assert clickhouse.erased == [replace(of_plate(1), from_ms=at_ms, before_ms=at_ms + 1)]
-    assert known is clickhouse.noted
+    assert clickhouse.erased_within_seconds == [3600]
+
+
+async def test_a_retry_does_not_write_again_what_was_to_be_erased(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+    await clickhouse.write(3)
+    clickhouse.noted, clickhouse.away_to_erase = erasures(of_plate(1)), True
+    with pytest.raises(TransientError):
+        await clickhouse.write(1, 2)
+    assert recognition(1).plate in clickhouse.plates
+    clickhouse.inserted.clear()
+    clickhouse.away_to_erase = False
+    await clickhouse.write(1, 2)
+
+    assert clickhouse.inserted == [recognition(2).plate]
+    assert clickhouse.plates == [recognition(2).plate, recognition(3).plate]
 
 
 async def test_a_try_that_died_in_between_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clickhouse = ClickHouse(monkeypatch)
-    clickhouse.fault = TransientError("away")
+
+    def die() -> None:
+        clickhouse.away_to_list = True
+
+    clickhouse.before_insert = die
     with pytest.raises(TransientError):
-        await clickhouse.write(Erasures(), 1, 2)
+        await clickhouse.write(1, 2)
     assert len(clickhouse.rows) == 2
     # Erased by then; another worker, who knows of it from the start, gets the batch.
-    clickhouse.fault, clickhouse.noted = None, erasures(of_plate(1))
-    await clickhouse.write(clickhouse.noted, 1, 2)
+    clickhouse.before_insert, clickhouse.away_to_list = lambda: None, False
+    clickhouse.noted = erasures(of_plate(1))
+    clickhouse.restart()
+    await clickhouse.write(1, 2)
 
     assert clickhouse.plates == [recognition(2).plate]
 
@@ -131,9 +175,47 @@ async def test_where_nothing_was_erased_nothing_is_looked_for(
 ) -> None:
     clickhouse = ClickHouse(monkeypatch)
     clickhouse.noted = erasures(Erasure(UUID(int=9)), of_plate(5))
-    await clickhouse.write(clickhouse.noted, 1, 2)
+    await clickhouse.write(1, 2)
 
     assert (len(clickhouse.rows), clickhouse.erased, clickhouse.aside) == (2, [], [])
+
+
+async def test_photos_are_looked_for_only_where_something_was_erased(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clickhouse = ClickHouse(monkeypatch)
+    asked: list[int | OwnerSpan] = []
+
+    async def without_noted(_: object, rows: Sequence[RecognitionRow]) -> list[RecognitionRow]:
+        asked.append(len(rows))
+        return [replace(row, photo_key=None) for row in rows]
+
+    async def erase_noted(_: object, span: OwnerSpan) -> int:
+        asked.append(span)
+        return 0
+
+    clickhouse.table = replace(
+        clickhouse.table,
+        shared_photos=SharedPhotos(
+            has_one=lambda row: row.plate == recognition(2).plate,
+            without_noted=without_noted,
+            erase_noted=erase_noted,
+        ),
+    )
+    clickhouse.noted = erasures(of_plate(5, before_ms=recognition(2).captured_ms))
+    await clickhouse.write(1, 2)
+    assert not asked
+    clickhouse.noted = erasures(of_plate(5))
+    await clickhouse.write(1, 2)
+
+    at_ms = recognition(2).captured_ms
+    assert asked == [OwnerSpan(OWNER, at_ms, at_ms + 1)]
+    await clickhouse.write(1, 2)
+    assert asked[1] == 1
+    assert {row.photo_key is None for row in clickhouse.rows if row.plate == "AB00002"} == {
+        True,
+        False,
+    }
 
 
 def _trigger() -> AlertTrigger:
@@ -178,40 +260,29 @@ RECORDS: dict[str, tuple[AnySinkTable, bytes]] = {
 }
 
 
-async def _written(
-    table: AnySinkTable, value: bytes, known: Erasures, monkeypatch: pytest.MonkeyPatch
-) -> list[Any]:
+async def _written(table: AnySinkTable, value: bytes, known: Erasures) -> list[Any]:
     written: list[Any] = []
 
     async def insert(_: object, rows: Sequence[Any]) -> None:
         written.extend(rows)
 
-    async def nothing(*_: object) -> int:
-        return 0
-
-    async def list_known(_: object) -> Erasures:
-        return known
-
-    monkeypatch.setattr(erased_module, "list_erasures", list_known)
-    spied = replace(table, insert=insert, erase=nothing, set_aside=None)
+    spied = replace(table, insert=insert, set_aside=None)
     await write_unless_erased(CLIENT, spied, [table.row_of(value)], known)
     return written
 
 
 @pytest.mark.parametrize(("table", "value"), RECORDS.values(), ids=RECORDS)
-async def test_nothing_of_a_removed_owner_is_written(
-    table: AnySinkTable, value: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert await _written(table, value, erasures(Erasure(OWNER)), monkeypatch) == []
-    stays = await _written(table, value, erasures(Erasure(UUID(int=9))), monkeypatch)
+async def test_nothing_of_a_removed_owner_is_written(table: AnySinkTable, value: bytes) -> None:
+    assert await _written(table, value, erasures(Erasure(OWNER))) == []
+    stays = await _written(table, value, erasures(Erasure(UUID(int=9))))
     assert stays == [table.row_of(value)]
 
 
-async def test_what_is_written_without_its_plate(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_written_without_its_plate() -> None:
     known = erasures(of_plate(1))
-    (trigger,) = await _written(*RECORDS["trigger"], known, monkeypatch)
-    (attempt,) = await _written(*RECORDS["attempt"], known, monkeypatch)
-    (outcome,) = await _written(*RECORDS["outcome"], known, monkeypatch)
+    (trigger,) = await _written(*RECORDS["trigger"], known)
+    (attempt,) = await _written(*RECORDS["attempt"], known)
+    (outcome,) = await _written(*RECORDS["outcome"], known)
 
     assert (trigger.plate, trigger.id) == ("", _trigger().id)
     bare = msgspec.structs.replace(_attempt().delivery, recognition=None)
