@@ -47,12 +47,21 @@ async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Erase
     """
     async with open_rows(settings) as rows:
         erased = await rows.erase(Erasure(owner_id))
+    return ErasedOwner(erased, images=await erase_stored_images(settings, owner_id))
+
+
+async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
+    """Erase all images that S3 has of an owner, and return how many. May be repeated.
+
+    Raises:
+        TransientError: S3 is away or busy.
+    """
     removed = 0
     with _image_store(settings) as images:
         for folder in (RECOGNITION_FOLDER, SNAPSHOT_FOLDER):
             while some := await images.remove_some(f"{folder}{owner_id}/"):
                 removed += some
-    return ErasedOwner(erased, images=removed)
+    return removed
 
 
 @contextmanager

@@ -25,10 +25,13 @@ from api.accounts.passwords import password_matches
 from api.cameras.repository import confirm_camera, insert_camera
 from api.cli import app as commands
 from api.db.engine import Database
+from api.erasure.account import delete_account
 from api.erasure.images import ErasedImageRemoval
+from api.erasure.models import EndedAccount
 from api.erasure.watch import ErasureWatch
 from api.live.follower import Follower
 from api.live.recent import Arrival
+from api.parts import Part, PartAwayError
 from api.recognitions.repository import ClickHouseStore
 from contracts.alert_records import AlertTrigger
 from contracts.deliveries import (
@@ -450,6 +453,36 @@ async def test_a_removal_that_was_cut_off_goes_on(
     assert (await outbox_of(database, CONFIG_CAMERAS))[-1] == (str(late), None)
     assert set((await rows_of(database, world.owner.owner_id)).values()) == {0}
     assert world.objects() == set()
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_what_is_stored_until_the_account_is_gone_goes_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, is_away: bool
+) -> None:
+    late = seen(world.owner, PLATE)
+    stays = snapshot_key(world.stranger.owner_id, uuid4())
+
+    def delete_late(session: Session, owner_id: UUID) -> EndedAccount:
+        for key in (late.photo_key, snapshot_key(owner_id, CAMERAS[0]), stays):
+            assert key is not None
+            s3_client(world.s3).put_object(world.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
+        if is_away:
+            monkeypatch.setattr("api.erasure.stored.ImageStore.remove_some", away)
+        return delete_account(session, owner_id)
+
+    async def away(*_: object) -> int:
+        raise PartAwayError(Part.PICTURES)
+
+    monkeypatch.setattr("api.erasure.account.delete_account", delete_late)
+    result = await run("owner", "remove", "--email", world.owner.email, "--yes", "--json")
+
+    if is_away:
+        assert (result.exit_code, len(world.objects())) == (1, 3)
+        assert f"{world.owner.email} is removed, but images" in result.stderr
+        assert f"recognitions/{world.owner.owner_id}/" in result.stderr
+    else:
+        assert (result.exit_code, json.loads(result.stdout)["images"]) == (0, 2)
+        assert world.objects() == {stays}
 
 
 @pytest.mark.parametrize("typed", ["other@platestream.example", "no address", ""])
