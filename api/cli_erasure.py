@@ -42,8 +42,13 @@ def plate_erase(
         _AGAIN,
     )
     answer(_plate_fields(erased, alerts), as_json, _plate_text(erased, alerts))
-    if erased.are_images_left:
+    if erased.images is None:
         fail("the picture store does not answer; the API removes the images once it does")
+    if erased.images.refused:
+        fail(
+            f"the picture store refuses to remove images ({erased.images.refused}): permissions,"
+            " locks? The API removes them once it may"
+        )
 
 
 def owner_remove(
@@ -110,18 +115,22 @@ def _late_hint(owner: OwnerAccount) -> str:
 def _plate_fields(erased: ErasedPlate, alerts: int) -> dict[str, Any]:
     return {
         "recognitions": erased.rows.recognitions,
-        "images": erased.images,
-        "imagesLeft": erased.are_images_left,
+        "images": _removed(erased),
+        "imagesLeft": erased.images is None or erased.images.refused > 0,
         "alertTriggers": erased.rows.triggers,
         "deliveries": erased.rows.deliveries,
         "alertsNamingIt": alerts,
     }
 
 
+def _removed(erased: ErasedPlate) -> int:
+    return 0 if erased.images is None else erased.images.removed
+
+
 def _plate_text(erased: ErasedPlate, alerts: int) -> str:
     rows = erased.rows
     lines = [
-        f"erased: {rows.recognitions} recognitions, {erased.images} images, the plate of"
+        f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
         f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries"
     ]
     if alerts:

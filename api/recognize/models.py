@@ -21,8 +21,8 @@ class PhotoStore(Protocol):
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         """Store an image; the same key again overwrites it."""
 
-    async def remove(self, keys: Sequence[str]) -> None:
-        """Remove images; one that is not there is no fault."""
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        """Remove images, and return the keys of those that it refuses to."""
 
 
 @dataclass(frozen=True)

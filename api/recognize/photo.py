@@ -40,6 +40,9 @@ class CallPhoto:
         # What is on its way would come after its own removal.
         await asyncio.gather(self._putting, return_exceptions=True)
         try:
-            await self._photos.remove([self._key])
+            refused = await self._photos.remove([self._key])
         except TransientError as error:
             log.warning("photo_not_removed", key=self._key, error=str(error))
+        else:
+            if refused:
+                log.warning("photo_not_removed", key=self._key, error="the picture store refuses")

@@ -47,6 +47,7 @@ from contracts.settings import DatabaseSettings, S3Settings
 from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.cameras import values as camera_values
+from tests.integration.api.locked_images import lock_images
 from tests.integration.api.outbox import outbox_of
 from tests.records import CAMERAS, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
@@ -281,6 +282,27 @@ async def test_images_are_removed_when_s3_is_back(
     assert await world.application.services.erased_images.sweep() == 0
     assert len(world.objects()) == 2
     assert await images_to_remove(world.clickhouse, 9) == ()
+
+
+async def test_a_locked_image_keeps_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [seen(world.owner, PLATE, age_ms) for age_ms in (9_000, 8_000)]
+    await world.store([*mine, seen(world.owner, OTHER)])
+    with monkeypatch.context() as locked:
+        lock_images(locked, [mine[0].crop_key])
+        result = await run(
+            "plate", "erase", "--email", world.owner.email, "--plate", PLATE, "--json"
+        )
+        removal = await run("owner", "remove", "--email", world.owner.email, "--yes")
+        left = world.objects()
+    assert (result.exit_code, "refuses to remove images (1)" in result.stderr) == (1, True)
+    assert "does not answer" not in result.stderr
+    said = json.loads(result.stdout)
+    assert (said["images"], said["imagesLeft"]) == (3, True)
+    assert (removal.exit_code, "refuses to remove images (1); run" in removal.stderr) == (1, True)
+    assert left == {mine[0].crop_key}
+
+    assert (await remove(world.owner))["images"] == 1
+    assert world.objects() == set()
 
 
 async def test_a_plate_whose_erasure_was_cut_off(

@@ -135,7 +135,7 @@ class _Away:
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         raise TransientError("the image store does not answer")
 
-    async def remove(self, keys: Sequence[str]) -> None:
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         raise TransientError("the image store does not answer")
 
 
@@ -167,7 +167,7 @@ class _Counted:
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         self.keys.append(key)
 
-    async def remove(self, keys: Sequence[str]) -> None:
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         raise AssertionError("a call that succeeds removes nothing")
 
 

@@ -69,10 +69,11 @@ class Photos:
         if self.error is not None:
             raise self.error
 
-    async def remove(self, keys: Sequence[str]) -> None:
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         if self.is_away:
             raise PartAwayError(Part.PICTURES)
         self.keys -= set(keys)
+        return frozenset()
 
 
 class Unsure(Database):
