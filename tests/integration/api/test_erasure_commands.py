@@ -49,6 +49,7 @@ from tests.integration.api.application import Application, Caller, Options, runn
 from tests.integration.api.cameras import values as camera_values
 from tests.integration.api.locked_images import lock_images
 from tests.integration.api.outbox import outbox_of
+from tests.integration.api.waiting import until
 from tests.records import CAMERAS, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
@@ -522,6 +523,32 @@ async def test_who_types_the_address_removes_it(world: World) -> None:
     assert (await rows_of(world.application.database, world.owner.owner_id))["owners"] == 0
 
 
-def test_sweeps_take_part(world: World) -> None:
-    sweeps = [getattr(sweep, "__self__", None) for sweep in world.application.services.sweeps()]
-    assert {type(one) for one in sweeps} >= {ErasureWatch, ErasedImageRemoval}
+async def test_what_is_shown_waits_for_no_removal_of_images(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    async def never_ends(removal: object) -> int:
+        begun.append("images")
+        await asyncio.Event().wait()
+        return 0
+
+    async def watch(_: object) -> int:
+        begun.append("watch")
+        return 0
+
+    monkeypatch.setattr(ErasedImageRemoval, "sweep", never_ends)
+    monkeypatch.setattr(ErasureWatch, "sweep", watch)
+    monkeypatch.setattr("api.sweeper._SWEEP_SECONDS", 0.01)
+    running = [
+        asyncio.create_task(sweeper.run()) for sweeper in world.application.services.sweepers()
+    ]
+
+    async def goes_on() -> bool:
+        return "images" in begun and begun.count("watch") > 3
+
+    await until(goes_on, seconds=20)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert begun.count("images") == 1
