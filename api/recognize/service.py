@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import require_owner
 from api.config_log.outbox import enqueue
 from api.credits import repository as credits_repository
 from api.credits.models import Reservation
@@ -62,6 +63,7 @@ class ImageRecognition:
 
         Raises:
             ApiError: 400 for the image, 402, 409 for the key, 500 where it could not be read.
+            OwnerGoneError: the account has been removed.
         """
         started = time.perf_counter()
         begun = await self._begin(owner_id, call.idempotent())
@@ -114,7 +116,8 @@ class ImageRecognition:
             claimed = found
         reservation = credits_repository.reserve(session, owner_id, COST_CREDITS, now + self._lease)
         if reservation is None:
-            # Undoes the claim too.
+            # Either undoes the claim too.
+            require_owner(session, owner_id)
             raise ApiError(ErrorCode.INSUFFICIENT_CREDITS)
         return _Paid(reservation, claimed)
 
@@ -144,7 +147,8 @@ class ImageRecognition:
         """Take the credit, keep the answer and tell what came of it, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
-            # So slow that the sweeper took it for dead.
+            # So slow that the sweeper took it for dead, unless its account has been removed.
+            require_owner(session, paid.reservation.owner_id)
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
         answer = RecognizeAnswer(
             plates=plate_results(readings),
@@ -168,9 +172,10 @@ class ImageRecognition:
         try:
             yield
         except BaseException as error:
-            # An ApiError is raised before the end of the transaction, of which then nothing stays.
-            # Any other may hide that it was committed.
-            is_unnamed = isinstance(error, ApiError) or not photo.may_be_named
+            # An answer is raised before the end of the transaction, of which then nothing stays.
+            # Any other error may hide that it was committed.
+            is_answer = isinstance(error, (ApiError, InvalidInputError))
+            is_unnamed = is_answer or not photo.may_be_named
             # Also where the caller is cancelled.
             await asyncio.shield(self._undo(paid, photo, is_unnamed=is_unnamed))
             raise

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import OwnerGoneError
 from api.db.engine import Database
 from api.erasure.account import delete_account, end_account
-from api.errors import ApiError
 from api.parts import Part, PartAwayError
 from api.recognize.models import ImageCall
 from api.recognize.service import ImageRecognition
@@ -149,7 +149,7 @@ async def test_an_account_that_is_removed_meanwhile_keeps_no_picture(
     await _removed(world.application.database, world.caller.owner_id)
     world.reader.may_read.set()
 
-    with pytest.raises(ApiError):
+    with pytest.raises(OwnerGoneError):
         await call
     assert world.photos.is_putting.is_set()
     assert world.photos.keys == await world.named() == set()
