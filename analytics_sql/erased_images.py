@@ -71,16 +71,21 @@ async def note_removed(client: AsyncClient, images: Sequence[ErasedImages]) -> N
 
 
 async def images_to_remove(
-    client: AsyncClient, limit: int, user_id: UUID | None = None
+    client: AsyncClient,
+    limit: int,
+    user_id: UUID | None = None,
+    after: ErasedImages | None = None,
 ) -> tuple[ErasedImages, ...]:
     """Return the images of at most ``limit`` recognitions that are still to be removed.
 
-    Those of one owner, or of all.
+    Those of one owner, or of all; the first noted first, from behind ``after``.
 
     Raises:
         TransientError: ClickHouse is away or busy.
     """
-    given = {} if user_id is None else {"user_id": user_id}
+    given: dict[str, object] = {} if user_id is None else {"user_id": user_id}
+    if after is not None:
+        given |= {"after_ms": after.noted_ms, "after_user": after.user_id, "after_id": after.id}
     with clickhouse_errors():
         result = await client.query(
             query_asking_for("erased_images", frozenset(given)),

@@ -92,11 +92,12 @@ def assemble(rules: ServiceRules, outside: Outside) -> Services:
     box = SecretBox(rules.secret_keys)
     gate = OutboundGate(outside.resolver, rules.validation.outbound)
     authenticator = Authenticator(outside.database)
+    watch = ErasureWatch(outside.stores.erasures, outside.news.recent)
     return Services(
         authenticator=authenticator,
         limiter=RateLimiter(rules.limits, outside.shared_limits),
         recognitions=_recognitions(rules, outside),
-        live=_live(rules, outside, box),
+        live=_live(rules, outside, box, watch),
         image_recognition=ImageRecognition(
             outside.database, outside.reader, outside.photos, lease=rules.image_lease
         ),
@@ -112,7 +113,7 @@ def assemble(rules: ServiceRules, outside: Outside) -> Services:
         analytics=Analytics(outside.database, outside.stores.traffic, outside.now_ms),
         images=outside.images,
         image_retention=ImageRetention(outside.images, rules.image_retention, outside.now_ms),
-        erasure_watch=ErasureWatch(outside.stores.erasures, outside.news.recent),
+        erasure_watch=watch,
         erased_images=ErasedImageRemoval(outside.stores.erased_images, outside.images),
         health=outside.health,
         rules=rules.validation,
@@ -130,9 +131,13 @@ def _recognitions(rules: ServiceRules, outside: Outside) -> Recognitions:
     )
 
 
-def _live(rules: ServiceRules, outside: Outside, box: SecretBox) -> LiveRecognitions:
+def _live(
+    rules: ServiceRules, outside: Outside, box: SecretBox, watch: ErasureWatch
+) -> LiveRecognitions:
     news, sealer = outside.news, PositionSealer(box)
-    return LiveRecognitions(news.recent, news.ping, sealer, rules.streams, outside.now_ms)
+    return LiveRecognitions(
+        news.recent, news.ping, watch.ready, sealer, rules.streams, outside.now_ms
+    )
 
 
 def _cameras(rules: ServiceRules, outside: Outside, box: SecretBox) -> Cameras:

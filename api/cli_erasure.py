@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -12,12 +13,14 @@ from api.cli_shared import EmailOption, JsonOption, answer, fail, in_database, i
 from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
 from contracts.errors import InvalidInputError, TransientError
 from contracts.moments import now_ms
+from contracts.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from contracts.plates import MAX_PLATE_LENGTH, normalise_plate
 from contracts.settings import load_settings
 
 # What erases is imported where it is needed: it brings the clients of all servers, which are more
 # than half of what a command takes to start.
 
+_AGAIN = "run the command again, it erases what is left"
 _T = TypeVar("_T")
 
 
@@ -34,12 +37,18 @@ def plate_erase(
     text = in_family(lambda: _whole_plate(plate))
     owner = in_database(lambda session: owner_by_email(session, email))
     alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
-    erased = _resumably(
-        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=now_ms()))
+    erased = _hinting(
+        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=now_ms())),
+        _AGAIN,
     )
     answer(_plate_fields(erased, alerts), as_json, _plate_text(erased, alerts))
-    if erased.are_images_left:
+    if erased.images is None:
         fail("the picture store does not answer; the API removes the images once it does")
+    if erased.images.refused:
+        fail(
+            f"the picture store refuses to remove images ({erased.images.refused}): permissions,"
+            " locks? The API removes them once it may"
+        )
 
 
 def owner_remove(
@@ -51,16 +60,18 @@ def owner_remove(
 ) -> None:
     """Remove an account and all that is stored of it, for good; where it is cut off, repeat it."""
     from api.erasure.account import delete_account, end_account
-    from api.erasure.stored import ErasureSettings, erase_stored_owner
+    from api.erasure.stored import ErasureSettings, erase_stored_images, erase_stored_owner
 
     settings = load_settings(ErasureSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     if not yes:
         in_family(lambda: _confirm(owner))
     ended = in_database(lambda session: end_account(session, owner.id))
-    stored = _resumably(lambda: asyncio.run(erase_stored_owner(settings, owner.id)))
+    stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
     ended += in_database(lambda session: delete_account(session, owner.id))
-    fields = _owner_fields(ended, stored)
+    # What calls in flight stored until then. Such a call that fails by it removes its own picture.
+    late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
+    fields = _owner_fields(ended, replace(stored, images=stored.images + late))
     lines = [f"{owner.email} is removed", *(f"{name}\t{count}" for name, count in fields.items())]
     named = {"id": str(owner.id), "email": owner.email}
     answer(named | fields, as_json, "\n".join(lines))
@@ -81,31 +92,45 @@ def _confirm(owner: OwnerAccount) -> None:
         raise InvalidInputError("nothing was removed: that is another address")
 
 
-def _resumably(work: Callable[[], _T]) -> _T:
-    def hinting() -> _T:
+def _hinting(work: Callable[[], _T], hint: str) -> _T:
+    """Do it; where a server is away, say so and ``hint``, and end."""
+
+    def hinted() -> _T:
         try:
             return work()
         except TransientError as error:
-            fail(f"{error}; run the command again, it erases what is left", error)
+            fail(f"{error}; {hint}", error)
 
-    return in_family(hinting)
+    return in_family(hinted)
+
+
+def _late_hint(owner: OwnerAccount) -> str:
+    # It cannot be repeated: the account is gone.
+    return (
+        f"{owner.email} is removed, but images stored in its last moments may be left in S3 below"
+        f" {RECOGNITION_FOLDER}{owner.id}/ and {SNAPSHOT_FOLDER}{owner.id}/"
+    )
 
 
 def _plate_fields(erased: ErasedPlate, alerts: int) -> dict[str, Any]:
     return {
         "recognitions": erased.rows.recognitions,
-        "images": erased.images,
-        "imagesLeft": erased.are_images_left,
+        "images": _removed(erased),
+        "imagesLeft": erased.images is None or erased.images.refused > 0,
         "alertTriggers": erased.rows.triggers,
         "deliveries": erased.rows.deliveries,
         "alertsNamingIt": alerts,
     }
 
 
+def _removed(erased: ErasedPlate) -> int:
+    return 0 if erased.images is None else erased.images.removed
+
+
 def _plate_text(erased: ErasedPlate, alerts: int) -> str:
     rows = erased.rows
     lines = [
-        f"erased: {rows.recognitions} recognitions, {erased.images} images, the plate of"
+        f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
         f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries"
     ]
     if alerts:

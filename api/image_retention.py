@@ -1,9 +1,10 @@
 """Deletes images that are past their retention."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
-from api.image_store import ImageStore
+from api.image_store import ImageStore, RemovalRefusedError
 from contracts.object_keys import RECOGNITION_FOLDER, day_of_folder
 
 _EVERY = timedelta(hours=1)
@@ -37,10 +38,12 @@ class ImageRetention:
             return 0
         first_kept, removed = (now - self._retention).date(), 0
         async for folder in self._days_before(first_kept):
-            while some := await self._images.remove_some(folder):
-                removed += some
-                if removed >= _MOST_A_SWEEP:
-                    return removed
+            with suppress(RemovalRefusedError):
+                # Said by the store; other days go all the same, and these are tried with the next.
+                while some := await self._images.remove_some(folder):
+                    removed += some
+                    if removed >= _MOST_A_SWEEP:
+                        return removed
         self._next = now + _EVERY
         return removed
 

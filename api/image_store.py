@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from itertools import islice
 from typing import TypeVar
 
+import structlog
 import urllib3
-from minio.deleteobjects import DeleteObject
+from minio.deleteobjects import DeleteError, DeleteObject
 from minio.error import MinioException, S3Error
 
 from api.parts import Part, PartAwayError
 from api.patience import Patience, http_probe
 from contracts.object_store import MISSING_CODES, s3_client, s3_connections
 from contracts.settings import S3Settings
+
+log = structlog.get_logger()
 
 LINK_VALIDITY = timedelta(hours=1)
 
@@ -26,6 +30,14 @@ _CALL_SECONDS = 30.0
 _THREADS = 8
 _REMOVED_AT_ONCE = 1000
 _T = TypeVar("_T")
+
+
+class RemovalRefusedError(PartAwayError):
+    """S3 answers, but does not remove images: it may not, or they are locked."""
+
+    def __init__(self, count: int) -> None:
+        """``count`` images."""
+        super().__init__(Part.PICTURES, f"refuses to remove images ({count})")
 
 
 @dataclass(frozen=True)
@@ -90,17 +102,20 @@ class ImageStore:
         """Remove up to a thousand objects whose keys begin so; how many, 0 when none is left.
 
         Raises:
-            PartAwayError: S3 does not answer, or does not remove them.
+            PartAwayError: S3 does not answer.
+            RemovalRefusedError: it removes none of those that are left.
         """
         return await self._in_thread(lambda: self._remove_some(prefix))
 
-    async def remove(self, keys: Sequence[str]) -> None:
-        """Remove the objects of at most a thousand keys; one that is not there is no fault.
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        """Remove the objects of at most a thousand keys, and return those that it refuses.
+
+        One that is not there is no fault.
 
         Raises:
-            PartAwayError: S3 does not answer, or does not remove them.
+            PartAwayError: S3 does not answer.
         """
-        await self._in_thread(lambda: self._remove(keys))
+        return await self._in_thread(lambda: self._remove(keys))
 
     async def ping(self) -> None:
         """Return when the bucket has answered.
@@ -136,14 +151,28 @@ class ImageStore:
 
     def _remove_some(self, prefix: str) -> int:
         found = self._internal.list_objects(self._bucket, prefix, recursive=True)
-        names = [one.object_name for one in islice(found, _REMOVED_AT_ONCE) if one.object_name]
-        self._remove(names)
-        return len(names)
+        names = (one.object_name for one in found if one.object_name)
+        refused = 0
+        while some := list(islice(names, _REMOVED_AT_ONCE)):
+            left = len(self._remove(some))
+            if left < len(some):
+                return len(some) - left
+            refused += left
+        if refused:
+            raise RemovalRefusedError(refused)
+        return 0
 
-    def _remove(self, keys: Sequence[str]) -> None:
+    def _remove(self, keys: Sequence[str]) -> frozenset[str]:
         wanted = [DeleteObject(key) for key in keys]
-        for error in self._internal.remove_objects(self._bucket, wanted):
-            raise OSError(f"{error.name} is not removed: {error.message}")
+        try:
+            faults = list(self._internal.remove_objects(self._bucket, wanted))
+        except S3Error as error:
+            if error.response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            faults = [DeleteError(error.code or "", error.message, key, None) for key in keys]
+        if faults:
+            log.warning("images_not_removed", count=len(faults), code=faults[0].code)
+        return frozenset(fault.name for fault in faults if fault.name is not None)
 
     def _get(self, key: str) -> StoredImage | None:
         try:

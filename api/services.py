@@ -1,6 +1,5 @@
 """What the routes work with, made once for each application."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -23,13 +22,11 @@ from api.live.service import LiveRecognitions
 from api.recognitions.service import Recognitions
 from api.recognize.service import ImageRecognition
 from api.sessions.service import Sessions
+from api.sweeper import Sweep, Sweeper
 from api.validation import ValidationRules
 from api.webhooks.deliveries import Deliveries
 from api.webhooks.service import Webhooks
 from contracts.outbound import IpNetwork
-
-Sweep = Callable[[], Awaitable[int]]
-"""A piece of work of its own that is done now and then."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +57,17 @@ class Services:
     demo_enabled: bool
     trusted_proxies: tuple[IpNetwork, ...]
 
-    def sweeps(self) -> tuple[Sweep, ...]:
-        """Return what is done again and again, in this order; each returns how much it did."""
+    def sweepers(self) -> tuple[Sweeper, ...]:
+        """Return what does what is done again and again, each beside the others."""
+        return (Sweeper(self._sweeps()), Sweeper((self.erasure_watch.sweep,)))
+
+    def _sweeps(self) -> tuple[Sweep, ...]:
         return (
             self.cameras.sweep,
             self.cameras.renew,
             self.image_recognition.sweep,
             self.sessions.sweep,
             self.webhooks.sweep,
-            self.erasure_watch.sweep,
             self.erased_images.sweep,
             self.image_retention.sweep,
         )

@@ -6,8 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-import structlog
-
 from api.assembly import News, Outside, Stores, assemble
 from api.cameras.status_board import StatusBoard
 from api.db.engine import Database, database_url
@@ -25,16 +23,11 @@ from api.settings import ApiSettings
 from api.webhooks.board import WebhookBoard
 from contracts.cameras import CameraStatus
 from contracts.deliveries import WebhookStatus
-from contracts.errors import TransientError
 from contracts.moments import now_ms
 from contracts.secrets import SecretBox
 from contracts.topic_feed import TopicFeed
 from contracts.topic_follower import TopicFollower
 from contracts.topics import CAMERA_STATUS, WEBHOOK_STATUS
-
-log = structlog.get_logger()
-
-_SWEEP_SECONDS = 5.0
 
 
 def check_settings(settings: ApiSettings) -> None:
@@ -99,8 +92,8 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
             held.push_async_callback(asyncio.to_thread, feed.stop)
         connections.engine.start()
         held.push_async_callback(connections.engine.stop)
-        sweeper = asyncio.create_task(_sweep_for_ever(services))
-        held.push_async_callback(_cancelled, sweeper)
+        for sweeper in services.sweepers():
+            held.push_async_callback(_cancelled, asyncio.create_task(sweeper.run()))
         yield services
 
 
@@ -186,21 +179,3 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
 async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
     for check in checks:
         await check()
-
-
-async def _sweep_for_ever(services: Services) -> None:
-    """Clear up after calls that died with their process, this one's or another's."""
-    sweeps = services.sweeps()
-    while True:
-        for sweep in sweeps:
-            try:
-                swept = await sweep()
-            except TransientError as error:
-                log.warning("sweep_put_off", error=str(error))
-            except Exception:
-                # The edge of the loop: a fault here must not end all sweeping.
-                log.exception("sweep_failed")
-            else:
-                if swept:
-                    log.info("swept", count=swept, what=getattr(sweep, "__qualname__", ""))
-        await asyncio.sleep(_SWEEP_SECONDS)

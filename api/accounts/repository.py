@@ -9,12 +9,20 @@ from sqlalchemy.orm import Session
 from api.accounts.models import KeyRecord, LogInRecord, OwnerAccount, SessionRecord
 from api.db.tables import ApiKey, CreditAccount, LoginSession, Owner
 from api.scopes import Scope
+from contracts.errors import InvalidInputError
 
 _NO_PASSWORD = ""
 """Is the hash of none."""
 
 LAST_USED_GRAIN = timedelta(minutes=1)
 """``last_used_at`` is written at most this often."""
+
+
+class OwnerGoneError(InvalidInputError):
+    """The owner has been removed since the caller was let in."""
+
+    def __init__(self) -> None:
+        super().__init__("The account has been removed.", code="invalid_credentials")
 
 
 def add_owner(session: Session, email: str, password_hash: str, timezone: str) -> UUID:
@@ -42,10 +50,28 @@ def lock_owner(session: Session, owner_id: UUID) -> Owner:
     """Return the owner, locked until the transaction ends.
 
     One creation at a time for each owner, so that limits hold.
+
+    Raises:
+        OwnerGoneError: there is none any more.
     """
-    return session.scalars(
-        select(Owner).where(Owner.id == owner_id).with_for_update(key_share=True)
-    ).one()
+    return _there(
+        session.scalar(select(Owner).where(Owner.id == owner_id).with_for_update(key_share=True))
+    )
+
+
+def require_owner(session: Session, owner_id: UUID) -> Owner:
+    """Return the owner.
+
+    Raises:
+        OwnerGoneError: there is none any more.
+    """
+    return _there(session.get(Owner, owner_id))
+
+
+def _there(owner: Owner | None) -> Owner:
+    if owner is None:
+        raise OwnerGoneError
+    return owner
 
 
 def add_key(

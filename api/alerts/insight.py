@@ -12,6 +12,7 @@ from alert_rules.cooldown import cooldown_ms
 from alert_rules.rule import Condition, SeenPlate, rule_of
 from analytics_sql.recognitions import RecognitionRow
 from analytics_sql.trigger_queries import CooldownQuestion, Fired, HoldingTrigger
+from api.accounts.repository import require_owner
 from api.alerts.backtest import Backtest, Replay
 from api.alerts.config import rule_config
 from api.alerts.edits import new_values
@@ -21,7 +22,6 @@ from api.alerts.repository import AlertRepository
 from api.alerts.schemas import AlertUpdate
 from api.alerts.service import check_cameras
 from api.db.engine import Database
-from api.db.tables import Owner
 from api.threads import FewThreads
 from contracts.alerts import AlertConfig, CooldownScope
 from contracts.early import TriggerPhase
@@ -172,7 +172,7 @@ def _tested(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertConfig:
     # Whether it is switched on says nothing of what it would do.
     values = replace(new_values(body), enabled=True)
     check_cameras(session, owner_id, values.camera_ids)
-    owner = session.get_one(Owner, owner_id)
+    owner = require_owner(session, owner_id)
     return rule_config(values, UUID(int=0), owner_id, owner.timezone)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import lock_owner
+from api.accounts.repository import lock_owner, require_owner
 from api.alerts.config import alert_config
 from api.alerts.models import AlertBook, AlertRow, AlertValues
 from api.config_log.outbox import enqueue
@@ -35,7 +35,7 @@ class AlertRepository:
 
     def all_of(self, session: Session, owner_id: UUID) -> AlertBook:
         """Return the owner's alerts, newest first."""
-        owner = session.get_one(Owner, owner_id)
+        owner = require_owner(session, owner_id)
         found = session.scalars(
             select(Alert)
             .where(Alert.owner_id == owner_id)
@@ -75,7 +75,7 @@ class AlertRepository:
         alert = session.scalar(
             select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id).with_for_update()
         )
-        return None if alert is None else self._row(alert, session.get_one(Owner, owner_id))
+        return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
     def change(self, session: Session, alert_id: UUID, values: AlertValues) -> AlertRow:
         """Write ``values`` to a locked alert and tell the stage that evaluates it."""
@@ -84,7 +84,7 @@ class AlertRepository:
             setattr(alert, column, value)
         alert.revision += 1
         alert.updated_at = datetime.now(UTC)
-        return self._written(session, alert, session.get_one(Owner, alert.owner_id))
+        return self._written(session, alert, require_owner(session, alert.owner_id))
 
     def delete(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
         """Delete one of the owner's alerts and tell of it; False where there is none."""

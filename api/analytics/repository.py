@@ -6,12 +6,17 @@ from uuid import UUID
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import require_owner
 from api.analytics.models import Inventory
-from api.db.tables import ApiKey, Camera, Owner
+from api.db.tables import ApiKey, Camera
 
 
 def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
-    """Return the owner's time zone and cameras, and how many cameras and keys work ``now``."""
+    """Return the owner's time zone and cameras, and how many cameras and keys work ``now``.
+
+    Raises:
+        OwnerGoneError: the owner has been removed.
+    """
     cameras = session.execute(
         select(Camera.id, Camera.name, Camera.enabled).where(
             Camera.owner_id == owner_id, Camera.confirmed
@@ -24,7 +29,7 @@ def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
         .where(ApiKey.owner_id == owner_id, ApiKey.enabled, unexpired)
     )
     return Inventory(
-        timezone=session.scalars(select(Owner.timezone).where(Owner.id == owner_id)).one(),
+        timezone=require_owner(session, owner_id).timezone,
         camera_names={camera.id: camera.name for camera in cameras},
         active_cameras=sum(camera.enabled for camera in cameras),
         active_api_keys=session.scalar(keys) or 0,

@@ -9,6 +9,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import require_owner
 from api.cameras import renewals, repository
 from api.cameras.conditions import condition_of
 from api.cameras.edits import edited_values, new_values
@@ -92,7 +93,7 @@ class Cameras:
         row = new.row
         if await self._is_taken(new):
             return self._view(row)
-        await self._database.run(lambda session: _undo(session, new))
+        await self._database.run(lambda session: _undo(session, owner_id, new))
         log.warning("camera_not_taken", camera_id=str(row.id))
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
 
@@ -187,7 +188,8 @@ def _confirm(session: Session, new: _NewCamera) -> bool:
     return True
 
 
-def _undo(session: Session, new: _NewCamera) -> None:
+def _undo(session: Session, owner_id: UUID, new: _NewCamera) -> None:
+    require_owner(session, owner_id)
     repository.delete_unconfirmed_camera(session, new.row.id)
     if new.reservation is not None:
         credits_repository.release(session, new.reservation)

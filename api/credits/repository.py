@@ -144,10 +144,15 @@ def settle(session: Session, reservation: Reservation, reason: str) -> int | Non
     return after
 
 
-def release(session: Session, reservation: Reservation) -> None:
-    """Give a reservation's credits back; harmless where that has happened already."""
-    if _take(session, reservation):
+def release(session: Session, reservation: Reservation) -> bool:
+    """Give a reservation's credits back, and tell whether it still held them.
+
+    Harmless where it does not: they were given back already, or taken.
+    """
+    held = _take(session, reservation)
+    if held:
         _give_back(session, reservation.owner_id, reservation.amount)
+    return held
 
 
 def release_expired(session: Session, now: datetime, limit: int = 100) -> int:

@@ -14,16 +14,26 @@ class ErasedRows:
 
 
 @dataclass(frozen=True)
+class RemovedImages:
+    """How many keys in S3 are free now, also where the image was gone already; the others."""
+
+    removed: int
+    refused: int
+
+    def __add__(self, other: "RemovedImages") -> "RemovedImages":
+        """Return both together."""
+        return RemovedImages(self.removed + other.removed, self.refused + other.refused)
+
+
+@dataclass(frozen=True)
 class ErasedPlate:
     """What was erased of a plate.
 
-    ``images`` counts keys in S3 that are free now, also those whose image was gone already;
-    ``are_images_left`` where S3 did not answer.
+    ``images`` is None where S3 did not answer.
     """
 
     rows: ErasedRows
-    images: int
-    are_images_left: bool
+    images: RemovedImages | None
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,10 @@ class ErasableRows:
         )
 
     async def images_to_remove(
-        self, limit: int, owner_id: UUID | None = None
+        self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         """Return the images of at most ``limit`` recognitions, of one owner or of all."""
-        return await images_to_remove(self._client, limit, owner_id)
+        return await images_to_remove(self._client, limit, owner_id, after)
 
     async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
         """Note that images are removed."""

@@ -8,7 +8,7 @@ from analytics_sql.erasures import Erasure
 from api.erasure.images import ErasedImageRemoval
 from api.erasure.models import ErasedOwner, ErasedPlate
 from api.erasure.rows import open_rows
-from api.image_store import ImageStore
+from api.image_store import ImageStore, RemovalRefusedError
 from api.parts import PartAwayError
 from contracts.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from contracts.settings import ClickHouseSettings, DatabaseSettings, S3Settings
@@ -23,7 +23,7 @@ async def erase_stored_plate(
 ) -> ErasedPlate:
     """Erase what was captured of an owner's plate (normalised) before a moment (Unix ms, UTC).
 
-    Where S3 is away the images stay noted: the API removes them once it answers. May be repeated.
+    Images that S3 does not remove stay noted: the API removes them once it does. May be repeated.
 
     Raises:
         TransientError: ClickHouse is away or busy.
@@ -35,8 +35,8 @@ async def erase_stored_plate(
             try:
                 removed = await removal.remove_all_of(owner_id)
             except PartAwayError:
-                return ErasedPlate(erased, images=0, are_images_left=True)
-    return ErasedPlate(erased, images=removed, are_images_left=False)
+                return ErasedPlate(erased, images=None)
+    return ErasedPlate(erased, images=removed)
 
 
 async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> ErasedOwner:
@@ -47,12 +47,26 @@ async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Erase
     """
     async with open_rows(settings) as rows:
         erased = await rows.erase(Erasure(owner_id))
-    removed = 0
+    return ErasedOwner(erased, images=await erase_stored_images(settings, owner_id))
+
+
+async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
+    """Erase all images that S3 has of an owner, and return how many. May be repeated.
+
+    Raises:
+        TransientError: S3 is away or busy, or refuses to remove some: all others are removed.
+    """
+    removed, refusals = 0, list[RemovalRefusedError]()
     with _image_store(settings) as images:
         for folder in (RECOGNITION_FOLDER, SNAPSHOT_FOLDER):
-            while some := await images.remove_some(f"{folder}{owner_id}/"):
-                removed += some
-    return ErasedOwner(erased, images=removed)
+            try:
+                while some := await images.remove_some(f"{folder}{owner_id}/"):
+                    removed += some
+            except RemovalRefusedError as error:
+                refusals.append(error)
+    if refusals:
+        raise refusals[0]
+    return removed
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class RecentRecognitions:
         self._ids: dict[UUID, None] = {}
         self._waiters: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
         self._generation = 0
-        self._erasures = Erasures()
+        self._erasures: Erasures | None = None
 
     def begin(self, offsets: Mapping[int, int]) -> None:
         """Forget everything and go on at ``offsets``: all readers lose their place."""
@@ -90,6 +90,11 @@ class RecentRecognitions:
             if not self._of_owner[owner_id]:
                 del self._of_owner[owner_id]
         return before - len(self._kept)
+
+    @property
+    def is_heeding(self) -> bool:
+        """Tell whether it is known what was erased: before, nothing of this may be shown."""
+        return self._erasures is not None
 
     def ends(self) -> dict[int, int]:
         """Return the next offset of each partition."""
@@ -130,10 +135,13 @@ class RecentRecognitions:
         return self._generation
 
     def _is_wanted(self, recognition: ListedRecognition) -> bool:
-        return recognition.id not in self._ids and not self._erasures.covers(_subject(recognition))
+        return recognition.id not in self._ids and not self._is_erased(recognition)
+
+    def _is_erased(self, recognition: ListedRecognition) -> bool:
+        return self._erasures is not None and self._erasures.covers(_subject(recognition))
 
     def _not_erased(self, kept: Iterable[Kept]) -> deque[Kept]:
-        return deque(each for each in kept if not self._erasures.covers(_subject(each.recognition)))
+        return deque(each for each in kept if not self._is_erased(each.recognition))
 
     def _keep(self, arrival: Arrival, recognition: ListedRecognition) -> None:
         self._sequence += 1

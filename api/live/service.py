@@ -31,13 +31,18 @@ class LiveRecognitions:
         self,
         recent: RecentRecognitions,
         ping: Callable[[], Awaitable[None]],
+        ready: Callable[[], Awaitable[None]],
         sealer: PositionSealer,
         rules: StreamRules,
         now_ms: Callable[[], int],
     ) -> None:
-        """``ping`` raises while ``recent`` is not being fed."""
+        """``ping`` raises while ``recent`` is not being fed.
+
+        ``ready`` returns once ``recent`` knows what was erased, or raises PartAwayError.
+        """
         self._recent = recent
         self._ping = ping
+        self._ready = ready
         self._sealer = sealer
         self._slots = StreamSlots(rules.bounds)
         self._is_ending = False
@@ -70,10 +75,12 @@ class LiveRecognitions:
 
         Raises:
             ApiError: 400, the id is none that a stream gave.
-            PartAwayError: new recognitions can not be followed now.
+            PartAwayError: new recognitions can not be followed now, or it is not known yet what
+                was erased of them.
         """
         position = self._position(last_event_id) if last_event_id else None
         await self._require_news()
+        await self._ready()
         follower = Follower(self._recent, owner_id)
         return ReaderStream(self._context, follower, wanted, check).events(position)
 

@@ -165,7 +165,7 @@ class ClickHouseStore:
             return await list_erasures(client)
 
     async def images_to_remove(
-        self, limit: int, owner_id: UUID | None = None
+        self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         """Return the images of at most ``limit`` erased recognitions, of one owner or of all.
 
@@ -173,7 +173,7 @@ class ClickHouseStore:
             PartAwayError: ClickHouse is away or too slow.
         """
         async with self._connected() as client:
-            return await images_to_remove(client, limit, owner_id)
+            return await images_to_remove(client, limit, owner_id, after)
 
     async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
         """Note that images of erased recognitions are removed.

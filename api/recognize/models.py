@@ -1,6 +1,7 @@
 """The answer of the image call, before it is JSON."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +20,9 @@ class PhotoStore(Protocol):
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         """Store an image; the same key again overwrites it."""
+
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        """Remove images, and return the keys of those that it refuses to."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import OwnerGoneError, require_owner
 from api.db.tables import IdempotencyKey
 from api.recognize.models import IdempotentCall
 
@@ -37,10 +39,13 @@ def claim(
     """Claim the key, or return what an earlier call with it left.
 
     A claim that is neither answered nor dropped lapses after ``lease``, since its call has died.
+
+    Raises:
+        OwnerGoneError: the owner has been removed.
     """
     table = IdempotencyKey
     attempt = uuid4()
-    claimed = session.scalar(
+    wanted = (
         insert(table)
         .values(
             owner_id=owner_id,
@@ -62,13 +67,22 @@ def claim(
         )
         .returning(table.attempt)
     )
+    try:
+        claimed = session.scalar(wanted)
+    except IntegrityError as error:
+        # All that the table refers to is the owner.
+        raise OwnerGoneError from error
     if claimed is not None:
         return Claim(owner_id, call.key, attempt)
     row = session.execute(
         select(table.fingerprint, table.answer).where(
             table.owner_id == owner_id, table.key == call.key
         )
-    ).one()
+    ).one_or_none()
+    if row is None:
+        # Dropped in this moment: whoever asks again claims it.
+        require_owner(session, owner_id)
+        return EarlierCall(call.fingerprint, None)
     return EarlierCall(row.fingerprint, row.answer)
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
+from api.accounts.repository import require_owner
 from api.config_log.outbox import enqueue
 from api.credits import repository as credits_repository
 from api.credits.models import Reservation
@@ -18,6 +19,7 @@ from api.db.engine import Database
 from api.errors import ApiError, ErrorCode
 from api.recognize import repository
 from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
+from api.recognize.photo import CallPhoto
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from api.recognize.storing import StoredCall, outcome_of, stored_call
@@ -61,14 +63,17 @@ class ImageRecognition:
 
         Raises:
             ApiError: 400 for the image, 402, 409 for the key, 500 where it could not be read.
+            OwnerGoneError: the account has been removed.
         """
         started = time.perf_counter()
         begun = await self._begin(owner_id, call.idempotent())
         if isinstance(begun, RecognizeAnswer):
             return begun
-        async with self._undone_on_error(begun):
+        photo = CallPhoto(self._photos)
+        async with self._undone_on_error(begun, photo):
             readings = await self.read(call.image)
-            kept = await self._keep(begun, call, readings)
+            kept = await _keep(begun, call, readings, photo)
+            photo.may_be_named = True
             return await self._database.run(
                 lambda session: self._finish(session, begun, readings, kept, started)
             )
@@ -111,7 +116,8 @@ class ImageRecognition:
             claimed = found
         reservation = credits_repository.reserve(session, owner_id, COST_CREDITS, now + self._lease)
         if reservation is None:
-            # Undoes the claim too.
+            # Either undoes the claim too.
+            require_owner(session, owner_id)
             raise ApiError(ErrorCode.INSUFFICIENT_CREDITS)
         return _Paid(reservation, claimed)
 
@@ -130,19 +136,6 @@ class ImageRecognition:
         except TransientError as error:
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT) from error
 
-    async def _keep(
-        self, paid: _Paid, call: ImageCall, readings: ImageReadings
-    ) -> StoredCall | None:
-        """Store the picture where the caller asks for it and a plate was found."""
-        if not call.store:
-            return None
-        held = paid.reservation
-        kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
-        if kept is not None:
-            # Before the record that names it, so that no key ever leads nowhere.
-            await self._photos.put(kept.photo_key, call.image, kept.content_type)
-        return kept
-
     def _finish(
         self,
         session: Session,
@@ -154,7 +147,8 @@ class ImageRecognition:
         """Take the credit, keep the answer and tell what came of it, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
-            # So slow that the sweeper took it for dead.
+            # So slow that the sweeper took it for dead, unless its account has been removed.
+            require_owner(session, paid.reservation.owner_id)
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
         answer = RecognizeAnswer(
             plates=plate_results(readings),
@@ -174,22 +168,53 @@ class ImageRecognition:
         return answer
 
     @asynccontextmanager
-    async def _undone_on_error(self, paid: _Paid) -> AsyncIterator[None]:
+    async def _undone_on_error(self, paid: _Paid, photo: CallPhoto) -> AsyncIterator[None]:
         try:
             yield
-        except BaseException:
-            # Also where the caller is cancelled; the sweeper does it where this fails.
-            try:
-                await asyncio.shield(self._database.run(lambda s: _undo(s, paid)))
-            except TransientError as error:
-                log.warning("reservation_not_released", error=str(error))
+        except BaseException as error:
+            # An answer is raised before the end of the transaction, of which then nothing stays.
+            # Any other error may hide that it was committed.
+            is_answer = isinstance(error, (ApiError, InvalidInputError))
+            is_unnamed = is_answer or not photo.may_be_named
+            # Also where the caller is cancelled.
+            await asyncio.shield(self._undo(paid, photo, is_unnamed=is_unnamed))
             raise
 
+    async def _undo(self, paid: _Paid, photo: CallPhoto, *, is_unnamed: bool) -> None:
+        """Release what a call holds, and remove its picture unless a record may name it.
 
-def _undo(session: Session, paid: _Paid) -> None:
-    credits_repository.release(session, paid.reservation)
+        ``is_unnamed``: none does. So it is, too, where the reservation was still held, since what
+        publishes the records takes it. Where the database is away the sweeper releases it, and the
+        picture stays, for whoever may be told of it, until its retention or its account ends.
+        """
+        try:
+            was_held = await self._database.run(lambda session: _release(session, paid))
+        except TransientError as error:
+            log.warning("reservation_not_released", error=str(error))
+            was_held = False
+        if is_unnamed or was_held:
+            await photo.remove()
+
+
+async def _keep(
+    paid: _Paid, call: ImageCall, readings: ImageReadings, photo: CallPhoto
+) -> StoredCall | None:
+    """Store the picture where the caller asks for it and a plate was found."""
+    if not call.store:
+        return None
+    held = paid.reservation
+    kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
+    if kept is not None:
+        # Before the record that names it, so that no key ever leads nowhere.
+        await photo.put(kept.photo_key, call.image, kept.content_type)
+    return kept
+
+
+def _release(session: Session, paid: _Paid) -> bool:
+    was_held = credits_repository.release(session, paid.reservation)
     if paid.claim is not None:
         repository.drop(session, paid.claim)
+    return was_held
 
 
 def _refused(error: InvalidInputError) -> ApiError:

@@ -92,7 +92,7 @@ class StandInStore:
         return Erasures()
 
     async def images_to_remove(
-        self, limit: int, owner_id: UUID | None = None
+        self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         return ()
 

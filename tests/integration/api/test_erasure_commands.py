@@ -25,10 +25,13 @@ from api.accounts.passwords import password_matches
 from api.cameras.repository import confirm_camera, insert_camera
 from api.cli import app as commands
 from api.db.engine import Database
+from api.erasure.account import delete_account
 from api.erasure.images import ErasedImageRemoval
+from api.erasure.models import EndedAccount
 from api.erasure.watch import ErasureWatch
 from api.live.follower import Follower
 from api.live.recent import Arrival
+from api.parts import Part, PartAwayError
 from api.recognitions.repository import ClickHouseStore
 from contracts.alert_records import AlertTrigger
 from contracts.deliveries import (
@@ -44,7 +47,9 @@ from contracts.settings import DatabaseSettings, S3Settings
 from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.cameras import values as camera_values
+from tests.integration.api.locked_images import lock_images
 from tests.integration.api.outbox import outbox_of
+from tests.integration.api.waiting import until
 from tests.records import CAMERAS, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
@@ -280,6 +285,27 @@ async def test_images_are_removed_when_s3_is_back(
     assert await images_to_remove(world.clickhouse, 9) == ()
 
 
+async def test_a_locked_image_keeps_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [seen(world.owner, PLATE, age_ms) for age_ms in (9_000, 8_000)]
+    await world.store([*mine, seen(world.owner, OTHER)])
+    with monkeypatch.context() as locked:
+        lock_images(locked, [mine[0].crop_key])
+        result = await run(
+            "plate", "erase", "--email", world.owner.email, "--plate", PLATE, "--json"
+        )
+        removal = await run("owner", "remove", "--email", world.owner.email, "--yes")
+        left = world.objects()
+    assert (result.exit_code, "refuses to remove images (1)" in result.stderr) == (1, True)
+    assert "does not answer" not in result.stderr
+    said = json.loads(result.stdout)
+    assert (said["images"], said["imagesLeft"]) == (3, True)
+    assert (removal.exit_code, "refuses to remove images (1); run" in removal.stderr) == (1, True)
+    assert left == {mine[0].crop_key}
+
+    assert (await remove(world.owner))["images"] == 1
+    assert world.objects() == set()
+
+
 async def test_a_plate_whose_erasure_was_cut_off(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,6 +478,36 @@ async def test_a_removal_that_was_cut_off_goes_on(
     assert world.objects() == set()
 
 
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_what_is_stored_until_the_account_is_gone_goes_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, is_away: bool
+) -> None:
+    late = seen(world.owner, PLATE)
+    stays = snapshot_key(world.stranger.owner_id, uuid4())
+
+    def delete_late(session: Session, owner_id: UUID) -> EndedAccount:
+        for key in (late.photo_key, snapshot_key(owner_id, CAMERAS[0]), stays):
+            assert key is not None
+            s3_client(world.s3).put_object(world.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
+        if is_away:
+            monkeypatch.setattr("api.erasure.stored.ImageStore.remove_some", away)
+        return delete_account(session, owner_id)
+
+    async def away(*_: object) -> int:
+        raise PartAwayError(Part.PICTURES)
+
+    monkeypatch.setattr("api.erasure.account.delete_account", delete_late)
+    result = await run("owner", "remove", "--email", world.owner.email, "--yes", "--json")
+
+    if is_away:
+        assert (result.exit_code, len(world.objects())) == (1, 3)
+        assert f"{world.owner.email} is removed, but images" in result.stderr
+        assert f"recognitions/{world.owner.owner_id}/" in result.stderr
+    else:
+        assert (result.exit_code, json.loads(result.stdout)["images"]) == (0, 2)
+        assert world.objects() == {stays}
+
+
 @pytest.mark.parametrize("typed", ["other@platestream.example", "no address", ""])
 async def test_who_types_another_address_removes_nothing(world: World, typed: str) -> None:
     result = await run("owner", "remove", "--email", world.owner.email, given=f"{typed}\n")
@@ -467,6 +523,32 @@ async def test_who_types_the_address_removes_it(world: World) -> None:
     assert (await rows_of(world.application.database, world.owner.owner_id))["owners"] == 0
 
 
-def test_sweeps_take_part(world: World) -> None:
-    sweeps = [getattr(sweep, "__self__", None) for sweep in world.application.services.sweeps()]
-    assert {type(one) for one in sweeps} >= {ErasureWatch, ErasedImageRemoval}
+async def test_what_is_shown_waits_for_no_removal_of_images(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    async def never_ends(removal: object) -> int:
+        begun.append("images")
+        await asyncio.Event().wait()
+        return 0
+
+    async def watch(_: object) -> int:
+        begun.append("watch")
+        return 0
+
+    monkeypatch.setattr(ErasedImageRemoval, "sweep", never_ends)
+    monkeypatch.setattr(ErasureWatch, "sweep", watch)
+    monkeypatch.setattr("api.sweeper._SWEEP_SECONDS", 0.01)
+    running = [
+        asyncio.create_task(sweeper.run()) for sweeper in world.application.services.sweepers()
+    ]
+
+    async def goes_on() -> bool:
+        return "images" in begun and begun.count("watch") > 3
+
+    await until(goes_on, seconds=20)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert begun.count("images") == 1

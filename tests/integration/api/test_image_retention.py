@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from pydantic import SecretStr
 
 from api.image_retention import ImageRetention
 from api.image_store import ImageStore
@@ -12,6 +13,7 @@ from contracts.errors import TransientError
 from contracts.ids import image_call_id
 from contracts.object_keys import crop_key, photo_key, snapshot_key
 from contracts.settings import S3Settings
+from tests.integration.api.locked_images import lock_images
 from tests.services.s3 import s3_client
 
 pytestmark = pytest.mark.integration
@@ -75,6 +77,30 @@ async def test_a_day_is_removed_in_parts(
     sweeper = retention(store, 1)
     assert [await sweeper.sweep() for _ in range(3)] == [8, 2, 0]
     assert left(s3_settings) == set()
+    store.close()
+
+
+async def test_an_image_that_is_locked_keeps_no_other(
+    s3_settings: S3Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.image_store._REMOVED_AT_ONCE", 2)
+    store = ImageStore(s3_settings)
+    old = set[str]()
+    for age in (9, 5):
+        old |= put_images(s3_settings, OWNERS[0], NOW - timedelta(days=age), count=3)
+    locked = set(sorted(old)[:2])
+    lock_images(monkeypatch, locked)
+    sweeper = retention(store, 1)
+
+    assert [await sweeper.sweep() for _ in range(2)] == [10, 0]
+    assert left(s3_settings) == locked
+    store.close()
+
+
+async def test_a_store_that_refuses_everything_is_not_away(s3_settings: S3Settings) -> None:
+    store = ImageStore(s3_settings.model_copy(update={"s3_secret_key": SecretStr("wrong")}))
+
+    assert await store.remove(["a", "b"]) == {"a", "b"}
     store.close()
 
 

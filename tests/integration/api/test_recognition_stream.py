@@ -15,22 +15,30 @@ from kafka import KafkaProducer
 from msgspec.structs import replace
 from sqlalchemy import text
 
+from analytics_sql.erasures import Erasure, Erasures
 from analytics_sql.recognitions import recognition_row
 from api.accounts.cache import CACHE_SECONDS
 from api.db.engine import Database
 from api.live.feed import RecognitionFeed
 from api.live.follower import Follower
-from api.live.position import StreamPosition
+from api.live.position import PositionSealer, StreamPosition
 from api.live.recent import Arrival, RecentRecognitions
 from api.live.stream import LOOK_SECONDS
+from api.parts import Part, PartAwayError
 from api.scopes import Scope
-from contracts.errors import TransientError
+from contracts.errors import MisconfiguredError, TransientError
 from contracts.kafka import producer_options, topic_name
 from contracts.recognitions import Recognition
 from contracts.records import encode
 from contracts.settings import KafkaSettings
 from contracts.topics import RECOGNITIONS
-from tests.integration.api.application import PASSWORD, Application, Options, running_application
+from tests.integration.api.application import (
+    NOW_MS,
+    PASSWORD,
+    Application,
+    Options,
+    running_application,
+)
 from tests.integration.api.serving import served
 from tests.integration.api.waiting import until
 from tests.records import OWNER, recognition
@@ -127,6 +135,49 @@ async def test_recognitions_come_as_in_the_list_and_only_ones_own(streaming: App
     }
     assert got[0].data["photoUrl"] == "recognitions/3/photo.jpg"
     assert (only.name, only.data["plate"]) == ("message", "AB00004")
+
+
+class _Erased:
+    """A list of erasures that may not be there."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error: Exception | None = error
+        self.rows: list[tuple[UUID, str, int]] = []
+
+    async def erasures(self) -> Erasures:
+        if self.error is not None:
+            raise self.error
+        return Erasures(self.rows)
+
+
+@pytest.mark.parametrize(
+    "error", [PartAwayError(Part.SEARCH), MisconfiguredError("no such table")], ids=["away", "none"]
+)
+async def test_a_new_process_shows_nothing_before_it_knows_what_was_erased(
+    database: Database, error: Exception
+) -> None:
+    noted = _Erased(error)
+    options = Options(feeds_streams=True, erasures=noted)
+    async with running_application(database, options) as application:
+        application.recent.begin({0: 0})
+        caller = await application.new_owner()
+        _publish(application, caller.owner_id, [1, 2])
+        erasure = Erasure(caller.owner_id, "AB00001")
+        noted.rows.append((erasure.user_id, erasure.plate_hash, erasure.before_ms))
+        sealer = PositionSealer(application.box)
+        start = sealer.seal(StreamPosition({0: 0}, NOW_MS))
+        async with served(application) as address, _client(address, caller.key) as client:
+            refused = await client.get("/api/recognitions/stream")
+            noted.error = None
+            async with _opened(client, last=start) as events:
+                noted.error = error
+                first = await events.next()
+            async with _opened(client, last=start) as events:
+                again = await events.next()
+
+    assert (refused.status_code, refused.json()["code"]) == (500, "dependency_unavailable")
+    assert "search database" in refused.json()["error"]
+    assert [first.data["plate"], again.data["plate"]] == ["AB00002"] * 2
 
 
 async def test_who_comes_back_misses_nothing_and_gets_nothing_twice(

@@ -1,6 +1,7 @@
 """Image calls that are to be kept: the picture in S3, the recognitions on their topic."""
 
 import time
+from collections.abc import Sequence
 from uuid import UUID
 
 import httpx
@@ -134,6 +135,9 @@ class _Away:
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         raise TransientError("the image store does not answer")
 
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        raise TransientError("the image store does not answer")
+
 
 async def test_the_outcome_of_a_call_is_told_once_and_of_a_failed_one_never(
     application: Application,
@@ -162,6 +166,9 @@ class _Counted:
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         self.keys.append(key)
+
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        raise AssertionError("a call that succeeds removes nothing")
 
 
 async def _recognize(

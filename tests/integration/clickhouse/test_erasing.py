@@ -147,7 +147,11 @@ async def test_images_are_noted_until_they_are_removed(client: AsyncClient) -> N
         (first.photo_key, first.crop_key),
         (second.photo_key, second.crop_key),
     }
+    assert await images_to_remove(client, 9, None, noted[0]) == noted[1:]
+    assert await images_to_remove(client, 9, None, noted[1]) == ()
+    assert await images_to_remove(client, 1) == noted[:1]
     (mine,) = await images_to_remove(client, 9, OWNER)
+    assert await images_to_remove(client, 9, OWNER, mine) == ()
     await note_removed(client, [mine])
     assert await images_to_remove(client, 9, OWNER) == ()
     assert len(await images_to_remove(client, 9)) == 1

@@ -1,0 +1,225 @@
+"""The picture of an image call that fails goes with it, unless a record may name it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+from uuid import UUID
+
+import pytest
+from sqlalchemy.orm import Session
+
+from api.accounts.repository import OwnerGoneError
+from api.db.engine import Database
+from api.erasure.account import delete_account, end_account
+from api.parts import Part, PartAwayError
+from api.recognize.models import ImageCall
+from api.recognize.service import ImageRecognition
+from contracts.frames import Box
+from contracts.readings import PlateReading
+from contracts.recognitions import Recognition
+from contracts.records import decode
+from contracts.settings import DatabaseSettings
+from contracts.topics import RECOGNITIONS
+from recognition.pool import ImageReadings
+from tests.integration.api import images
+from tests.integration.api.application import Application, Caller
+from tests.integration.api.outbox import outbox_of
+
+pytestmark = pytest.mark.integration
+
+_T = TypeVar("_T")
+READING = PlateReading(
+    text="AB12CDE",
+    confidence=0.9,
+    detection_confidence=0.8,
+    box=Box(x=1, y=2, width=30, height=10),
+    positions=(),
+)
+
+
+@dataclass
+class Reader:
+    """Reads one plate, once it may."""
+
+    may_read: asyncio.Event = field(default_factory=asyncio.Event)
+    is_reading: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read_image(self, data: bytes) -> ImageReadings:
+        self.is_reading.set()
+        await self.may_read.wait()
+        return ImageReadings(readings=(READING,), width_px=640, height_px=480, duration_ms=1.0)
+
+
+@dataclass
+class Photos:
+    """A picture store that may take its time, and fail although it has stored."""
+
+    keys: set[str] = field(default_factory=set)
+    error: Exception | None = None
+    is_away: bool = False
+    is_putting: asyncio.Event = field(default_factory=asyncio.Event)
+    may_put: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        self.is_putting.set()
+        await self.may_put.wait()
+        self.keys.add(key)
+        if self.error is not None:
+            raise self.error
+
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        if self.is_away:
+            raise PartAwayError(Part.PICTURES)
+        self.keys -= set(keys)
+        return frozenset()
+
+
+class Unsure(Database):
+    """Says that the server is away, before or after one transaction and in those behind it."""
+
+    lost_before: int | None = None
+    lost_after: int | None = None
+    stays_away = False
+    runs = 0
+
+    async def run(self, work: Callable[[Session], _T]) -> _T:
+        number, self.runs = self.runs, self.runs + 1
+        begun = [lost for lost in (self.lost_before, self.lost_after) if lost is not None]
+        if number == self.lost_before or (self.stays_away and begun and number > begun[0]):
+            raise PartAwayError(Part.CONFIGURATION)
+        done = await super().run(work)
+        if number == self.lost_after:
+            raise PartAwayError(Part.CONFIGURATION)
+        return done
+
+
+@dataclass
+class World:
+    """The image call of one owner."""
+
+    application: Application
+    database: Unsure
+    caller: Caller
+    reader: Reader = field(default_factory=Reader)
+    photos: Photos = field(default_factory=Photos)
+
+    def call(self, key: str | None = None) -> "asyncio.Task[object]":
+        """Begin a call."""
+        recognition = ImageRecognition(
+            self.database, self.reader, self.photos, lease=timedelta(seconds=30)
+        )
+        asked = ImageCall(images.jpeg(), store=True, key=key)
+        return asyncio.create_task(recognition.recognize(self.caller.owner_id, asked))
+
+    async def named(self) -> set[str | None]:
+        """Return the pictures that records name."""
+        rows = await outbox_of(self.application.database, RECOGNITIONS)
+        return {decode(Recognition, value).photo_key for _, value in rows if value is not None}
+
+    async def credits(self) -> int:
+        async with self.application.client(self.caller) as client:
+            credits: int = (await client.get("/api/credits")).json()["credits"]
+        return credits
+
+
+@pytest.fixture
+async def world(application: Application, api_database: DatabaseSettings) -> AsyncIterator[World]:
+    unsure = Unsure(api_database, pool_size=4)
+    found = World(application, unsure, await application.new_owner(credits=5))
+    found.photos.may_put.set()
+    found.reader.may_read.set()
+    yield found
+    unsure.close()
+
+
+async def _removed(database: Database, owner_id: UUID) -> None:
+    await database.run(lambda session: end_account(session, owner_id))
+    await database.run(lambda session: delete_account(session, owner_id))
+
+
+@pytest.mark.parametrize("key", [None, "once"])
+async def test_an_account_that_is_removed_meanwhile_keeps_no_picture(
+    world: World, key: str | None
+) -> None:
+    world.reader.may_read.clear()
+    call = world.call(key)
+    await world.reader.is_reading.wait()
+    await _removed(world.application.database, world.caller.owner_id)
+    world.reader.may_read.set()
+
+    with pytest.raises(OwnerGoneError):
+        await call
+    assert world.photos.is_putting.is_set()
+    assert world.photos.keys == await world.named() == set()
+
+
+async def test_a_picture_that_was_stored_although_the_store_said_no(world: World) -> None:
+    world.photos.error = PartAwayError(Part.PICTURES)
+
+    with pytest.raises(PartAwayError):
+        await world.call()
+    assert world.photos.keys == await world.named() == set()
+    assert await world.credits() == 5
+
+
+async def test_a_call_that_was_not_committed_keeps_no_picture(world: World) -> None:
+    world.database.lost_before = 1
+
+    with pytest.raises(PartAwayError):
+        await world.call()
+    assert world.photos.keys == await world.named() == set()
+    assert await world.credits() == 5
+
+
+@pytest.mark.parametrize("stays_away", [False, True])
+async def test_a_call_that_was_committed_unheard_keeps_its_picture(
+    world: World, stays_away: bool
+) -> None:
+    world.database.lost_after, world.database.stays_away = 1, stays_away
+
+    with pytest.raises(PartAwayError):
+        await world.call("once")
+    assert len(world.photos.keys) == 1
+    assert world.photos.keys == await world.named()
+    assert await world.credits() == 4
+
+
+async def test_a_database_that_stays_away_leaves_the_picture(world: World) -> None:
+    world.database.lost_before, world.database.stays_away = 1, True
+
+    with pytest.raises(PartAwayError):
+        await world.call()
+    assert len(world.photos.keys) == 1
+
+
+async def test_a_failed_call_leaves_the_picture_of_the_one_before(world: World) -> None:
+    await world.call("once")
+    before = set(world.photos.keys)
+    world.photos.error = PartAwayError(Part.PICTURES)
+    await world.call("once")
+    with pytest.raises(PartAwayError):
+        await world.call("another")
+
+    assert world.photos.keys == before == await world.named()
+
+
+async def test_a_caller_who_leaves_while_it_is_stored(world: World) -> None:
+    world.photos.may_put.clear()
+    call = world.call()
+    await world.photos.is_putting.wait()
+    call.cancel()
+    await asyncio.sleep(0)
+    world.photos.may_put.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert world.photos.keys == await world.named() == set()
+
+
+async def test_a_store_that_is_away_hides_no_error(world: World) -> None:
+    world.photos.error, world.photos.is_away = PartAwayError(Part.PICTURES, "is full"), True
+
+    with pytest.raises(PartAwayError, match="is full"):
+        await world.call()
