@@ -17,10 +17,6 @@ from streams.sink.tables import SinkTable
 log = structlog.get_logger()
 R = TypeVar("R")
 
-# ClickHouse writes each month anew that holds something of what is erased. Given up earlier, the
-# statement goes on by itself, and each retry would queue another one behind it.
-_ERASING_SECONDS = 3600
-
 
 class RowStore:
     """Writes rows of all tables; connects when it first has to, and again after it could not."""
@@ -28,7 +24,6 @@ class RowStore:
     def __init__(self, settings: ClickHouseSettings) -> None:
         self._settings = settings
         self._client: AsyncClient | None = None
-        self._eraser: AsyncClient | None = None
         self._connecting = asyncio.Lock()
         self._erasures: Erasures | None = None
 
@@ -56,12 +51,14 @@ class RowStore:
         known = self._erasures or await list_erasures(client)
         await write_unless_erased(client, table, rows, known)
         # Kept before anything is erased: where that fails, the next try leaves out what this wrote.
+        # So it does where ClickHouse takes longer than its client waits: it goes on by itself, and
+        # what a try adds to it is done in one go with what waits. Waiting on would be a standstill.
         self._erasures = now = await list_erasures(client)
         for erasure in erasures_of(table, rows, now):
-            await table.erase(await self._connected_for_long(), erasure)
+            await table.erase(client, erasure)
         if table.shared_photos is not None:
             for span in photo_spans(table, rows, now):
-                await table.shared_photos.erase_noted(await self._connected_for_long(), span)
+                await table.shared_photos.erase_noted(client, span)
 
     async def _connected(self) -> AsyncClient:
         # Every table's agent writes here: two at once must not open two clients.
@@ -70,16 +67,8 @@ class RowStore:
                 self._client = await connect(self._settings)
             return self._client
 
-    async def _connected_for_long(self) -> AsyncClient:
-        async with self._connecting:
-            if self._eraser is None:
-                self._eraser = await connect(self._settings, query_seconds=_ERASING_SECONDS)
-            return self._eraser
-
     async def close(self) -> None:
         """Let go of the connections."""
-        clients = (self._client, self._eraser)
-        self._client = self._eraser = None
-        for client in clients:
-            if client is not None:
-                await client.close()
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
