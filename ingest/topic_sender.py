@@ -104,7 +104,8 @@ class TopicSender:
             except (ValueError, KeyError, TypeError):
                 # kafka-python 3.0.12, where it hears in this very moment that there is no such
                 # topic; a record that is wrong itself is not tried for ever.
-                if time.monotonic() - began_seconds > _ODD_ERRORS_SECONDS:
+                is_too_long = time.monotonic() - began_seconds > _ODD_ERRORS_SECONDS
+                if is_too_long or self._is_ending.is_set():
                     raise
             else:
                 self._is_named = True

@@ -217,13 +217,17 @@ def test_nobody_waits_for_a_producer_that_does_and_the_order_stays(threaded: Kaf
     assert told[1] is None
 
 
-def test_a_worker_that_ends_does_not_wait_for_a_topic_that_is_not_named(threaded: Kafka) -> None:
-    threaded.producer.refuses = [KafkaTimeoutError() for _ in range(1_000)]
+@pytest.mark.parametrize("error", [KafkaTimeoutError(), ValueError()])
+def test_a_worker_that_ends_does_not_wait_for_a_topic_that_is_not_named(
+    threaded: Kafka, error: Exception
+) -> None:
+    threaded.producer.refuses = [error] * 100_000
     threaded.publisher.send_status(STATUS)
 
     threaded.publisher.close(30)
 
     assert threaded.producer.sent == []
+    assert len(threaded.producer.refuses) > 99_000
     assert threaded.producer.closed_within[0] > 0
     waiting = threaded.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes")
     assert waiting == 0
