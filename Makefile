@@ -2,7 +2,10 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+
+# Compiled modules are kept: the stack and the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
@@ -18,7 +21,7 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 28
 	@echo
 	@echo "  CAMERA=rtsp://user:password@address/path make run   plays your camera (or a video file)"
-	@echo "  Settings (PLATESTREAM_...) given in the environment reach every process: docs/settings.md"
+	@echo "  Settings (PLATESTREAM_...) given in the environment reach the processes: docs/settings.md"
 
 run: ## Start the local stack here, with a demo camera; Ctrl-C stops it
 	$(BOOTSTRAP) run
@@ -58,12 +61,16 @@ fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then eac
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fault $(PYTEST)
 
+security: ## Only the tests that docs/security.md names
+	$(BOOTSTRAP) test
+	$(PYTHON) -m pytest $$(grep -oE '`(unit|integration)/[^`]+' docs/security.md | sed 's#^.#tests/#' | sort -u) $(PYTEST)
+
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
-	$(PYTHON) -m benchmarks
+	$(PYTHON) -m tools.benchmarks
 
 bench-recognition: ## Accuracy, speed and memory of the models; PHOTOS=folder SPLIT=val PEERS="name,detector,reader ..."
-	@$(INSTALLED); $(PYTHON) -m benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \
+	@$(INSTALLED); $(PYTHON) -m tools.benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \
 		$(if $(SPLIT),--split $(SPLIT)) $(foreach peer,$(PEERS),--peer $(peer))
 
 schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
@@ -75,9 +82,9 @@ mutations: ## Send spoilt images and bodies; COUNT=10000 of each
 	PLATESTREAM_TEST_MUTATIONS=$(or $(COUNT),10000) $(PYTHON) -m pytest --timeout=7200 \
 		tests/integration/api/test_mutated_images.py tests/integration/api/test_mutated_bodies.py
 
-client: ## Make the typed Python client in clients/python from the API's description
+client: ## Make the typed Python client in tools/client from the API's description
 	$(BOOTSTRAP) python
-	$(PYTHON) -m deploy.python_client
+	$(PYTHON) -m tools.scripts.python_client
 
 # Training has an environment of its own, made here unless another Python is named: make ... TRAIN=python
 TRAIN ?= .venv-train/bin/python
@@ -86,7 +93,7 @@ PHOTOS ?= photos
 WORK ?= .local/training
 MODELS := recognition/models
 # The service's own commands take the models that are trained, wherever these are.
-TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl || { echo "PHOTOS=: no scenes.jsonl there"; exit 1; }; t="$(TRAIN) -m recognition.training"; \
+TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl || { echo "PHOTOS=: no scenes.jsonl there"; exit 1; }; t="$(TRAIN) -m tools.training"; \
 	export PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$(MODELS)/plate-detector.onnx; \
 	export PLATESTREAM_RECOGNITION_READER_MODEL=$(MODELS)/plate-reader.onnx; \
 	export PLATESTREAM_RECOGNITION_SECOND_READER_MODEL=$(MODELS)/plate-second-reader.onnx
@@ -106,7 +113,7 @@ TUNING ?=
 	.venv-train/bin/python -m pip install --quiet --no-deps -e .
 	touch $@
 
-train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: recognition/training/README.md
+train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: tools/training/README.md
 	@$(TRAINER); first=$(WORK)/first; \
 	test -e "$(START)" -a -d "$(OTHERS)" || { echo "START= must be a file, OTHERS= a folder"; exit 1; }; \
 	$$t.labels --photos $(PHOTOS) $(if $(TEACHER),--teacher $(TEACHER)) --out $(WORK)/labels.jsonl; \
@@ -116,13 +123,13 @@ train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, 
 	cp $(MODELS)/plate-detector.json $(MODELS)/plate-detector-float.json $$first; \
 	$$t.cards $$first/plate-detector.onnx $$first/plate-detector-float.onnx; \
 	test -d $(WORK)/others || PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$$first/plate-detector.onnx \
-		$(PYTHON) -m recognition.training.other_pictures --others $(OTHERS) --out $(WORK)/others; \
+		$(PYTHON) -m tools.training.other_pictures --others $(OTHERS) --out $(WORK)/others; \
 	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $$first/detector/weights/last.pt \
 		--others $(WORK)/others --work $(WORK) $(FURTHER); \
 	$$t.detector export --weights $(WORK)/detector/weights/last.pt --photos $(PHOTOS) \
 		--out $(MODELS)/plate-detector.onnx --float-out $(MODELS)/plate-detector-float.onnx; \
 	$$t.cards $(MODELS)/plate-detector.onnx $(MODELS)/plate-detector-float.onnx; \
-	$(PYTHON) -m recognition.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS); \
+	$(PYTHON) -m tools.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS); \
 	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR); \
 	$(MISSES)
 
@@ -137,7 +144,7 @@ train-second-reader: $(TRAINING_READY) ## Train the second reader; PHOTOS=, STAR
 	$$t.second_reader --photos $(PHOTOS) --start $(START) --work $(WORK)/second --out $(WORK)/second/head.onnx $(HEAD); \
 	$$t.second_reader_tuning --photos $(PHOTOS) --start $(WORK)/second/head.onnx --card $(MODELS)/plate-second-reader.json \
 		--work $(WORK)/second --out $(MODELS)/plate-second-reader.onnx $(TUNING); \
-	$(PYTHON) -m recognition.training.second_card --photos $(PHOTOS)
+	$(PYTHON) -m tools.training.second_card --photos $(PHOTOS)
 
 evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on photos, with a picture of every miss; PHOTOS=
 	@$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR); $(MISSES)
@@ -147,7 +154,7 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 	PLATESTREAM_TEST_TRAINING=$(TRAIN) $(PYTHON) -m pytest -m training $(PYTEST)
 
 lock: ## Make the lock files anew from pyproject.toml
-	$(PYTHON) deploy/lock.py
+	$(PYTHON) tools/scripts/lock.py
 
 jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
 	$(BOOTSTRAP) python

@@ -3,13 +3,17 @@
 import argparse
 import sys
 
-from analytics_sql.connection import connect_for_schema
+from analytics_sql.client import connect_for_schema
 from analytics_sql.migrate import create_database, migrate
 from analytics_sql.settings import AnalyticsSettings
-from contracts.errors import MisconfiguredError, TransientError
-from contracts.exit_statuses import EXIT_MISCONFIGURED, EXIT_TEMPORARY_FAILURE
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
+from common.errors import (
+    EXIT_MISCONFIGURED,
+    EXIT_TEMPORARY_FAILURE,
+    MisconfiguredError,
+    TransientError,
+)
+from common.logs import configure_logging
+from common.settings import load_settings
 
 
 def main() -> None:

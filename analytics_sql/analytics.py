@@ -1,14 +1,9 @@
-"""How much was recognised, when, where and of whom: counts over one owner's span of time."""
+"""Counts of recognitions over a span of one owner: by time, camera, plate and outcome."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
-
-from analytics_sql.connection import clickhouse_errors
-from analytics_sql.statements import query_text
+from analytics_sql.client import ClickHouseClient
 
 QUARTER_MS = 900_000
 """A quarter of an hour: the finest step in which time zones differ from UTC."""
@@ -59,7 +54,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a span holds, the busiest first; no empty ``quarters``.
+    """The counts of a span, the busiest first; no empty ``quarters``.
 
     ``quarters`` and ``cameras`` have the same sum. ``plates`` and ``outcomes`` were asked for a
     moment later: a row that came late may be in them alone.
@@ -71,16 +66,16 @@ class Traffic:
     outcomes: OutcomeCount = OutcomeCount()
 
 
-async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) -> Traffic:
+async def count_traffic(client: ClickHouseClient, span: OwnerSpan, *, plates: int) -> Traffic:
     """Return the counts of a span, and at most so many ``plates``. A repeated row counts once.
 
     Raises:
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
     where = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
-    counts = await _rows(client, "analytics_counts", where)
-    ((accepted, refused),) = await _rows(client, "outcome_counts", where)
-    frequent = await _rows(client, "analytics_plates", where | {"limit": plates})
+    counts = await client.rows("analytics_counts", where)
+    ((accepted, refused),) = await client.rows("outcome_counts", where)
+    frequent = await client.rows("analytics_plates", where | {"limit": plates})
     return Traffic(
         tuple(
             QuarterCount(quarter * QUARTER_MS, count)
@@ -95,11 +90,3 @@ async def count_traffic(client: AsyncClient, span: OwnerSpan, *, plates: int) ->
         tuple(PlateCount(*values) for values in frequent),
         OutcomeCount(accepted, refused),
     )
-
-
-async def _rows(
-    client: AsyncClient, query: str, parameters: dict[str, object]
-) -> Sequence[Sequence[Any]]:
-    with clickhouse_errors():
-        result = await client.query(query_text(query), parameters=parameters)
-    return result.result_rows

@@ -1,25 +1,34 @@
-"""Images of erased recognitions, noted in ClickHouse until they are removed from S3."""
+"""Images of erased recognitions, noted in ClickHouse until they are removed from S3.
+
+The photo of an image call is shared by the recognitions of its plates. Where one of these was
+erased, the photo goes, and the others are not to name it: neither a row that is stored, nor one
+that comes late or again.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Final
 from uuid import UUID
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
+import msgspec
 
-from analytics_sql.connection import clickhouse_errors
-from analytics_sql.inserts import insert_values
-from analytics_sql.rows import RecognitionRow, read_key, stored_key
-from analytics_sql.statements import query_asking_for
-from contracts.object_keys import crop_key, photo_key
-
-_COLUMN_TYPES = {
-    "noted_at": "DateTime64(3, 'UTC')",
-    "user_id": "UUID",
-    "id": "UUID",
-    "photo_key": "String",
-    "crop_key": "String",
-    "removed": "UInt8",
-}
+from analytics_sql.analytics import OwnerSpan
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.rows import (
+    TIME,
+    UUIDS,
+    Column,
+    CropKey,
+    PhotoKey,
+    RecognitionRow,
+    Table,
+    columns_of,
+    read_key,
+    shared_fields,
+)
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import RecognitionSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +38,11 @@ class ErasedImages:
     ``noted_ms`` (Unix ms, UTC) tells one note from a later one of the same recognition.
     """
 
-    noted_ms: int
-    user_id: UUID
-    id: UUID
-    photo_key: str | None
-    crop_key: str | None
+    noted_ms: Annotated[int, Column(TIME, "noted_at")]
+    user_id: Annotated[UUID, Column(UUIDS)]
+    id: Annotated[UUID, Column(UUIDS)]
+    photo_key: PhotoKey
+    crop_key: CropKey
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -41,39 +50,43 @@ class ErasedImages:
         return tuple(key for key in (self.photo_key, self.crop_key) if key is not None)
 
 
+def _table(removed: int) -> Table[ErasedImages]:
+    flag = Column("UInt8", "removed", lambda _: removed)
+    return Table("erased_images", (*columns_of(ErasedImages), flag))
+
+
+_as_stored = shared_fields(ErasedImages, but=("noted_ms",))
+_TO_REMOVE: Final = _table(removed=0)
+_REMOVED: Final = _table(removed=1)
+
+
 def images_of(row: RecognitionRow, noted_ms: int) -> ErasedImages:
     """Return the note of a recognition's images, made at ``noted_ms`` (Unix ms, UTC)."""
-    return ErasedImages(
-        noted_ms=noted_ms,
-        user_id=row.user_id,
-        id=row.id,
-        photo_key=row.photo_key,
-        crop_key=row.crop_key,
-    )
+    return ErasedImages(noted_ms=noted_ms, **_as_stored(row))
 
 
-async def note_images(client: AsyncClient, images: Sequence[ErasedImages]) -> None:
+async def note_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
     """Note images that are to be removed.
 
     Raises:
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
-    await _write(client, [each for each in images if each.keys], removed=0)
+    await client.insert(_TO_REMOVE, [each for each in images if each.keys])
 
 
-async def note_removed(client: AsyncClient, images: Sequence[ErasedImages]) -> None:
+async def note_removed(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
     """Note that images are removed.
 
     Raises:
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
-    await _write(client, images, removed=1)
+    await client.insert(_REMOVED, images)
 
 
 async def images_to_remove(
-    client: AsyncClient,
+    client: ClickHouseClient,
     limit: int,
-    user_id: UUID | None = None,
+    owner_id: UUID | None = None,
     after: ErasedImages | None = None,
 ) -> tuple[ErasedImages, ...]:
     """Return the images of at most ``limit`` recognitions that are still to be removed.
@@ -81,33 +94,13 @@ async def images_to_remove(
     Those of one owner, or of all; the first noted first, from behind ``after``.
 
     Raises:
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
-    given: dict[str, object] = {} if user_id is None else {"user_id": user_id}
+    given: dict[str, object] = {} if owner_id is None else {"user_id": owner_id}
     if after is not None:
         given |= {"after_ms": after.noted_ms, "after_user": after.user_id, "after_id": after.id}
-    with clickhouse_errors():
-        result = await client.query(
-            query_asking_for("erased_images", frozenset(given)),
-            parameters={"limit": limit, **given},
-        )
-    return tuple(_images(*row) for row in result.result_rows)
-
-
-async def _write(client: AsyncClient, images: Sequence[ErasedImages], *, removed: int) -> None:
-    rows = [(*_values(each), removed) for each in images]
-    await insert_values(client, "erased_images", _COLUMN_TYPES, rows)
-
-
-def _values(images: ErasedImages) -> tuple[object, ...]:
-    owner, recognition = images.user_id, images.id
-    return (
-        images.noted_ms,
-        owner,
-        recognition,
-        stored_key(images.photo_key, photo_key(owner, recognition)),
-        stored_key(images.crop_key, crop_key(owner, recognition)),
-    )
+    rows = await client.rows("erased_images", {"limit": limit, **given})
+    return tuple(_images(*row) for row in rows)
 
 
 def _images(noted_ms: int, user_id: UUID, recognition: UUID, photo: str, crop: str) -> ErasedImages:
@@ -118,3 +111,56 @@ def _images(noted_ms: int, user_id: UUID, recognition: UUID, photo: str, crop: s
         photo_key=read_key(photo, photo_key(user_id, recognition)),
         crop_key=read_key(crop, crop_key(user_id, recognition)),
     )
+
+
+# A request line of ClickHouse has 1 MiB at the most; an id in it takes some 50 bytes.
+_MAX_ROWS = 1000
+
+
+def has_shared_photo(row: RecognitionRow) -> bool:
+    """Tell whether other recognitions may have the row's photo too."""
+    return row.source is RecognitionSource.API and row.photo_key is not None
+
+
+async def without_noted_photos(
+    client: ClickHouseClient, rows: Sequence[RecognitionRow]
+) -> list[RecognitionRow]:
+    """Return the rows, without the key of a photo that is noted as erased.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    noted: set[str] = set()
+    for first in range(0, len(rows), _MAX_ROWS):
+        noted |= await _noted(client, rows[first : first + _MAX_ROWS])
+    return [_without_photo(row) if _photo(row) in noted else row for row in rows]
+
+
+async def erase_noted_photos(client: ClickHouseClient, span: OwnerSpan) -> int:
+    """Remove photos that are noted as erased from stored rows of a span; return how many rows.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    parameters = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
+    found = await client.count("rows_with_noted_photos", parameters)
+    if found:
+        await client.command("erase_noted_photos", parameters)
+    return found
+
+
+async def _noted(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> set[str]:
+    parameters = {
+        "user_ids": list({row.user_id for row in rows}),
+        "photos": list({_photo(row) for row in rows}),
+    }
+    return {str(photo) for (photo,) in await client.rows("noted_photos", parameters)}
+
+
+def _without_photo(row: RecognitionRow) -> RecognitionRow:
+    return msgspec.structs.replace(row, photo_key=None)
+
+
+def _photo(row: RecognitionRow) -> str:
+    """Return the recognition that the photo's key is derived from; the first of its call."""
+    return PurePosixPath(row.photo_key or "").parent.name

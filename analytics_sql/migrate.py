@@ -13,12 +13,9 @@ from functools import cache
 from importlib.resources import files
 
 import structlog
-from clickhouse_connect.driver.asyncclient import AsyncClient
-from clickhouse_connect.driver.client import Client
 
-from analytics_sql.connection import clickhouse_errors
-from analytics_sql.statements import query_text
-from contracts.errors import MisconfiguredError
+from analytics_sql.client import ClickHouseClient, SchemaClient, clickhouse_errors, query_text
+from common.errors import MisconfiguredError
 
 _log = structlog.get_logger(__name__)
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
@@ -81,14 +78,16 @@ def _statements(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _BETWEEN_STATEMENTS.split(text) if part.strip())
 
 
-def create_database(client: Client, name: str) -> None:
+def create_database(client: SchemaClient, name: str) -> None:
     """Make the database if it is missing, and turn the client to it."""
     with clickhouse_errors():
         client.command(query_text("create_database"), parameters={"name": name})
     client.database = name
 
 
-def migrate(client: Client, *, retention_days: int, dry_run: bool = False) -> tuple[Migration, ...]:
+def migrate(
+    client: SchemaClient, *, retention_days: int, dry_run: bool = False
+) -> tuple[Migration, ...]:
     """Apply what the client's database has not seen; return it.
 
     Safe to repeat and to run twice at once. ``dry_run`` applies nothing.
@@ -96,7 +95,7 @@ def migrate(client: Client, *, retention_days: int, dry_run: bool = False) -> tu
     Raises:
         MisconfiguredError: a migration was edited after it was applied, or the database is of a
             newer release.
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
     with clickhouse_errors():
         if not dry_run:
@@ -110,16 +109,17 @@ def migrate(client: Client, *, retention_days: int, dry_run: bool = False) -> tu
     return missing
 
 
-async def check_schema(client: AsyncClient) -> None:
-    """Return where no migration of this release is missing; there may be a newer release's.
+async def check_schema(client: ClickHouseClient) -> None:
+    """Return where recognitions can be read and no migration of this release is missing.
+
+    There may be a newer release's.
 
     Raises:
-        MisconfiguredError: one is missing.
-        TransientError: ClickHouse is away or busy.
+        MisconfiguredError: one is missing, or the table.
+        TransientError: ClickHouse is unavailable or busy.
     """
-    with clickhouse_errors():
-        result = await client.query(query_text("migrations_applied"))
-    applied = {version for version, *_ in result.result_rows}
+    await client.rows("recognitions_readable")
+    applied = {version for version, *_ in await client.rows("migrations_applied")}
     missing = [f"{m.version:04} {m.name}" for m in migrations() if m.version not in applied]
     if missing:
         raise MisconfiguredError(
@@ -127,7 +127,7 @@ async def check_schema(client: AsyncClient) -> None:
         )
 
 
-def roll_back(client: Client, version: int) -> tuple[Migration, ...]:
+def roll_back(client: SchemaClient, version: int) -> tuple[Migration, ...]:
     """Undo every applied migration above ``version``, the newest first; data in them is lost."""
     with clickhouse_errors():
         applied = {row.version for row in _applied(client)}
@@ -167,14 +167,14 @@ def pending(
     return tuple(migration for migration in known if migration.version not in done)
 
 
-def _applied(client: Client) -> tuple[AppliedMigration, ...]:
+def _applied(client: SchemaClient) -> tuple[AppliedMigration, ...]:
     if not client.command("EXISTS TABLE schema_migrations"):
         return ()
     rows = client.query(query_text("migrations_applied")).result_rows
     return tuple(AppliedMigration(*row) for row in rows)
 
 
-def _apply(client: Client, migration: Migration) -> None:
+def _apply(client: SchemaClient, migration: Migration) -> None:
     for statement in migration.up:
         client.command(statement)
     client.insert(
@@ -185,7 +185,7 @@ def _apply(client: Client, migration: Migration) -> None:
     _log.info("migration_applied", version=migration.version, name=migration.name)
 
 
-def _keep_for(client: Client, days: int) -> None:
+def _keep_for(client: SchemaClient, days: int) -> None:
     for table, statement in _RETENTIONS.items():
         is_set = query_text("retention_is_set")
         if not client.command(is_set, parameters={"table": table, "days": days}):

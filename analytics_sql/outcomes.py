@@ -1,37 +1,40 @@
-"""What became of passes and image calls, in ClickHouse: one row each."""
+"""Outcomes of passes and image calls, one row each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Final
 from uuid import UUID
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
-
-from analytics_sql.inserts import insert_values
-from analytics_sql.rows import LAST_STORABLE_MS
-from contracts.errors import InvalidInputError
-from contracts.ids import uuid_unix_ms
-from contracts.recognitions import PassOutcome
-
-_COLUMN_TYPES = {
-    "user_id": "UUID",
-    "ts": "DateTime64(3, 'UTC')",
-    "id": "UUID",
-    "camera_id": "UUID",
-    "source": "LowCardinality(String)",
-    "accepted": "Bool",
-}
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.rows import (
+    LABEL,
+    LAST_STORABLE_MS,
+    TIME,
+    UUIDS,
+    Column,
+    Table,
+    columns_of,
+    shared_fields,
+)
+from common.errors import InvalidInputError
+from common.records.ids import uuid_unix_ms
+from common.records.recognitions import PassOutcome, RecognitionSource
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeRow:
     """The outcome of a pass or an image call as stored. ``at_ms`` is Unix ms, UTC."""
 
-    user_id: UUID
-    at_ms: int
-    id: UUID
-    camera_id: UUID
-    source: str
-    accepted: bool
+    user_id: Annotated[UUID, Column(UUIDS)]
+    at_ms: Annotated[int, Column(TIME, "ts")]
+    id: Annotated[UUID, Column(UUIDS)]
+    camera_id: Annotated[UUID, Column(UUIDS)]
+    source: Annotated[RecognitionSource, Column(LABEL, value=lambda row: row.source.value)]
+    accepted: Annotated[bool, Column("Bool")]
+
+
+_as_recorded = shared_fields(OutcomeRow, but=("user_id",))
+_OUTCOMES: Final = Table[OutcomeRow]("pass_outcomes", columns_of(OutcomeRow))
 
 
 def outcome_row(record: PassOutcome) -> OutcomeRow:
@@ -44,24 +47,13 @@ def outcome_row(record: PassOutcome) -> OutcomeRow:
         raise InvalidInputError(f"at_ms {record.at_ms}", code="time_out_of_range")
     if uuid_unix_ms(record.id) != record.at_ms:
         raise InvalidInputError("the id does not begin with at_ms", code="id_of_other_time")
-    return OutcomeRow(
-        user_id=record.owner_id,
-        at_ms=record.at_ms,
-        id=record.id,
-        camera_id=record.camera_id,
-        source=record.source.value,
-        accepted=record.accepted,
-    )
+    return OutcomeRow(user_id=record.owner_id, **_as_recorded(record))
 
 
-async def insert_outcomes(client: AsyncClient, rows: Sequence[OutcomeRow]) -> None:
+async def insert_outcomes(client: ClickHouseClient, rows: Sequence[OutcomeRow]) -> None:
     """Write rows; when this returns they are stored. A row written before is the same row.
 
     Raises:
-        TransientError: ClickHouse is away or busy: the same rows may be written again.
+        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
     """
-    await insert_values(client, "pass_outcomes", _COLUMN_TYPES, [_values(row) for row in rows])
-
-
-def _values(row: OutcomeRow) -> tuple[object, ...]:
-    return (row.user_id, row.at_ms, row.id, row.camera_id, row.source, row.accepted)
+    await client.insert(_OUTCOMES, rows)

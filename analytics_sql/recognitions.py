@@ -1,27 +1,107 @@
 """Recognitions in ClickHouse: written in batches, listed in pages, read by id."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
-
-from analytics_sql.connection import clickhouse_errors
-from analytics_sql.inserts import insert_values
-from analytics_sql.plate_conditions import like_pattern, plate_question
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.rows import (
-    COLUMN_TYPES,
     LAST_STORABLE_MS,
+    RECOGNITIONS,
     ListedRecognition,
     RecognitionRow,
-    column_values,
     full_recognition,
     listed_recognition,
     recognition_row,
 )
-from analytics_sql.statements import query_asking_for, query_text
-from contracts.ids import LONGEST_PASS_MS, uuid_unix_ms
-from contracts.matching import MatchMode
+from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
+from common.plates.matching import (
+    LOOK_ALIKES,
+    STAND_INS,
+    MatchMode,
+    fold_look_alikes,
+    normalise_pattern,
+)
+from common.plates.normalise import normalise_plate
+from common.records.ids import MAX_PASS_MS, uuid_unix_ms
+
+SEARCH_TOLERANCE = 1
+"""Edits that a fuzzy search forgives beside look-alikes.
+
+Over seven characters one edit finds a few neighbours of a plate, two find some thousand.
+"""
+
+
+@dataclass(frozen=True)
+class PlateQuestion:
+    """The parameters that ask for the plates that are wanted."""
+
+    parameters: Mapping[str, object]
+    is_rarely_met: bool = False
+    """True where few rows fulfil it, so that a scan is quicker than reading in order."""
+
+
+def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
+    """Return how ``recognitions_page.sql`` is asked for ``plate``; None or blank: for every one."""
+    wanted = normalise_plate(plate or "")
+    if match is MatchMode.FUZZY and wanted:
+        return _resembling(fold_look_alikes(wanted))
+    pattern = like_pattern(plate, match)
+    if not pattern:
+        return PlateQuestion({})
+    return PlateQuestion({"plate_pattern": pattern}, match is MatchMode.WILDCARD)
+
+
+def _resembling(folded: str) -> PlateQuestion:
+    parameters: dict[str, object] = {
+        "folded_plate": folded,
+        "max_edits": SEARCH_TOLERANCE,
+        "look_alikes": LOOK_ALIKES,
+        "stand_ins": STAND_INS,
+    }
+    if parts := parts_for_edits(folded, SEARCH_TOLERANCE):
+        parameters["folded_parts"] = parts
+    return PlateQuestion(parameters, is_rarely_met=True)
+
+
+def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:
+    """Return the LIKE pattern for plates that ``plate`` stands for once both are normalised.
+
+    Empty where every plate does. ``%``, ``_`` and ``\\`` stand for themselves. Not for fuzzy.
+    """
+    text = normalise_pattern(plate or "") if match is MatchMode.WILDCARD else plate or ""
+    text = _literal(normalise_plate(text))
+    match match:
+        case _ if not text:
+            return ""
+        case MatchMode.EXACT:
+            return text
+        case MatchMode.PREFIX:
+            return f"{text}%"
+        case MatchMode.WILDCARD:
+            return text.replace(ANY_TEXT, "%").replace(ANY_CHARACTER, "_")
+        case _:
+            return f"%{text}%"
+
+
+def _literal(text: str) -> str:
+    for special in ("\\", "%", "_"):
+        text = text.replace(special, f"\\{special}")
+    return text
+
+
+def parts_for_edits(text: str, edits: int) -> list[str]:
+    """Cut ``text`` into parts of which ``edits`` edits can not touch all.
+
+    What is within so many edits of ``text`` therefore holds one of them as it is. No parts where
+    ``text`` is too short to be cut.
+    """
+    if len(text) <= edits:
+        return []
+    count = edits + 1
+    cuts = [len(text) * number // count for number in range(count + 1)]
+    return [text[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+
 
 __all__ = [
     "ListedRecognition",
@@ -45,7 +125,7 @@ _SCAN = {"optimize_read_in_order": 0}
 
 @dataclass(frozen=True)
 class RecognitionFilter:
-    """Which recognitions of an owner are wanted; None: no such condition.
+    """Conditions on an owner's recognitions; None: no such condition.
 
     ``plate`` is matched as ``match`` says after normalising; a fuzzy one holds no wildcards.
     ``from_ms`` is inclusive, ``to_ms`` exclusive (Unix ms, UTC); ``min_confidence`` is inclusive,
@@ -77,39 +157,38 @@ class RecognitionPage:
     next_after: RecognitionCursor | None
 
 
-async def insert_recognitions(client: AsyncClient, rows: Sequence[RecognitionRow]) -> None:
+async def insert_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
     """Write rows; when this returns they are stored. A row written before is the same row.
 
     Raises:
-        TransientError: ClickHouse is away or busy: the same rows may be written again.
+        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
     """
-    await insert_values(client, "recognitions", COLUMN_TYPES, [column_values(row) for row in rows])
+    await client.insert(RECOGNITIONS, rows)
 
 
 async def get_recognition(
-    client: AsyncClient, user_id: UUID, recognition_id: UUID
+    client: ClickHouseClient, owner_id: UUID, recognition_id: UUID
 ) -> RecognitionRow | None:
     """Return an owner's recognition, or None if the owner has none of this id.
 
     Raises:
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
     id_ms = uuid_unix_ms(recognition_id)
     if id_ms >= LAST_STORABLE_MS:
         return None
     parameters = {
-        "user_id": user_id,
+        "user_id": owner_id,
         "id": recognition_id,
-        "from_ms": max(0, id_ms - LONGEST_PASS_MS),
-        "to_ms": id_ms + LONGEST_PASS_MS,
+        "from_ms": max(0, id_ms - MAX_PASS_MS),
+        "to_ms": id_ms + MAX_PASS_MS,
     }
-    with clickhouse_errors():
-        result = await client.query(query_text("recognition_by_id"), parameters=parameters)
-    return full_recognition(result.result_rows[0]) if result.result_rows else None
+    result = await client.query("recognition_by_id", parameters)
+    return next(map(full_recognition, result.named()), None)
 
 
 async def list_recognitions(
-    client: AsyncClient,
+    client: ClickHouseClient,
     wanted: RecognitionFilter,
     after: RecognitionCursor | None,
     limit: int,
@@ -120,7 +199,7 @@ async def list_recognitions(
     that arrive between two pages never make one repeat or skip.
 
     Raises:
-        TransientError: ClickHouse is away or busy.
+        TransientError: ClickHouse is unavailable or busy.
     """
     asked = limit + 1 + _EXPECTED_COPIES
     while True:
@@ -156,16 +235,15 @@ def _conditions(
 
 
 async def _listed(
-    client: AsyncClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+    client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
 ) -> list[ListedRecognition]:
     plates = plate_question(wanted.plate, wanted.match)
     asked = {**_conditions(wanted, after), **plates.parameters}
     given = {name: value for name, value in asked.items() if value is not None}
     scan = plates.is_rarely_met or wanted.camera_id is not None
-    with clickhouse_errors():
-        result = await client.query(
-            query_asking_for("recognitions_page", frozenset(given)),
-            parameters={"user_id": wanted.user_id, "limit": limit, **given},
-            settings=_SCAN if scan else None,
-        )
-    return [listed_recognition(values) for values in result.result_rows]
+    result = await client.query(
+        "recognitions_page",
+        {"user_id": wanted.user_id, "limit": limit, **given},
+        settings=_SCAN if scan else None,
+    )
+    return [listed_recognition(found) for found in result.named()]

@@ -1,81 +1,160 @@
-"""Recognitions as rows: to the table's columns and back."""
+"""Rows of ClickHouse tables: their columns, declared beside the fields that fill them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any, Final, Generic, TypeVar, get_type_hints
 from uuid import UUID
 
-from contracts.errors import InvalidInputError
-from contracts.frames import Box
-from contracts.ids import may_be_captured
-from contracts.object_keys import crop_key, photo_key
-from contracts.plates import normalise_plate
-from contracts.recognitions import Recognition, RecognitionSource
+import msgspec
+
+from common.errors import InvalidInputError
+from common.plates.normalise import normalise_plate
+from common.records.frames import Box
+from common.records.ids import may_be_captured
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import Recognition, RecognitionSource
 
 LAST_STORABLE_MS = 4_102_444_800_000
-"""2100-01-01 UTC: the table holds times before it (Unix ms)."""
+"""2100-01-01 UTC: tables hold times before it (Unix ms)."""
 
-COLUMN_TYPES = {
-    "user_id": "UUID",
-    "id": "UUID",
-    "ts": "DateTime64(3, 'UTC')",
-    "camera_id": "UUID",
-    "camera_name": "LowCardinality(String)",
-    "plate": "String",
-    "confidence": "Float64",
-    "character_confidences": "Array(Float64)",
-    "region": "LowCardinality(String)",
-    "plate_type": "LowCardinality(String)",
-    "source": "LowCardinality(String)",
-    "first_seen": "DateTime64(3, 'UTC')",
-    "last_seen": "DateTime64(3, 'UTC')",
-    "readings_count": "UInt32",
-    "photo_key": "String",
-    "crop_key": "String",
-    "box_x": "Float64",
-    "box_y": "Float64",
-    "box_width": "Float64",
-    "box_height": "Float64",
-}
-"""Name and type of each column that is written, in the order of :func:`column_values`."""
+UUIDS: Final = "UUID"
+TEXT: Final = "String"
+LABEL: Final = "LowCardinality(String)"
+NUMBER: Final = "Float64"
+TIME: Final = "DateTime64(3, 'UTC')"
 
 # Stands for the key that is derived from user and id.
 _DERIVED = "="
 _NO_BOX = Box(x=0.0, y=0.0, width=0.0, height=0.0)
-_LISTED_VALUES = 13
+
+R = TypeVar("R")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListedRecognition:
-    """What a list shows of a recognition.
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, as the annotation of a row's field: ``Annotated[UUID, Column(UUIDS)]``.
+
+    ``name`` is that of the field unless it is given; ``value`` makes the column's value of the
+    whole row where the field's own is not it.
+    """
+
+    type: str
+    name: str = ""
+    value: Callable[[Any], object] | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a field that fills several."""
+
+    columns: tuple[Column, ...]
+
+
+class Table(Generic[R]):
+    """A table that rows of one class are written to."""
+
+    def __init__(self, name: str, columns: Sequence[Column]) -> None:
+        self.name = name
+        self.columns = tuple(columns)
+        self._values = [column.value or attrgetter(column.name) for column in columns]
+
+    def column_values(self, rows: Sequence[R]) -> list[list[object]]:
+        """Return for each of ``columns`` the values of all rows."""
+        return [list(map(value, rows)) for value in self._values]
+
+
+def columns_of(row_type: type[object]) -> tuple[Column, ...]:
+    """Return the columns that the fields of a row class are annotated with, in their order."""
+    return tuple(_columns_of(row_type))
+
+
+def _columns_of(row_type: type[object]) -> Iterator[Column]:
+    for field, hint in get_type_hints(row_type, include_extras=True).items():
+        for note in getattr(hint, "__metadata__", ()):
+            if isinstance(note, Columns):
+                yield from note.columns
+            elif isinstance(note, Column):
+                yield Column(note.type, note.name or field, note.value or attrgetter(field))
+
+
+def shared_fields(
+    row_type: type[object], *, but: tuple[str, ...]
+) -> Callable[[object], dict[str, Any]]:
+    """Return a function that reads a row class's fields, ``but`` for some, from a record."""
+    names = tuple(name for name in get_type_hints(row_type) if name not in but)
+    values_of = attrgetter(*names)
+    return lambda record: dict(zip(names, values_of(record), strict=False))
+
+
+def stored_key(key: str | None, derived: str) -> str:
+    """Return a key of S3 as tables hold it: '=' for the derived one, '' for none."""
+    return _DERIVED if key == derived else key or ""
+
+
+def read_key(stored: str, derived: str) -> str | None:
+    """Return the key of S3 that a table holds as :func:`stored_key` says."""
+    return derived if stored == _DERIVED else stored or None
+
+
+def _box_columns() -> Columns:
+    return Columns(
+        (
+            Column(NUMBER, "box_x", lambda row: (row.box or _NO_BOX).x),
+            Column(NUMBER, "box_y", lambda row: (row.box or _NO_BOX).y),
+            Column(NUMBER, "box_width", lambda row: (row.box or _NO_BOX).width),
+            Column(NUMBER, "box_height", lambda row: (row.box or _NO_BOX).height),
+        )
+    )
+
+
+PhotoKey = Annotated[
+    str | None,
+    Column(
+        TEXT, "photo_key", lambda row: stored_key(row.photo_key, photo_key(row.user_id, row.id))
+    ),
+]
+CropKey = Annotated[
+    str | None,
+    Column(TEXT, "crop_key", lambda row: stored_key(row.crop_key, crop_key(row.user_id, row.id))),
+]
+
+
+class ListedRecognition(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a recognition that a list shows.
 
     ``captured_ms`` is Unix ms, UTC; ``confidence`` 0..1; ``box`` in pixels of the frame; ``plate``
     normalised. A key is None where there is no image.
     """
 
-    id: UUID
-    user_id: UUID
-    camera_id: UUID
-    camera_name: str
-    plate: str
-    confidence: float
-    captured_ms: int
-    box: Box | None = None
-    photo_key: str | None = None
-    crop_key: str | None = None
+    id: Annotated[UUID, Column(UUIDS)]
+    user_id: Annotated[UUID, Column(UUIDS)]
+    camera_id: Annotated[UUID, Column(UUIDS)]
+    camera_name: Annotated[str, Column(LABEL)]
+    plate: Annotated[str, Column(TEXT)]
+    confidence: Annotated[float, Column(NUMBER)]
+    captured_ms: Annotated[int, Column(TIME, "ts")]
+    box: Annotated[Box | None, _box_columns()] = None
+    photo_key: PhotoKey = None
+    crop_key: CropKey = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecognitionRow(ListedRecognition):
+class RecognitionRow(ListedRecognition, frozen=True, kw_only=True):
     """One recognition as stored, in full. Times are Unix ms, UTC; confidences 0..1."""
 
-    character_confidences: tuple[float, ...]
-    first_seen_ms: int
-    last_seen_ms: int
-    readings_count: int
-    region: str | None = None
-    plate_type: str = "car"
-    source: RecognitionSource = RecognitionSource.CAMERA
+    character_confidences: Annotated[tuple[float, ...], Column("Array(Float64)")]
+    first_seen_ms: Annotated[int, Column(TIME, "first_seen")]
+    last_seen_ms: Annotated[int, Column(TIME, "last_seen")]
+    readings_count: Annotated[int, Column("UInt32")]
+    region: Annotated[str | None, Column(LABEL, value=lambda row: row.region or "")] = None
+    plate_type: Annotated[str, Column(LABEL)] = "car"
+    source: Annotated[RecognitionSource, Column(LABEL, value=lambda row: row.source.value)] = (
+        RecognitionSource.CAMERA
+    )
+
+
+_as_recorded = shared_fields(RecognitionRow, but=("user_id", "plate"))
+RECOGNITIONS: Final = Table[RecognitionRow]("recognitions", columns_of(RecognitionRow))
 
 
 def recognition_row(record: Recognition) -> RecognitionRow:
@@ -88,99 +167,28 @@ def recognition_row(record: Recognition) -> RecognitionRow:
         raise InvalidInputError(f"captured_ms {record.captured_ms}", code="time_out_of_range")
     if not may_be_captured(record.id, record.captured_ms):
         raise InvalidInputError("the id is of another time", code="id_of_other_time")
-    return RecognitionRow(
-        id=record.id,
-        user_id=record.owner_id,
-        camera_id=record.camera_id,
-        camera_name=record.camera_name,
-        plate=normalise_plate(record.plate),
-        confidence=record.confidence,
-        character_confidences=record.character_confidences,
-        captured_ms=record.captured_ms,
-        first_seen_ms=record.first_seen_ms,
-        last_seen_ms=record.last_seen_ms,
-        readings_count=record.readings_count,
-        box=record.box,
-        photo_key=record.photo_key,
-        crop_key=record.crop_key,
-        region=record.region,
-        plate_type=record.plate_type,
-        source=record.source,
-    )
+    plate = normalise_plate(record.plate)
+    return RecognitionRow(user_id=record.owner_id, plate=plate, **_as_recorded(record))
 
 
-def column_values(row: RecognitionRow) -> tuple[object, ...]:
-    """Return what goes into each of :data:`COLUMN_TYPES`."""
-    box = row.box or _NO_BOX
-    return (
-        row.user_id,
-        row.id,
-        row.captured_ms,
-        row.camera_id,
-        row.camera_name,
-        row.plate,
-        row.confidence,
-        row.character_confidences,
-        row.region or "",
-        row.plate_type,
-        row.source.value,
-        row.first_seen_ms,
-        row.last_seen_ms,
-        row.readings_count,
-        stored_key(row.photo_key, photo_key(row.user_id, row.id)),
-        stored_key(row.crop_key, crop_key(row.user_id, row.id)),
-        box.x,
-        box.y,
-        box.width,
-        box.height,
-    )
+def listed_recognition(found: dict[str, Any]) -> ListedRecognition:
+    """Return a row of ``recognitions_page.sql``, given by its columns."""
+    return ListedRecognition(**_listed(found))
 
 
-def stored_key(key: str | None, derived: str) -> str:
-    """Return a key of S3 as tables hold it: '=' for the derived one, '' for none."""
-    return _DERIVED if key == derived else key or ""
+def full_recognition(found: dict[str, Any]) -> RecognitionRow:
+    """Return a row of ``recognition_by_id.sql``, given by its columns."""
+    found["character_confidences"] = tuple(found["character_confidences"])
+    found["region"] = found["region"] or None
+    found["source"] = RecognitionSource(found["source"])
+    return RecognitionRow(**_listed(found))
 
 
-def read_key(stored: str, derived: str) -> str | None:
-    """Return the key that a table holds so (see :func:`stored_key`)."""
-    return derived if stored == _DERIVED else stored or None
-
-
-def listed_recognition(values: Sequence[Any]) -> ListedRecognition:
-    """Return what a row of ``recognitions_page.sql`` says."""
-    return ListedRecognition(**_listed(values))
-
-
-def full_recognition(values: Sequence[Any]) -> RecognitionRow:
-    """Return what a row of ``recognition_by_id.sql`` says."""
-    character_confidences, first_seen_ms, last_seen_ms, readings_count, *texts = values[
-        _LISTED_VALUES:
-    ]
-    region, plate_type, source = texts
-    return RecognitionRow(
-        **_listed(values[:_LISTED_VALUES]),
-        character_confidences=tuple(character_confidences),
-        first_seen_ms=first_seen_ms,
-        last_seen_ms=last_seen_ms,
-        readings_count=readings_count,
-        region=region or None,
-        plate_type=plate_type,
-        source=RecognitionSource(source),
-    )
-
-
-def _listed(values: Sequence[Any]) -> dict[str, Any]:
-    *head, x, y, width, height, photo, crop = values
-    identifier, user_id, camera_id, camera_name, plate, confidence, captured_ms = head
-    return {
-        "id": identifier,
-        "user_id": user_id,
-        "camera_id": camera_id,
-        "camera_name": camera_name,
-        "plate": plate,
-        "confidence": confidence,
-        "captured_ms": captured_ms,
-        "box": Box(x=x, y=y, width=width, height=height) if width else None,
-        "photo_key": read_key(photo, photo_key(user_id, identifier)),
-        "crop_key": read_key(crop, crop_key(user_id, identifier)),
-    }
+def _listed(found: dict[str, Any]) -> dict[str, Any]:
+    user_id, identifier = found["user_id"], found["id"]
+    x, y = found.pop("box_x"), found.pop("box_y")
+    width, height = found.pop("box_width"), found.pop("box_height")
+    found["box"] = Box(x=x, y=y, width=width, height=height) if width else None
+    found["photo_key"] = read_key(found["photo_key"], photo_key(user_id, identifier))
+    found["crop_key"] = read_key(found["crop_key"], crop_key(user_id, identifier))
+    return found

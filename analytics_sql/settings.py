@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from contracts.settings import ClickHouseSettings, ProcessSettings
+from common.settings import ClickHouseSettings, ProcessSettings
 
 
 class AnalyticsSettings(ProcessSettings, ClickHouseSettings):
-    """What ``python -m analytics_sql`` needs."""
+    """Settings of ``python -m analytics_sql``."""
 
     recognition_retention_days: int = Field(
         400,

@@ -1,58 +1,52 @@
-"""Alerts that fired, in ClickHouse: one row each."""
+"""Triggers of alerts, one row each, and the questions of alerts about the past."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Final
 from uuid import UUID
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
-
-from analytics_sql.inserts import insert_values
-from analytics_sql.rows import LAST_STORABLE_MS
-from contracts.alert_records import AlertTrigger
-from contracts.early import TriggerPhase
-from contracts.errors import InvalidInputError
-from contracts.ids import uuid_unix_ms
-from contracts.plates import normalise_plate
-
-_COLUMN_TYPES = {
-    "user_id": "UUID",
-    "alert_id": "UUID",
-    "ts": "DateTime64(3, 'UTC')",
-    "id": "UUID",
-    "recognition_id": "UUID",
-    "camera_id": "UUID",
-    "camera_name": "LowCardinality(String)",
-    "plate": "String",
-    "confidence": "Float64",
-    "alert_name": "LowCardinality(String)",
-    "alert_revision": "UInt64",
-    "decided_at": "DateTime64(3, 'UTC')",
-    "is_late": "Bool",
-    "phase": "LowCardinality(String)",
-}
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.rows import (
+    LABEL,
+    LAST_STORABLE_MS,
+    NUMBER,
+    TEXT,
+    TIME,
+    UUIDS,
+    Column,
+    Table,
+    columns_of,
+)
+from common.errors import InvalidInputError
+from common.plates.normalise import normalise_plate
+from common.records.alerts import AlertTrigger, TriggerPhase
+from common.records.ids import uuid_unix_ms
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriggerRow:
-    """One firing of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
+    """One trigger of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
 
-    ``captured_ms`` and ``decided_ms`` are those of the early firing where there was one.
+    ``captured_ms`` and ``decided_ms`` are those of the early trigger where there was one.
     """
 
-    user_id: UUID
-    alert_id: UUID
-    captured_ms: int
-    id: UUID
-    recognition_id: UUID
-    camera_id: UUID
-    camera_name: str
-    plate: str
-    confidence: float
-    alert_name: str
-    alert_revision: int
-    decided_ms: int
-    is_late: bool
-    phase: TriggerPhase
+    user_id: Annotated[UUID, Column(UUIDS)]
+    alert_id: Annotated[UUID, Column(UUIDS)]
+    captured_ms: Annotated[int, Column(TIME, "ts")]
+    id: Annotated[UUID, Column(UUIDS)]
+    recognition_id: Annotated[UUID, Column(UUIDS)]
+    camera_id: Annotated[UUID, Column(UUIDS)]
+    camera_name: Annotated[str, Column(LABEL)]
+    plate: Annotated[str, Column(TEXT)]
+    confidence: Annotated[float, Column(NUMBER)]
+    alert_name: Annotated[str, Column(LABEL)]
+    alert_revision: Annotated[int, Column("UInt64")]
+    decided_ms: Annotated[int, Column(TIME, "decided_at")]
+    is_late: Annotated[bool, Column("Bool")]
+    phase: Annotated[TriggerPhase, Column(LABEL, value=lambda row: row.phase.value)]
+
+
+_TRIGGERS: Final = Table[TriggerRow]("alert_triggers", columns_of(TriggerRow))
 
 
 def trigger_row(record: AlertTrigger) -> TriggerRow:
@@ -62,7 +56,7 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
         InvalidInputError: a time that the table cannot hold, or an id of another time.
     """
     alert, recognition = record.alert, record.recognition
-    captured_ms = record.fired_ms
+    captured_ms = record.triggered_ms
     if not 0 <= captured_ms < LAST_STORABLE_MS or not 0 <= record.decided_ms < LAST_STORABLE_MS:
         raise InvalidInputError("a time beyond the table", code="time_out_of_range")
     if uuid_unix_ms(record.id) != captured_ms:
@@ -86,35 +80,138 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
 
 
 def _plate(record: AlertTrigger) -> str:
-    """Return the plate that a firing is of: what it was told for, unless that was corrected."""
+    """Return the plate of a trigger: the early one, unless it was corrected."""
     if record.early is None or record.phase is TriggerPhase.CORRECTED:
         return record.recognition.plate
     return record.early.plate
 
 
-async def insert_triggers(client: AsyncClient, rows: Sequence[TriggerRow]) -> None:
+async def insert_triggers(client: ClickHouseClient, rows: Sequence[TriggerRow]) -> None:
     """Write rows; when this returns they are stored. A row written before is the same row.
 
     Raises:
-        TransientError: ClickHouse is away or busy: the same rows may be written again.
+        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
     """
-    await insert_values(client, "alert_triggers", _COLUMN_TYPES, [_values(row) for row in rows])
+    await client.insert(_TRIGGERS, rows)
 
 
-def _values(row: TriggerRow) -> tuple[object, ...]:
-    return (
-        row.user_id,
-        row.alert_id,
-        row.captured_ms,
-        row.id,
-        row.recognition_id,
-        row.camera_id,
-        row.camera_name,
-        row.plate,
-        row.confidence,
-        row.alert_name,
-        row.alert_revision,
-        row.decided_ms,
-        row.is_late,
-        row.phase.value,
+@dataclass(frozen=True)
+class TriggerCount:
+    """The number of an alert's triggers, and when its latest plate was captured (Unix ms, UTC)."""
+
+    triggers: int
+    last_ms: int
+
+
+@dataclass(frozen=True)
+class RecognitionTrigger:
+    """A trigger of an alert by a known recognition. ``decided_ms`` is Unix ms, UTC."""
+
+    alert_id: UUID
+    decided_ms: int
+    is_late: bool
+    phase: TriggerPhase = TriggerPhase.FINAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class CooldownQuestion:
+    """A recognition that a cooldown may suppress. None: plate or camera do not matter."""
+
+    user_id: UUID
+    alert_id: UUID
+    captured_ms: int
+    cooldown_ms: int
+    plate: str | None = None
+    camera_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class SuppressingTrigger:
+    """A trigger whose cooldown suppresses others. ``captured_ms`` is Unix ms, UTC."""
+
+    recognition_id: UUID
+    captured_ms: int
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """The fields of a recognition that a rule looks at. ``captured_ms`` is Unix ms, UTC."""
+
+    id: UUID
+    camera_id: UUID
+    camera_name: str
+    plate: str
+    confidence: float
+    captured_ms: int
+
+
+async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID, TriggerCount]:
+    """Return the counts of an owner's alerts; those that never triggered are left out.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    rows = await client.rows("trigger_counts", {"user_id": owner_id})
+    return {alert_id: TriggerCount(count, last_ms) for alert_id, count, last_ms in rows}
+
+
+async def triggers_of(
+    client: ClickHouseClient, owner_id: UUID, recognition_id: UUID, captured_ms: int
+) -> tuple[RecognitionTrigger, ...]:
+    """Return the triggers of alerts by a recognition.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    where = {"user_id": owner_id, "recognition_id": recognition_id, "captured_ms": captured_ms}
+    return tuple(
+        RecognitionTrigger(alert_id, decided_ms, is_late, TriggerPhase(phase))
+        for alert_id, decided_ms, is_late, phase in await client.rows(
+            "triggers_of_recognition", where
+        )
     )
+
+
+async def suppressing_trigger(
+    client: ClickHouseClient, question: CooldownQuestion
+) -> SuppressingTrigger | None:
+    """Return the trigger whose cooldown suppresses a recognition, or None.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    where = {
+        "user_id": question.user_id,
+        "alert_id": question.alert_id,
+        "captured_ms": question.captured_ms,
+        "cooldown_ms": question.cooldown_ms,
+        "plate": question.plate or "",
+        "camera_id": question.camera_id,
+    }
+    rows = await client.rows("nearest_trigger", where)
+    return SuppressingTrigger(*rows[0]) if rows else None
+
+
+async def span_rows(
+    client: ClickHouseClient,
+    owner_id: UUID,
+    span_ms: tuple[int, int],
+    after: SpanRow | None,
+    limit: int,
+) -> tuple[SpanRow, ...]:
+    """Return an owner's recognitions of a span, oldest first, from behind ``after``.
+
+    ``span_ms`` is from (inclusive) and to (exclusive), Unix ms, UTC.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    where = {
+        "user_id": owner_id,
+        "from_ms": span_ms[0],
+        "to_ms": span_ms[1],
+        "after_ms": None if after is None else after.captured_ms,
+        "after_id": None if after is None else after.id,
+        "limit": limit,
+    }
+    return tuple(SpanRow(*row) for row in await client.rows("recognitions_span", where))

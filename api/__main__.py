@@ -9,20 +9,19 @@ import uvicorn
 from fastapi import FastAPI
 
 from api.app import create_app
-from api.http_protocol import ApiHttpProtocol
-from api.services import Services
+from api.container import Services, check_settings, open_services
+from api.middleware.connections import ConnectionLimits, allow_descriptors
+from api.middleware.http_protocol import http_protocol
 from api.settings import ApiSettings
-from api.wiring import check_settings, open_services
-from contracts.errors import MisconfiguredError
-from contracts.exit_statuses import EXIT_MISCONFIGURED
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
+from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.logs import configure_logging
+from common.settings import load_settings
 
 log = structlog.get_logger()
 
 
 def main() -> None:
-    """Serve until told to stop; requests in flight are finished then."""
+    """Serve until a signal to stop; requests in flight are finished then."""
     settings = load_settings(ApiSettings)
     configure_logging(settings)
     try:
@@ -32,11 +31,21 @@ def main() -> None:
         raise SystemExit(EXIT_MISCONFIGURED) from error
     app = create_app(partial(open_services, settings))
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
-    config = uvicorn.Config(
+    allow_descriptors(settings.api_max_connections)
+    _Server(_server_config(settings, app), partial(_end_streams, app)).run()
+
+
+def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
+    limits = ConnectionLimits(
+        settings.api_max_connections,
+        settings.api_max_connections_per_address,
+        settings.trusted_proxies,
+    )
+    return uvicorn.Config(
         app,
         host=settings.api_host,
         port=settings.api_port,
-        http=ApiHttpProtocol,
+        http=http_protocol(limits),
         ws="none",
         log_config=None,
         access_log=False,
@@ -45,11 +54,10 @@ def main() -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=settings.api_graceful_stop_seconds,
     )
-    _Server(config, partial(_end_streams, app)).run()
 
 
 class _Server(uvicorn.Server):
-    """Ends what would never end by itself as soon as it is told to stop."""
+    """Ends the endless streams as soon as a signal says to stop."""
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)

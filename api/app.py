@@ -7,57 +7,66 @@ from importlib.metadata import version
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
-from api import docs_page, operations
-from api.alerts import delivery_routes as notification_routes
-from api.alerts import insight_routes
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
 from api.api_keys import routes as api_keys_routes
 from api.cameras import routes as cameras_routes
+from api.container import Services
 from api.credits import routes as credits_routes
-from api.demo import routes as demo_routes
-from api.error_handlers import install_error_handlers
-from api.head_requests import HeadRequests
+from api.deliveries import routes as deliveries_routes
+from api.docs import routes as docs_routes
+from api.health import routes as health_routes
 from api.live import routes as live_routes
-from api.metrics import ApiMetrics
+from api.middleware.error_handlers import install_error_handlers
+from api.middleware.guard import permission_table
+from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
 from api.openapi import install_openapi
 from api.recognitions import routes as recognitions_routes
 from api.recognize import routes as recognize_routes
-from api.request_context import RequestContext
-from api.services import Services
 from api.sessions import routes as sessions_routes
-from api.webhooks import delivery_routes
 from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
     recognitions_routes.router,
     live_routes.router,
     recognize_routes.router,
-    demo_routes.router,
+    recognize_routes.demo_router,
     credits_routes.router,
     cameras_routes.router,
     alerts_routes.router,
-    insight_routes.router,
-    notification_routes.router,
+    deliveries_routes.alert_router,
     webhooks_routes.router,
-    delivery_routes.router,
+    deliveries_routes.webhook_router,
     api_keys_routes.router,
     sessions_routes.router,
     analytics_routes.router,
-    operations.router,
-    docs_page.router,
+    health_routes.router,
+    docs_routes.router,
 )
 
 OpenServices = Callable[[], AbstractAsyncContextManager[Services]]
 
 
-def create_app(open_services: OpenServices) -> FastAPI:
-    """Return the application; ``open_services`` is entered when it starts, left when it stops."""
+@asynccontextmanager
+async def _no_services() -> AsyncIterator[Services]:
+    raise RuntimeError("the application is only described")
+    yield
+
+
+def create_app(open_services: OpenServices = _no_services) -> FastAPI:
+    """Return the application; ``open_services`` is entered when it starts, left when it stops.
+
+    Without it the application can be described, not started.
+
+    Raises:
+        MisconfiguredError: a route does not declare who may call it.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_services() as services:
             app.state.services = services
+            app.state.services_by_type = services.by_type()
             yield
 
     app = FastAPI(
@@ -74,6 +83,7 @@ def create_app(open_services: OpenServices) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     install_openapi(app)
+    app.state.permissions = permission_table(app.routes)
     install_error_handlers(app)
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestContext, metrics=app.state.metrics)

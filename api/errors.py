@@ -1,7 +1,7 @@
 """Every error that the API answers with: status, code and the one body shape.
 
-``{"error": "...", "code": "...", "requestId": "..."}``; validation adds ``fields``, a limit adds
-``retryAfter``.
+``{"error": "...", "code": "...", "requestId": "..."}``; validation adds ``fields``, what can be
+tried again after a while adds ``retryAfter``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,38 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar
 
-from api.parts import PartAwayError
-from contracts.errors import PlatestreamError, TransientError
+from common.errors import PlatestreamError, TransientError
+
+NO_ANSWER = "does not answer"
+
+
+class Dependency(StrEnum):
+    """A server that calls may need, in words for those who use the service and those who run it."""
+
+    CONFIGURATION = "configuration database"
+    """PostgreSQL: accounts, keys, cameras, alerts, webhooks, credits."""
+
+    SEARCH = "search database"
+    """ClickHouse: recognitions, counts, alerts that triggered, deliveries."""
+
+    PICTURES = "picture store"
+    """S3."""
+
+    BROKER = "message broker"
+    """Kafka."""
+
+
+class DependencyUnavailableError(TransientError):
+    """A dependency is unavailable, or too slow: the sentence names it and nothing of where or why.
+
+    Why stands in ``__cause__``, which is for the log.
+    """
+
+    def __init__(self, dependency: Dependency, trouble: str = NO_ANSWER) -> None:
+        """``trouble`` goes on after the dependency's name."""
+        super().__init__(f"the {dependency} {trouble}")
+        self.sentence = f"The {dependency} {trouble}; try again later."
+
 
 _T = TypeVar("_T")
 
@@ -36,6 +66,7 @@ class ErrorCode(StrEnum):
     EXPIRED_CREDENTIALS = "expired_credentials"
     INSUFFICIENT_CREDITS = "insufficient_credits"
     MISSING_SCOPE = "missing_scope"
+    BEYOND_OWN_EXPIRY = "beyond_own_expiry"
     CROSS_SITE_REQUEST = "cross_site_request"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -48,6 +79,7 @@ class ErrorCode(StrEnum):
     RATE_LIMITED = "rate_limited"
     TEMPORARILY_BLOCKED = "temporarily_blocked"
     TOO_MANY_STREAMS = "too_many_streams"
+    SERVICE_BUSY = "service_busy"
     INTERNAL_ERROR = "internal_error"
     DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
     RECOGNIZER_BUSY = "recognizer_busy"
@@ -57,7 +89,7 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True)
 class ErrorRule:
-    """What goes with a code: the HTTP status and the sentence where none says more."""
+    """The HTTP status of a code, and its sentence where none says more."""
 
     status: HTTPStatus
     sentence: str
@@ -90,6 +122,9 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ),
     ErrorCode.MISSING_SCOPE: ErrorRule(
         HTTPStatus.FORBIDDEN, "The API key lacks a scope that this call needs."
+    ),
+    ErrorCode.BEYOND_OWN_EXPIRY: ErrorRule(
+        HTTPStatus.FORBIDDEN, "A key gives nothing that lasts beyond its own expiresAt."
     ),
     ErrorCode.CROSS_SITE_REQUEST: ErrorRule(
         HTTPStatus.FORBIDDEN, "A session may change things only from pages of this very site."
@@ -126,6 +161,9 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.TOO_MANY_STREAMS: ErrorRule(
         HTTPStatus.TOO_MANY_REQUESTS, "Too many streams are open; close one, or wait."
     ),
+    ErrorCode.SERVICE_BUSY: ErrorRule(
+        HTTPStatus.SERVICE_UNAVAILABLE, "Too many callers at once; wait, then try again."
+    ),
     ErrorCode.INTERNAL_ERROR: ErrorRule(_FAULT, "Something went wrong on our side."),
     ErrorCode.DEPENDENCY_UNAVAILABLE: ErrorRule(
         _FAULT, "A part of the service does not answer; try again later."
@@ -144,7 +182,7 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
 
 @dataclass(frozen=True)
 class FieldFault:
-    """What is wrong with one parameter or body field; ``path`` is dotted, as in the request."""
+    """The fault of one parameter or body field; ``path`` is dotted, as in the request."""
 
     path: str
     message: str
@@ -186,8 +224,8 @@ def found(thing: _T | None) -> _T:
 
 
 def unavailable(error: TransientError) -> ApiError:
-    """Return the error that tells a caller which part of the service is away."""
-    sentence = error.sentence if isinstance(error, PartAwayError) else None
+    """Return the error that tells a caller which dependency is unavailable."""
+    sentence = error.sentence if isinstance(error, DependencyUnavailableError) else None
     return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE, sentence)
 
 

@@ -1,22 +1,124 @@
-"""The OpenAPI 3.1 description: what FastAPI derives, made true to what the gate and errors do."""
+"""The OpenAPI 3.1 description: derived by FastAPI, completed by what the gate and errors do."""
 
+import json
+from collections import defaultdict
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
-from starlette.responses import JSONResponse
+from pydantic import Field
+from starlette.responses import Response
 
-from api.access import ACCESS, Access, BodyKind, OwnSession, Public
-from api.answers import LIMIT_HEADERS
-from api.guard import GuardedRoute
-from api.principal import SESSION_COOKIE
-from api.recognize.body import MAX_IMAGE_BYTES
+from api.errors import ERROR_RULES, ErrorCode
+from api.middleware.bodies import MAX_IMAGE_BYTES
+from api.middleware.documents import Document
+from api.middleware.guard import GuardedRoute
+from api.schemas import ResponseModel
+from api.security.permissions import (
+    SESSION_COOKIE,
+    Access,
+    BodyKind,
+    OwnSession,
+    Public,
+    permissions_of,
+    requires,
+)
+
+_EVERYWHERE = (
+    ErrorCode.MISSING_CREDENTIALS,
+    ErrorCode.INVALID_CREDENTIALS,
+    ErrorCode.EXPIRED_CREDENTIALS,
+    ErrorCode.MISSING_SCOPE,
+    ErrorCode.CROSS_SITE_REQUEST,
+    ErrorCode.RATE_LIMITED,
+    ErrorCode.TEMPORARILY_BLOCKED,
+    ErrorCode.INTERNAL_ERROR,
+    ErrorCode.DEPENDENCY_UNAVAILABLE,
+    ErrorCode.SERVICE_BUSY,
+)
+BODY_ERRORS = (
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.INVALID_JSON,
+    ErrorCode.INCOMPLETE_BODY,
+    ErrorCode.BODY_TOO_LARGE,
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+)
+"""The errors of every call with a JSON body."""
+
+_EXAMPLE_REQUEST_ID = "0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"
+_NUMBER = {"schema": {"type": "integer", "minimum": 0}}
+LIMIT_HEADERS: dict[str, Any] = {
+    "RateLimit-Limit": _NUMBER | {"description": "Requests allowed in a minute."},
+    "RateLimit-Remaining": _NUMBER | {"description": "Requests left in this minute."},
+    "RateLimit-Reset": _NUMBER | {"description": "Seconds until requests are free again."},
+}
+"""The headers of the answer to every call that counts in a limit."""
+
+_RETRY_AFTER = {
+    "Retry-After": _NUMBER | {"description": "Seconds until a request may pass again."},
+}
+_HEADERS: dict[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "Bearer"}},
+    429: {**_RETRY_AFTER, **LIMIT_HEADERS},
+    503: _RETRY_AFTER,
+}
+
+
+class FieldFaultBody(ResponseModel):
+    """The fault of one parameter or body field."""
+
+    path: str = Field(examples=["limit"])
+    message: str = Field(examples=["must be at most 200"])
+
+
+class ErrorBody(ResponseModel):
+    """Every answer that is not a success, whatever its status."""
+
+    error: str = Field(description="A sentence for a person.")
+    code: ErrorCode = Field(description="A stable word for programs.")
+    request_id: str = Field(description="As in the header X-Request-Id.")
+    fields: list[FieldFaultBody] = Field(default=[], description="Only where fields are at fault.")
+    retry_after: int = Field(default=0, description="Seconds to wait; only with 429 and 503.")
+
+
+def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
+    """Return FastAPI's ``responses`` for ``codes`` and for those that every call may give."""
+    by_status: dict[int, list[ErrorCode]] = defaultdict(list)
+    for code in (*codes, *_EVERYWHERE):
+        by_status[ERROR_RULES[code].status].append(code)
+    return {status: _response(status, of_status) for status, of_status in by_status.items()}
+
+
+def _response(status: int, codes: list[ErrorCode]) -> dict[str, Any]:
+    return {
+        "model": ErrorBody,
+        "description": " ".join(ERROR_RULES[code].sentence for code in codes),
+        "headers": _HEADERS.get(status, {}),
+        "content": {
+            "application/json": {"examples": {str(code): _example(code) for code in codes}}
+        },
+    }
+
+
+def _example(code: ErrorCode) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "error": ERROR_RULES[code].sentence,
+        "code": str(code),
+        "requestId": _EXAMPLE_REQUEST_ID,
+    }
+    if code is ErrorCode.INVALID_REQUEST:
+        message = "must be at most 200"
+        body["fields"] = [{"path": "limit", "message": message}]
+    if ERROR_RULES[code].status in (429, 503):
+        body["retryAfter"] = 12
+    return {"value": body}
+
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 _ABOUT = """Number plates read from cameras and images.
 
-Send an API key with every call: `Authorization: Bearer pk_...`. Each call needs the scope that is
+Send an API key with every call: `Authorization: Bearer pk_...`. Each call needs the scopes that are
 named with its security requirement. Every error, whatever its status, has the body `Error`; every
 answer carries `X-Request-Id`, the caller's own if it sent a sane one. Ids that belong to another
 account are answered as if they did not exist. HEAD is answered like GET, without the body.
@@ -36,12 +138,19 @@ def install_openapi(app: FastAPI) -> None:
     """Serve the description of ``app``, built once."""
     app.include_router(router)
     app.state.openapi = None
+    app.state.openapi_document = None
 
 
 @router.get("/api/openapi.json")
-async def openapi(request: Request) -> JSONResponse:
+@requires(Public.ANYBODY)
+async def openapi(request: Request) -> Response:
     """Answer with the OpenAPI description."""
-    return JSONResponse(description_of(request.app))
+    state = request.app.state
+    if state.openapi_document is None:
+        text = json.dumps(description_of(request.app), ensure_ascii=False, separators=(",", ":"))
+        state.openapi_document = Document(text, "application/json")
+    document: Document = state.openapi_document
+    return document.answer(request)
 
 
 def description_of(app: FastAPI) -> dict[str, Any]:
@@ -61,9 +170,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
         openapi_version="3.1.0",
     )
+    access = permissions_of(app).access
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
-            _complete(operation, ACCESS[method.upper(), path])
+            _complete(operation, access[method.upper(), path])
     components = description["components"]
     for name in _FROM_FASTAPI:
         components["schemas"].pop(name, None)
@@ -87,7 +197,7 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
     # Faults of parameters and bodies are answered with 400 here.
     responses.pop("422", None)
     for status, response in responses.items():
-        limits = LIMIT_HEADERS if _counts(access) and status != "401" else {}
+        limits = LIMIT_HEADERS if _counts(access) and status not in ("401", "503") else {}
         response["headers"] = {**response.get("headers", {}), **limits, "X-Request-Id": _REQUEST_ID}
     operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
@@ -106,7 +216,7 @@ def _counts(access: Access) -> bool:
 
 
 def _forget_defaults(schemas: dict[str, Any], name: str) -> None:
-    """Take the defaults out of a body that changes only what is sent, and out of its parts.
+    """Remove the defaults of a body that changes only what is sent, and out of its parts.
 
     A client that is made from the description would send them.
     """
@@ -122,7 +232,7 @@ def _security(access: Access) -> list[dict[str, list[str]]]:
         return []
     if isinstance(access.scope, OwnSession):
         return [{_SESSION: []}]
-    return [{_SECURITY: [access.scope.value]}, {_SESSION: []}]
+    return [{_SECURITY: sorted(access.scopes)}, {_SESSION: []}]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

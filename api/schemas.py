@@ -1,4 +1,4 @@
-"""What all JSON bodies have in common: camelCase names, no unknown fields, clean text."""
+"""Bases of all JSON bodies: camelCase names, no unknown fields, clean text."""
 
 import re
 from datetime import datetime
@@ -17,10 +17,10 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from api.validation import validation_rules
-from contracts.errors import InvalidInputError
-from contracts.moments import iso_utc
-from contracts.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
+from api.validation.fields import validation_rules
+from common.errors import InvalidInputError
+from common.timestamps import iso_utc
+from common.urls.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 
 _T = TypeVar("_T")
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field, SecretStr, field_validator
 
-from contracts.settings import (
+from common.settings import (
     CameraAddressSettings,
     ClickHouseSettings,
     DatabaseSettings,
@@ -28,10 +28,21 @@ class ApiSettings(
     WebhookAddressSettings,
     RecognizerPoolSettings,
 ):
-    """What the API process needs."""
+    """The settings of the API process."""
 
     api_host: str = Field("127.0.0.1", description="Address on which the API listens.")
     api_port: Port = Field(8000, description="Port on which the API listens.")
+    api_max_connections: int = Field(
+        2000,
+        ge=0,
+        description="Connections of callers that one API process has at once, streams included; "
+        "what is beyond is answered with 503 and closed; 0: any number.",
+    )
+    api_max_connections_per_address: int = Field(
+        500,
+        ge=0,
+        description="The same for one address (of IPv6 one /64), unless it is a trusted proxy's.",
+    )
     api_database_connections: int = Field(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
     )
@@ -133,11 +144,17 @@ class ApiSettings(
     rate_limit_demo_per_minute: int = Field(
         5, ge=0, description="Demo calls that one address may make in a minute; 0: any number."
     )
+    rate_limit_failed_authentications_per_minute: int = Field(
+        100,
+        ge=0,
+        description="Keys and sessions that are not valid which one address (of IPv6 one /64) may "
+        "try in a minute; beyond it only those that were good before are looked up; 0: any number.",
+    )
     rate_limit_store_url: SecretStr | None = Field(
         None,
         description="Redis-compatible store (redis:// or rediss://, with user and password) in "
-        "which several API processes count together, attempts to log in included; without it each "
-        "counts in its memory.",
+        "which several API processes count together, failed attempts to log in and refused keys "
+        "included; without it each counts in its memory.",
     )
     demo_enabled: bool = Field(
         True, description="Whether /api/demo reads images for anybody; off, it answers 404."
@@ -151,7 +168,7 @@ class ApiSettings(
 
     @property
     def worker_count(self) -> int:
-        """How many recogniser processes one API process runs."""
+        """Recogniser processes of one API process."""
         if self.api_recognition_workers is None:
             return super().worker_count
         return self.api_recognition_workers or all_processors_but_one()

@@ -1,1 +1,0 @@
-"""Cameras in, frames out: capture, sampling, motion gate, snapshots and camera status."""

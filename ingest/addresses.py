@@ -1,11 +1,11 @@
 """Turns a camera's host name into an address that may be connected to."""
 
-import socket
 from ipaddress import ip_address
 
-from contracts.errors import InvalidInputError
-from contracts.stream_urls import StreamUrlRules, check_address, literal_address
-from ingest.faults import CaptureError, CaptureFault
+from common.errors import InvalidInputError
+from common.urls.resolver import look_up
+from common.urls.streams import StreamUrlRules, check_address, literal_address
+from ingest.errors import CaptureError, CaptureErrorCode
 
 
 def resolve(host: str, port: int, rules: StreamUrlRules) -> str:
@@ -24,15 +24,15 @@ def resolve(host: str, port: int, rules: StreamUrlRules) -> str:
         for address in addresses:
             check_address(ip_address(address.partition("%")[0]), rules)
     except InvalidInputError as error:
-        raise CaptureError(CaptureFault.FORBIDDEN) from error
+        raise CaptureError(CaptureErrorCode.FORBIDDEN) from error
     return addresses[0]
 
 
 def _look_up(host: str, port: int) -> list[str]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = look_up(host, port)
     except (OSError, UnicodeError) as error:
-        raise CaptureError(CaptureFault.UNREACHABLE) from error
+        raise CaptureError(CaptureErrorCode.UNREACHABLE) from error
     if not found:
-        raise CaptureError(CaptureFault.UNREACHABLE)
-    return [str(entry[4][0]) for entry in found]
+        raise CaptureError(CaptureErrorCode.UNREACHABLE)
+    return [one.text for one in found]

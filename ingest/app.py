@@ -7,47 +7,48 @@ import threading
 from typing import Final, NoReturn
 
 import structlog
-from kafka.errors import KafkaError
 
-from contracts.errors import MisconfiguredError, TransientError
-from contracts.exit_statuses import (
+from common.errors import (
     EXIT_MISCONFIGURED,
     EXIT_SOFTWARE,
     EXIT_TEMPORARY_FAILURE,
     EXIT_UNAVAILABLE,
+    MisconfiguredError,
+    TransientError,
 )
-from contracts.logs import configure_logging
-from contracts.secrets import SecretBox
-from contracts.settings import load_settings
-from contracts.stream_urls import stream_url_rules
-from ingest.assignment import AssignmentFollower
-from ingest.camera import CameraRules, CameraServices
-from ingest.capture import CaptureLimits
-from ingest.encoders import EncoderPool
-from ingest.fleet import Fleet
+from common.kafka.clients import KafkaError
+from common.logs import configure_logging
+from common.secrets import SecretBox
+from common.settings import load_settings
+from common.urls.streams import stream_url_rules
+from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
+from ingest.assignment.fleet import Fleet
+from ingest.assignment.follower import AssignmentFollower
+from ingest.capture.opening import CaptureLimits
+from ingest.capture.reading import ReaderSettings
+from ingest.clocks import MonotonicWallClock, is_too_far_ahead
+from ingest.frames.encoding import EncoderPool
+from ingest.frames.pipeline import PipelineDeps, PipelineSettings
+from ingest.frames.producer import FrameProducer
+from ingest.frames.sampling import MotionRules
+from ingest.frames.snapshots import SnapshotUploader
 from ingest.health import HealthServer
-from ingest.lane import LaneRules, LaneServices
 from ingest.metrics import IngestMetrics
-from ingest.moments import SteadyClock, is_too_far_ahead
-from ingest.motion import MotionRules
-from ingest.publisher import Publisher
-from ingest.reader import ReaderRules
 from ingest.settings import IngestSettings
-from ingest.snapshots import SnapshotUploader
 from ingest.status import StatusRules
 
 log = structlog.get_logger(__name__)
 
-now: Final = SteadyClock()
+now: Final = MonotonicWallClock()
 
-_TEND_SECONDS: Final = 0.2
+_MAINTENANCE_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0
 _READERS_END_SECONDS: Final = 1.5
 _END_SECONDS: Final = 15.0
 """A worker that is to end and does not, such as one that waits for a frozen broker, is cut off."""
 
 
-class Worker:
+class IngestWorker:
     """One ingest worker: a member of the group that shares the cameras."""
 
     def __init__(self, settings: IngestSettings) -> None:
@@ -62,16 +63,19 @@ class Worker:
         self._stop = threading.Event()
         self._metrics = IngestMetrics()
         secrets = SecretBox(settings.secret_key.get_secret_value())
-        self._publisher = Publisher(settings, self._metrics)
+        self._producer = FrameProducer(settings, self._metrics)
         self._snapshots = SnapshotUploader(settings, self._metrics)
         self._encoders = EncoderPool(settings.ingest_encoder_threads)
         self._fleet = Fleet(
-            camera_rules(settings), self._services(secrets), self._publisher, self._snapshots
+            session_settings(settings),
+            self._session_deps(secrets),
+            self._producer,
+            self._snapshots,
         )
         self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
-        self._started_seconds = self._tended_seconds = now().seconds
+        self._started_seconds = self._maintained_seconds = now().seconds
         self.exit_status = 0
-        """How the process is to end after :meth:`run`."""
+        """The exit status of the process after :meth:`run`."""
         self._health: HealthServer | None = None
         if settings.ingest_metrics_port:
             self._health = HealthServer(
@@ -80,7 +84,7 @@ class Worker:
 
     def is_alive(self) -> bool:
         """Return whether both loops turn."""
-        oldest = min(self._follower.polled_seconds, self._tended_seconds)
+        oldest = min(self._follower.polled_seconds, self._maintained_seconds)
         return now().seconds - oldest < _STUCK_SECONDS
 
     def request_stop(self) -> None:
@@ -89,45 +93,47 @@ class Worker:
 
     def run(self) -> None:
         """Work until :meth:`request_stop`."""
-        housekeeper = threading.Thread(target=self._tend, name="housekeeper", daemon=True)
-        housekeeper.start()
+        maintenance = threading.Thread(target=self._maintain, name="maintenance", daemon=True)
+        maintenance.start()
         log.info("worker_started")
         self._follower.follow(self._stop)
-        housekeeper.join(0.5)
+        maintenance.join(0.5)
 
     def close(self) -> bool:
-        """Leave the group, stop everything, send what waits; at most about five seconds.
+        """Leave the group, stop everything, send queued messages; within about five seconds.
 
         Returns whether every thread ended.
         """
         self._follower.close(1.0)
         self._fleet.stop()
         ended = [self._encoders.stop(0.5), self._snapshots.stop(0.3)]
-        self._publisher.close(1.0)
+        self._producer.close(1.0)
         ended.append(self._fleet.join(_READERS_END_SECONDS))
         if self._health is not None:
             self._health.stop()
         return all(ended)
 
-    def _tend(self) -> None:
+    def _maintain(self) -> None:
         polled_seconds, turns = 0.0, 0
-        while not self._stop.wait(_TEND_SECONDS):
+        while not self._stop.wait(_MAINTENANCE_SECONDS):
             try:
-                self._fleet.tend(now())
-            # The edge of the thread: one bad turn must not end the housekeeping of all cameras.
+                self._fleet.publish_due(now())
+            # The edge of the thread: one failed turn must not end the maintenance of all cameras.
             except Exception:
                 log.exception("tending_failed")
-            self._tended_seconds = now().seconds
+            self._maintained_seconds = now().seconds
             self._end_if_set_back()
             # Counted in turns, so that a machine that slept is not taken for a stuck one.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
-            if turns * _TEND_SECONDS > _STUCK_SECONDS:
+            if turns * _MAINTENANCE_SECONDS > _STUCK_SECONDS:
                 log.error("worker_stuck")
                 os._exit(EXIT_SOFTWARE)
 
     def _end_if_set_back(self) -> None:
-        if not is_too_far_ahead(now.ahead_seconds, self._tended_seconds - self._started_seconds):
+        if not is_too_far_ahead(
+            now.ahead_seconds, self._maintained_seconds - self._started_seconds
+        ):
             return
         # Another begins with the right time; making up for a day at a tenth would take ten.
         log.error("clock_set_back", ahead_seconds=round(now.ahead_seconds, 1))
@@ -137,10 +143,10 @@ class Worker:
         last_resort.start()
         self.request_stop()
 
-    def _services(self, secrets: SecretBox) -> CameraServices:
-        return CameraServices(
-            lane=LaneServices(
-                frames=self._publisher,
+    def _session_deps(self, secrets: SecretBox) -> CameraSessionDeps:
+        return CameraSessionDeps(
+            pipeline=PipelineDeps(
+                frames=self._producer,
                 snapshots=self._snapshots,
                 metrics=self._metrics,
                 submit=self._encoders.submit,
@@ -152,22 +158,23 @@ class Worker:
         )
 
 
-def camera_rules(settings: IngestSettings) -> CameraRules:
-    """Return what the settings say about every camera."""
+def session_settings(settings: IngestSettings) -> CameraSessionSettings:
+    """Return the settings of each camera's session."""
     motion = MotionRules(hold_seconds=settings.ingest_motion_hold_seconds)
-    return CameraRules(
+    return CameraSessionSettings(
         worker=settings.ingest_worker_id or f"{socket.gethostname()}-{os.getpid()}",
-        reader=ReaderRules(
+        reader=ReaderSettings(
             addresses=stream_url_rules(settings),
             limits=CaptureLimits(
                 open_timeout_seconds=settings.ingest_open_timeout_seconds,
                 read_timeout_seconds=settings.ingest_read_timeout_seconds,
                 decoder_threads=settings.ingest_decoder_threads,
+                ca_file=settings.camera_ca_file,
             ),
             reconnect_min_seconds=settings.ingest_reconnect_min_seconds,
             reconnect_max_seconds=settings.ingest_reconnect_max_seconds,
         ),
-        lane=LaneRules(
+        pipeline=PipelineSettings(
             sample_fps=settings.ingest_sample_fps,
             motion=motion if settings.ingest_motion_gate else None,
             jpeg_quality=settings.ingest_jpeg_quality,
@@ -178,10 +185,10 @@ def camera_rules(settings: IngestSettings) -> CameraRules:
     )
 
 
-def _start(settings: IngestSettings) -> Worker:
+def _start(settings: IngestSettings) -> IngestWorker:
     """Return a worker, or end the process: kafka-python may have left threads that never end."""
     try:
-        return Worker(settings)
+        return IngestWorker(settings)
     except MisconfiguredError as error:
         log.error("misconfigured", reason=str(error))
         os._exit(EXIT_MISCONFIGURED)
@@ -199,12 +206,12 @@ def main() -> NoReturn:
         signal.signal(number, lambda *_: worker.request_stop())
     try:
         worker.run()
-    # The edge of the process, which must end at once for the supervisor to start it again.
+    # The edge of the process, which must end promptly for the supervisor to start it again.
     except Exception:
         log.exception("worker_failed")
         os._exit(EXIT_SOFTWARE)
     ended = worker.close()
     log.info("worker_stopped", all_threads_ended=ended)
     # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg, and
-    # kafka-python keeps one of its own after a broker was away (seen after a frozen broker).
+    # kafka-python keeps one of its own after a broker was unavailable (seen after a frozen one).
     os._exit(worker.exit_status)

@@ -1,4 +1,4 @@
-"""What an operator's tools ask a worker over HTTP: metrics, and whether it lives."""
+"""The worker's HTTP endpoints for an operator's tools: metrics and liveness."""
 
 import threading
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from contracts.errors import MisconfiguredError
+from common.errors import MisconfiguredError
 
 
 class HealthServer:

@@ -1,18 +1,18 @@
-"""Prometheus' side of ingest: what is counted."""
+"""The Prometheus metrics of an ingest worker."""
 
 from enum import StrEnum
 
 from prometheus_client import CollectorRegistry
 
-from contracts.cameras import CameraState
-from contracts.instruments import counter, gauge, histogram
-from ingest.faults import CaptureFault
+from common.metrics import counter, gauge, histogram
+from common.records.cameras import CameraState
+from ingest.errors import CaptureErrorCode
 
 _DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class DropReason(StrEnum):
-    """Why a frame that was to be sent was not."""
+    """Reasons why a frame that should be sent was not."""
 
     SLOW = "slow"
     BUFFER = "buffer"
@@ -21,7 +21,7 @@ class DropReason(StrEnum):
 
 
 class SnapshotOutcome(StrEnum):
-    """What became of a snapshot."""
+    """The result of a snapshot upload."""
 
     STORED = "stored"
     FAILED = "failed"
@@ -73,9 +73,9 @@ class IngestMetrics:
         """Count a tick."""
         self._ticks.inc()
 
-    def connection_lost(self, fault: CaptureFault) -> None:
+    def connection_lost(self, code: CaptureErrorCode) -> None:
         """Count a connection that failed or ended."""
-        self._lost.labels(fault.name.lower()).inc()
+        self._lost.labels(code.name.lower()).inc()
 
     def snapshot(self, outcome: SnapshotOutcome) -> None:
         """Count a snapshot."""

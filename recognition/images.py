@@ -1,6 +1,7 @@
-"""Decodes untrusted images: what kind and how large is known before a pixel is decoded."""
+"""Decodes untrusted image files: kind and size are checked before a pixel is decoded."""
 
 import io
+import re
 import struct
 from typing import Any
 
@@ -10,19 +11,24 @@ import numpy.typing as npt
 import simplejpeg
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from contracts.errors import InvalidInputError
-from contracts.pictures import MAX_PIXELS, MAX_SIDE_PX, is_too_large
-from recognition.jpeg import scans_of_jpeg
+from common.errors import InvalidInputError
+from common.records.frames import MAX_PIXELS, MAX_SIDE_PX, is_too_large
 from recognition.types import BgrImage
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _MODES_FOR_LIBJPEG = ("L", "RGB")
 _WHITE = (255, 255, 255)
-_MOST_BITS_OF_CAMERAS = 14
+_MAX_CAMERA_BITS = 14
 
-_MOST_SCANS = 100
-"""Progressive files have some ten. A scan of 9 Mpx takes 5 ms (seen), and fits into 23 bytes."""
+_MAX_SCANS = 100
+"""Progressive files have some ten. A scan of 9 Mpx takes 5 ms, and fits into 23 bytes."""
+
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+"""Not within compressed data, where 0xFF is followed by a zero or a restart."""
+
+_END_OF_IMAGE, _START_OF_SCAN = 0xD9, 0xDA
+_WITHOUT_LENGTH = (0x01, 0xD8)
 
 _UPRIGHT = {
     2: lambda image: cv2.flip(image, 1),
@@ -52,7 +58,7 @@ def decode_image(data: bytes) -> BgrImage:
         _check_size(*header.size)
         if not is_jpeg:
             return _decode_with_pillow(header)
-        _check_scans(scans_of_jpeg(data))
+        _check_scans(_count_jpeg_scans(data))
         if header.mode in _MODES_FOR_LIBJPEG:
             return _turned(_decode_with_libjpeg(data), header)
         return _decode_with_pillow(header)
@@ -105,10 +111,32 @@ def _check_size(width: int, height: int) -> None:
 def _check_scans(scans: int | None) -> None:
     if scans is None:
         raise InvalidInputError("The JPEG ends too early.", code="truncated_image")
-    if scans > _MOST_SCANS:
+    if scans > _MAX_SCANS:
         raise InvalidInputError(
-            f"The JPEG has more than {_MOST_SCANS} scans.", code="unreadable_image"
+            f"The JPEG has more than {_MAX_SCANS} scans.", code="unreadable_image"
         )
+
+
+def _count_jpeg_scans(data: bytes) -> int | None:
+    """Return the number of scans, None where the file ends too early.
+
+    It is complete where its markers lead from its start to an end-of-image marker.
+
+    Decoders fill the missing part of a cut-off JPEG with grey and only warn; a thumbnail inside
+    the header has an end marker of its own, so a search for the last one is not enough.
+
+    **Source:** ITU-T T.81, annex B.
+    """
+    at, scans = 2, 0
+    while marker := _MARKER.search(data, at):
+        at = marker.end()
+        kind = data[at - 1]
+        if kind == _END_OF_IMAGE:
+            return scans
+        scans += kind == _START_OF_SCAN
+        if kind not in _WITHOUT_LENGTH:
+            at += int.from_bytes(data[at : at + 2], "big")
+    return None
 
 
 def _too_large() -> InvalidInputError:
@@ -120,7 +148,7 @@ def _too_large() -> InvalidInputError:
 
 
 def _decode_with_libjpeg(data: bytes) -> BgrImage:
-    """3.7 ms for a 1080p JPEG where OpenCV takes 9.5 for the same pixels (measured)."""
+    """Decode a JPEG: 1080p in 3.7 ms where OpenCV takes 9.5 for the same pixels."""
     try:
         image = simplejpeg.decode_jpeg(data, "BGR", strict=False)
     except ValueError as error:
@@ -132,7 +160,7 @@ def _turned(image: BgrImage, header: Image.Image) -> BgrImage:
     try:
         orientation = header.getexif().get(ExifTags.Base.Orientation)
     except (OSError, SyntaxError, ValueError, KeyError, struct.error):
-        return image  # what cannot be read of it says nothing
+        return image  # unreadable EXIF counts as none
     turn = _UPRIGHT.get(orientation or 0)
     return image if turn is None else np.asarray(turn(image), np.uint8)
 
@@ -152,9 +180,9 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
 
 
 def _upper_byte(samples: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """The upper 8 of the bits that are used: industrial cameras put 10, 12 or 14 into 16."""
+    """Return the upper 8 of the bits in use: industrial cameras put 10, 12 or 14 into 16."""
     used = int(samples.max(initial=0)).bit_length()
-    shift = 8 if used > _MOST_BITS_OF_CAMERAS else max(0, used - 8)
+    shift = 8 if used > _MAX_CAMERA_BITS else max(0, used - 8)
     return np.asarray((samples >> shift).clip(0, 255), np.uint8)
 
 

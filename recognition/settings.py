@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from contracts.settings import Fragment
+from common.settings import Fragment
 
 MODELS = Path(__file__).parent / "models"
 
@@ -19,14 +19,14 @@ PIN_MARK = "#sha256="
 
 
 class RuntimeName(StrEnum):
-    """What runs the ONNX files."""
+    """The runtime of the ONNX files."""
 
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
 
 
 class Precision(StrEnum):
-    """Numbers that a model is computed with."""
+    """The number format that a model is computed with."""
 
     F32 = "f32"
     BF16 = "bf16"
@@ -122,7 +122,7 @@ class RecognizerSettings(Fragment):
 
     @property
     def runs_on_cpu(self) -> bool:
-        """Whether the models run on the processor and on nothing else."""
+        """The models run on the processor and on nothing else."""
         return self.recognition_providers in (CPU_PROVIDER, "CPU")
 
     @property
@@ -143,7 +143,7 @@ class RecognizerSettings(Fragment):
 
 
 class RecognizerPoolSettings(RecognizerSettings):
-    """How many recogniser processes run and what each may use."""
+    """The number of recogniser processes and the limits of each."""
 
     recognition_workers: int = Field(
         0,
@@ -176,15 +176,15 @@ class RecognizerPoolSettings(RecognizerSettings):
 
     @property
     def batch_size(self) -> int:
-        """How many images a process reads together at most."""
+        """The maximum number of images that a process reads together."""
         return self.recognition_batch or (1 if self.runs_on_cpu else GPU_BATCH)
 
     @property
     def worker_count(self) -> int:
-        """How many recogniser processes run."""
+        """The number of recogniser processes."""
         return self.recognition_workers or all_processors_but_one()
 
 
 def all_processors_but_one() -> int:
-    """Return how many processors this process may use, less one for what is not recognition."""
+    """Return the number of processors of this process, less one for other work than recognition."""
     return max(1, len(os.sched_getaffinity(0)) - 1)

@@ -1,11 +1,9 @@
-"""Array types and the small frozen values that the engine's parts hand to each other."""
+"""Images, boxes, detections and texts: the values that pass between the engine's parts."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from recognition.boxes import Box
 
 BgrImage = npt.NDArray[np.uint8]
 """An image as OpenCV holds it: height x width x 3, uint8, blue first."""
@@ -13,12 +11,18 @@ BgrImage = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.floating]
 
 Slots = npt.NDArray[np.floating]
-"""What a reader says of a plate: slots x alphabet, the probability 0..1 of each character in each
+"""A plate as a reader reads it: slots x alphabet, the probability 0..1 of each character in each
 slot. One of the characters is the padding, likeliest in slots that are empty."""
 
-LineLogs = npt.NDArray[np.floating]
-"""What a reader of lines says of a plate: places x classes, logarithms of probabilities. Class 0 is
-none; class i + 1 is the alphabet's character i."""
+CtcLogProbs = npt.NDArray[np.floating]
+"""A plate as a CTC reader reads it: places x classes, logarithms of probabilities. Class 0 is the
+blank; class i + 1 is the alphabet's character i."""
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom in pixels of one image."""
+
+Boxes = npt.NDArray[np.float64]
+"""N×4, a box a row."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +64,15 @@ class Character:
 
 @dataclass(frozen=True)
 class CropText:
-    """What is read on one plate; ``region`` is None where the model does not tell.
+    """The text of one plate; ``region`` is None where the model names none.
 
-    ``agreed``: a second reader had its say, so the probabilities are of another kind. ``degrees``:
-    by how much the plate hangs, clockwise, where that made it readable.
+    ``fused``: with the CTC reader's text, so the probabilities have another calibration.
+    ``degrees``: by how much the plate hangs, clockwise, where that made it readable.
     """
 
     characters: tuple[Character, ...]
     region: str | None
-    agreed: bool = False
+    fused: bool = False
     degrees: float = 0.0
 
     @property
@@ -83,6 +87,47 @@ class CropText:
         return sum(best) / len(best) if best else 0.0
 
     @property
-    def least_sure(self) -> float:
+    def min_probability(self) -> float:
         """The probability of the least sure character, 0..1; 0 where there is none."""
         return min((character.options[0][1] for character in self.characters), default=0.0)
+
+
+def ious(one: Box, boxes: Boxes) -> npt.NDArray[np.float64]:
+    """Return the intersection over union (0..1) of a box with each of ``boxes``, N values."""
+    left, top, right, bottom = one
+    width = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
+    height = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)
+    both = width.clip(0) * height.clip(0)
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    union = areas + (right - left) * (bottom - top) - both
+    return np.asarray(np.divide(both, union, out=np.zeros_like(both), where=union > 0))
+
+
+def iou(one: Box, other: Box) -> float:
+    """Return the intersection over union of two boxes, 0..1."""
+    return float(ious(one, np.array([other], np.float64))[0])
+
+
+def overlap_coefficient(one: Box, other: Box) -> float:
+    """Return the area that two boxes share, as a share of the smaller one's, 0..1."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    smaller = min((b[2] - b[0]) * (b[3] - b[1]) for b in (one, other))
+    return max(0.0, width) * max(0.0, height) / smaller if smaller > 0 else 0.0
+
+
+def grown(box: Box, share_x: float, share_y: float, width_px: int, height_px: int) -> Box:
+    """Return the box grown on each side by shares of its own size, within an image of this size."""
+    left, top, right, bottom = box
+    by_x, by_y = share_x * (right - left), share_y * (bottom - top)
+    return (
+        max(0.0, left - by_x),
+        max(0.0, top - by_y),
+        min(float(width_px), right + by_x),
+        min(float(height_px), bottom + by_y),
+    )
+
+
+def overlaps(one: Box, other: Box) -> bool:
+    """Return whether two boxes share any area."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

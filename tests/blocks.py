@@ -6,7 +6,7 @@ from typing import Self
 
 
 class RunsForABlock(ABC):
-    """Begun when the block is entered, ended when it is left, in whatever way that is."""
+    """Begun when the block is entered, ended when it is left, however that is."""
 
     @abstractmethod
     def _begin(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import structlog
 
 from tests import languages
 from tests.schedule import Schedule
@@ -22,7 +23,14 @@ _LIBRARY_WARNINGS = (
 for _line in _LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
 
-# Properties are about what comes out. How long an example takes tells of the machine's other work.
+# Log lines are kept with the test that caused them; they must not stand among pytest's dots.
+structlog.configure(
+    processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
+    wrapper_class=structlog.stdlib.BoundLogger,
+    logger_factory=structlog.stdlib.LoggerFactory(),
+)
+
+# Properties are about results. How long an example takes depends on the machine's other work.
 hypothesis.settings.register_profile("platestream", deadline=None)
 hypothesis.settings.load_profile("platestream")
 

@@ -4,11 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from contracts.alerts import AlertConfig, AlertSchedule, CameraScope, CooldownScope, PlateMatchMode
-from contracts.frames import Box
-from contracts.ids import recognition_id
-from contracts.recognitions import Recognition
-from contracts.records import encode
+from common.records.alerts import (
+    AlertConfig,
+    AlertSchedule,
+    CameraScope,
+    CooldownScope,
+    PlateMatchMode,
+)
+from common.records.codec import encode
+from common.records.frames import Box
+from common.records.ids import recognition_id
+from common.records.recognitions import Recognition
 
 OWNER = UUID("0197a000-0000-7000-8000-000000000001")
 CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))
@@ -47,7 +53,7 @@ def messages(records: Iterable[Recognition]) -> list[tuple[bytes, bytes]]:
 
 
 def alert(number: int, **changed: Any) -> AlertConfig:
-    """Return a made-up alert that fires for any plate; ``changed`` are fields of the record."""
+    """Return a made-up alert that matches any plate; ``changed`` are fields of the record."""
     fields: dict[str, Any] = {
         "alert_id": UUID(int=(0xA1E7 << 96) + number),
         "owner_id": OWNER,

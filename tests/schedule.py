@@ -4,7 +4,7 @@ from typing import Final
 
 from xdist.scheduler import LoadScopeScheduling
 
-WHOLE_STACKS: Final = ("tests/e2e/", "tests/fault/", "tests/integration/local_stack/test_stack.py")
+WHOLE_STACKS: Final = ("tests/e2e/", "tests/fault/", "tests/integration/deploy/local/test_stack.py")
 """They start all that Platestream is: two cores carry one of it."""
 
 

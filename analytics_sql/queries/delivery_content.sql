@@ -3,7 +3,7 @@
 -- Parameters:
 --   user_id, webhook_id, alert_id  whose delivery; one of the last two is nil
 --   delivery_id          which
---   occurred_ms          Unix ms, UTC, as the id tells it (contracts.ids.uuid_unix_ms)
+--   occurred_ms          Unix ms, UTC, as the id tells it (common.records.ids.uuid_unix_ms)
 -- Result: one row or none: the encoded record, '' where it is past retention.
 -- Sort key: (user_id, webhook_id, occurred, delivery_id).
 SELECT delivery

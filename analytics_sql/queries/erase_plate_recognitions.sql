@@ -5,7 +5,7 @@
 --   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
 -- By the hash, as the server keeps the text of such a statement. Months that hold such a row are
--- written anew, others are not: 1 M rows took 11 s.
+-- written again, others are not: 1 M rows took 11 s.
 ALTER TABLE recognitions DELETE
 WHERE user_id = {user_id:UUID}
   AND lower(hex(SHA256(concat(toString(user_id), ' ', plate)))) = {plate_hash:String}

@@ -5,8 +5,8 @@
 --   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
 --   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
 -- Result: deliveries; one row. The plate may stand for what passed, for what an alert fired for early,
--- or in the list of the alert: the places of analytics_sql.delivery_plates.
--- Normalised as in contracts/plates.py: its white space is more than that of RE2, and it repeats until
+-- or in the list of the alert: the places of analytics_sql.deliveries.
+-- Normalised as in common/plates/normalise.py: its white space is more than that of RE2, and it repeats until
 -- nothing changes, for which two passes were enough for every character between two letters.
 -- Sort key: (user_id); one scan of the owner's rows, three months at the most.
 SELECT uniqExact(delivery_id) AS deliveries

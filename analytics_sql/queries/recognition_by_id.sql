@@ -4,7 +4,7 @@
 --   user_id  owner
 --   id       recognition
 --   from_ms  Unix ms, UTC: the earliest that it can have been captured, as its id tells
---   to_ms    and the latest (contracts.ids.may_be_captured)
+--   to_ms    and the latest (common.records.ids.may_be_captured)
 -- Result: one row or none: columns as recognitions_page.sql, then the rest of the row.
 -- Sort key: (user_id, ts): the granules of some minutes.
 SELECT

@@ -1,21 +1,33 @@
-"""What can be done with owners and keys."""
+"""Creates owners and keys, changes passwords."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 from zoneinfo import available_timezones
 
 from sqlalchemy.orm import Session
 
-from api.accounts import keys, passwords, repository
-from api.accounts.models import NewKey, OwnerAccount
+from api.accounts import repository
+from api.accounts.repository import OwnerAccount
 from api.credits import repository as credits_repository
-from api.credits.models import EntryKind
-from api.scopes import Scope
-from contracts.errors import InvalidInputError
+from api.credits.repository import EntryKind
+from api.security import credentials
+from api.security import repository as key_repository
+from api.security.permissions import Scope
+from api.security.repository import KeyRecord
+from common.errors import InvalidInputError
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}\Z")
 MAX_KEY_NAME_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class NewKey:
+    """A key just made: the only moment at which ``plain_key`` exists."""
+
+    record: KeyRecord
+    plain_key: str
 
 
 def create_owner(
@@ -32,7 +44,7 @@ def create_owner(
     check_timezone(timezone)
     if repository.find_owner(session, address) is not None:
         raise InvalidInputError(f"an owner {address} exists already", code="owner_exists")
-    owner_id = repository.add_owner(session, address, passwords.hash_password(password), timezone)
+    owner_id = repository.add_owner(session, address, credentials.hash_password(password), timezone)
     if credits:
         credits_repository.add_entry(
             session, owner_id, delta=credits, kind=EntryKind.GRANT, reason="first credits"
@@ -61,7 +73,7 @@ def change_password(session: Session, *, email: str, password: str) -> OwnerAcco
     """
     owner = owner_by_email(session, email)
     _check_password(password)
-    repository.set_password(session, owner.id, passwords.hash_password(password))
+    repository.set_password(session, owner.id, credentials.hash_password(password))
     return owner
 
 
@@ -73,24 +85,28 @@ def create_key(
     scopes: frozenset[Scope],
     enabled: bool = True,
     expires_at: datetime | None = None,
+    ancestors: tuple[UUID, ...] = (),
 ) -> NewKey:
     """Make a key. The plain key in the answer is stored nowhere.
+
+    ``ancestors`` are the keys by which it is made, its maker first.
 
     Raises:
         InvalidInputError: the name is empty or too long.
     """
     if not 0 < len(name.strip()) <= MAX_KEY_NAME_CHARACTERS:
         raise InvalidInputError(f"a key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters")
-    plain = keys.new_key()
-    record = repository.add_key(
+    plain = credentials.new_api_key()
+    record = key_repository.add_key(
         session,
         owner_id,
         name=name.strip(),
-        key_hash=keys.key_hash(plain),
-        prefix=keys.shown_prefix(plain),
+        key_hash=credentials.key_hash(plain),
+        prefix=credentials.shown_prefix(plain),
         scopes=scopes,
         enabled=enabled,
         expires_at=expires_at,
+        ancestors=ancestors,
     )
     return NewKey(record, plain)
 
@@ -114,9 +130,13 @@ def check_timezone(name: str) -> None:
 
 
 def _check_password(password: str) -> None:
-    if not passwords.MIN_PASSWORD_CHARACTERS <= len(password) <= passwords.MAX_PASSWORD_CHARACTERS:
+    if (
+        not credentials.MIN_PASSWORD_CHARACTERS
+        <= len(password)
+        <= credentials.MAX_PASSWORD_CHARACTERS
+    ):
         raise InvalidInputError(
-            f"a password has {passwords.MIN_PASSWORD_CHARACTERS} to "
-            f"{passwords.MAX_PASSWORD_CHARACTERS} characters",
+            f"a password has {credentials.MIN_PASSWORD_CHARACTERS} to "
+            f"{credentials.MAX_PASSWORD_CHARACTERS} characters",
             code="invalid_password",
         )

@@ -1,1 +1,0 @@
-"""Alerts: the rules that owners make. Whether one fires is not decided here."""

@@ -1,4 +1,4 @@
-"""What an alert would have fired for in a span of time: the rows of ClickHouse, by its rule."""
+"""Trials of an alert on the recognitions of a span of time, which ClickHouse holds."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,23 +7,23 @@ from time import monotonic
 from typing import Protocol
 from uuid import UUID
 
-from alert_rules.cooldown import Firing, Firings, cooldown_ms, decide, scope_of
-from alert_rules.rule import Rule, SeenPlate
-from alert_rules.rule_book import RuleBook
-from analytics_sql.trigger_queries import SpanRow
-from api.threads import FewThreads
+from analytics_sql.triggers import SpanRow
+from api.adapters.background import BoundedThreadPool
+from common.alerting.cooldown import PastTrigger, PastTriggers, cooldown_ms, decide, scope_of
+from common.alerting.rule import Rule, SeenPlate
+from common.alerting.rule_index import RuleIndex
 
 _PAGE_ROWS = 5_000
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 """Recognitions that one call looks at."""
-MOST_SECONDS = 5.0
+MAX_SECONDS = 5.0
 """For which one call compares them with the rule."""
-MOST_SHOWN = 200
-"""Firings that an answer lists; all are counted."""
+MAX_SHOWN = 200
+"""Triggers that an answer lists; all are counted."""
 
 
 class SpanStore(Protocol):
-    """Where recognitions are."""
+    """Reads recognitions of a span of time."""
 
     async def span(
         self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
@@ -32,17 +32,17 @@ class SpanStore(Protocol):
 
 
 @dataclass
-class Replay:
-    """What came of it so far.
+class BacktestResult:
+    """The result of a trial so far.
 
-    ``matched`` fulfil all conditions, ``fired`` of them are not held back by the cooldown.
+    ``matched`` fulfil all conditions, ``triggered`` of them are not suppressed by the cooldown.
     ``until_ms`` is up to where the recognitions were looked at (Unix ms, exclusive).
     """
 
     until_ms: int
     evaluated: int = 0
     matched: int = 0
-    fired: int = 0
+    triggered: int = 0
     is_complete: bool = True
     shown: list[SpanRow] = field(default_factory=list)
 
@@ -53,22 +53,22 @@ class Backtest:
 
     from_ms: int
     to_ms: int
-    most_rows: int = MOST_ROWS
-    most_seconds: float = MOST_SECONDS
+    max_rows: int = MAX_ROWS
+    max_seconds: float = MAX_SECONDS
 
-    async def run(self, store: SpanStore, rule: Rule, threads: FewThreads) -> Replay:
+    async def run(self, store: SpanStore, rule: Rule, threads: BoundedThreadPool) -> BacktestResult:
         """Hold all recognitions of the span against a rule, oldest first.
 
         What is found so far is returned once the rows or the seconds are used up; one row is looked
-        at even so. The alert has never fired before the span: its first firing may be one that a
-        cooldown from before would have held back.
+        at even so. The alert has never triggered before the span: its first trigger may be one that
+        a cooldown from before would have suppressed.
 
         Raises:
-            TransientError: ClickHouse is away.
+            TransientError: ClickHouse is unavailable.
         """
-        replay, trial, after = Replay(self.to_ms), _Trial(rule, self.most_seconds), None
+        replay, trial, after = BacktestResult(self.to_ms), _RuleTrial(rule, self.max_seconds), None
         span_ms = (self.from_ms, self.to_ms)
-        while replay.evaluated < self.most_rows:
+        while replay.evaluated < self.max_rows:
             rows = await store.span(rule.alert.owner_id, span_ms, after, _PAGE_ROWS)
             # Thousands of rows take long enough to hold up every other call.
             taken = await threads.run(trial.take, rows, replay)
@@ -82,57 +82,57 @@ class Backtest:
         return replay
 
 
-class _Trial:
+class _RuleTrial:
     """A rule with the cooldowns that it has begun."""
 
     def __init__(self, rule: Rule, seconds: float) -> None:
         self._rule = rule
         self._seconds = seconds
-        self._book: RuleBook | None = None
+        self._index: RuleIndex | None = None
         self._cooldown_ms = cooldown_ms(rule.alert)
-        self._firings: defaultdict[str, Firings] = defaultdict(Firings)
+        self._triggers: defaultdict[str, PastTriggers] = defaultdict(PastTriggers)
 
-    def take(self, rows: Sequence[SpanRow], replay: Replay) -> int:
+    def take(self, rows: Sequence[SpanRow], replay: BacktestResult) -> int:
         """Hold rows against the rule and note what comes of them; return how many.
 
         Fewer than all where the seconds, over all calls, are used up.
         """
         began = monotonic()
         # The index takes a while to make, too long for the thread that makes the trial.
-        self._book = self._book or _book_of(self._rule)
+        self._index = self._index or _index_of(self._rule)
         before = replay.evaluated
         for row in rows:
-            self._take(row, self._book, replay)
+            self._take(row, self._index, replay)
             if monotonic() - began >= self._seconds:
                 break
         self._seconds -= monotonic() - began
         return replay.evaluated - before
 
-    def _take(self, row: SpanRow, book: RuleBook, replay: Replay) -> None:
+    def _take(self, row: SpanRow, index: RuleIndex, replay: BacktestResult) -> None:
         replay.evaluated += 1
-        if not book.matching(self._seen_plate(row)):
+        if not index.matching(self._seen_plate(row)):
             return
         replay.matched += 1
-        if self._fires(row):
-            replay.fired += 1
-            if len(replay.shown) < MOST_SHOWN:
+        if self._is_triggered_by(row):
+            replay.triggered += 1
+            if len(replay.shown) < MAX_SHOWN:
                 replay.shown.append(row)
 
     def _seen_plate(self, row: SpanRow) -> SeenPlate:
         owner_id = self._rule.alert.owner_id
         return SeenPlate(owner_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
 
-    def _fires(self, row: SpanRow) -> bool:
+    def _is_triggered_by(self, row: SpanRow) -> bool:
         if not self._cooldown_ms:
             return True
         scope = scope_of(self._rule.alert, row.camera_id, row.plate)
-        firing = Firing(row.captured_ms, str(row.id), row.captured_ms)
-        decision = decide(self._firings[scope], firing, self._cooldown_ms)
-        self._firings[scope] = decision.after
-        return decision.fires
+        trigger = PastTrigger(row.captured_ms, str(row.id), row.captured_ms)
+        decision = decide(self._triggers[scope], trigger, self._cooldown_ms)
+        self._triggers[scope] = decision.after
+        return decision.is_triggered
 
 
-def _book_of(rule: Rule) -> RuleBook:
-    book = RuleBook()
-    book.put(rule)
-    return book
+def _index_of(rule: Rule) -> RuleIndex:
+    index = RuleIndex()
+    index.put(rule)
+    return index

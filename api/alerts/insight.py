@@ -1,55 +1,53 @@
-"""Why alerts fired or did not, and what an alert would have fired for: the stage's own rules."""
+"""Explanations of alerts, and trials of them on past recognitions, by the stage's own rules."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from alert_rules.cooldown import cooldown_ms
-from alert_rules.rule import Condition, SeenPlate, rule_of
 from analytics_sql.recognitions import RecognitionRow
-from analytics_sql.trigger_queries import CooldownQuestion, Fired, HoldingTrigger
+from analytics_sql.triggers import CooldownQuestion, RecognitionTrigger, SuppressingTrigger
 from api.accounts.repository import require_owner
-from api.alerts.backtest import Backtest, Replay
-from api.alerts.config import rule_config
-from api.alerts.edits import new_values
-from api.alerts.history import TriggerStore
-from api.alerts.models import AlertRow
-from api.alerts.repository import AlertRepository
+from api.adapters.background import BoundedThreadPool
+from api.alerts.backtest import Backtest, BacktestResult
+from api.alerts.repository import AlertRepository, AlertRow, new_alert
 from api.alerts.schemas import AlertUpdate
-from api.alerts.service import check_cameras
-from api.db.engine import Database
-from api.threads import FewThreads
-from contracts.alerts import AlertConfig, CooldownScope
-from contracts.early import TriggerPhase
+from api.alerts.service import TriggerStore, all_fields, check_cameras
+from api.db.database import Database
+from api.db.records import alert_config
+from api.validation.fields import from_unix_ms
+from common.alerting.cooldown import cooldown_ms
+from common.alerting.rule import Condition, SeenPlate, rule_of
+from common.records.alerts import AlertConfig, CooldownScope, TriggerPhase
+from common.records.ids import NIL_UUID
 
-_AT_ONCE = 2
+_CONCURRENCY = 2
 # Questions to ClickHouse of all calls together: each is short, and an owner may have 200 alerts.
-_QUESTIONS_AT_ONCE = 8
-_PLACES = 20
+_MAX_QUESTIONS = 8
+_QUEUE_SLOTS = 20
 _TOO_MANY = "Too many alerts are tried or explained at once; wait, then try again."
 
 
 class Outcome(StrEnum):
-    """What came of a recognition and an alert."""
+    """The outcome of a recognition for an alert."""
 
-    FIRED = "fired"
-    NOT_SET_OFF = "not_set_off"
+    TRIGGERED = "fired"
+    NO_MATCH = "not_set_off"
     """It does not meet the alert's conditions as they are now."""
-    HELD_BACK = "held_back"
-    """It meets them, and the alert fired for another one within the cooldown."""
+    SUPPRESSED_BY_COOLDOWN = "held_back"
+    """It meets them, and the alert triggered for another one within the cooldown."""
     WITHDRAWN = "withdrawn"
-    """It fired early, for another reading of the same pass, and that was taken back."""
+    """It triggered early, for another reading of the same pass, and that was taken back."""
     NOT_THEN = "not_then"
     """It meets them, but did not when it came, or is still on its way."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What came of a recognition and an alert, and why.
+    """The outcome of a recognition for an alert, and the reason.
 
     ``unmet`` are the conditions of the alert as it is now that the recognition does not meet.
     """
@@ -57,51 +55,52 @@ class Explanation:
     alert: AlertRow
     outcome: Outcome
     unmet: tuple[Condition, ...]
-    fired: Fired | None = None
-    held_back_by: HoldingTrigger | None = None
+    trigger: RecognitionTrigger | None = None
+    suppressed_by: SuppressingTrigger | None = None
 
 
 class AlertInsight:
     """Looks at alerts; changes nothing."""
 
     def __init__(self, database: Database, rows: AlertRepository, store: TriggerStore) -> None:
-        """Take where alerts and what they fired for are."""
         self._database = database
         self._rows = rows
         self._store = store
-        self._threads = FewThreads("alerts", at_once=_AT_ONCE, places=_PLACES, too_many=_TOO_MANY)
-        self._room = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
+        self._threads = BoundedThreadPool(
+            "alerts", concurrency=_CONCURRENCY, slots=_QUEUE_SLOTS, too_many=_TOO_MANY
+        )
+        self._room = asyncio.Semaphore(_MAX_QUESTIONS)
 
     async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
-        """Return for each alert of the recognition's owner why it fired or did not.
+        """Return for each alert of the recognition's owner why it triggered or did not.
 
         Raises:
             ApiError: 429, too many ask at once.
-            TransientError: PostgreSQL or ClickHouse is away.
+            TransientError: PostgreSQL or ClickHouse is unavailable.
         """
         owner_id, captured_ms = recognition.user_id, recognition.captured_ms
-        book, fired = await asyncio.gather(
+        listing, triggers = await asyncio.gather(
             self._database.run(lambda session: self._rows.all_of(session, owner_id)),
-            self._store.fired_for(owner_id, recognition.id, captured_ms),
+            self._store.triggers_for(owner_id, recognition.id, captured_ms),
         )
-        by_alert = {each.alert_id: each for each in fired}
+        by_alert = {each.alert_id: each for each in triggers}
         # Long lists take seconds, in which no other call would be answered.
-        with self._threads.place():
-            unmet = await self._threads.run(_all_unmet, book.alerts, recognition)
+        with self._threads.slot():
+            unmet = await self._threads.run(_all_unmet, listing.alerts, recognition)
         return await _in_order(
             self._explain(alert, recognition, why, by_alert.get(alert.id))
-            for alert, why in zip(book.alerts, unmet, strict=True)
+            for alert, why in zip(listing.alerts, unmet, strict=True)
         )
 
-    async def replay(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> Replay:
-        """Return what an alert would have fired for.
+    async def test(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> BacktestResult:
+        """Return what an alert would have triggered for.
 
         Raises:
             ApiError: 400, a camera is not the owner's; 429, too many ask at once.
-            TransientError: PostgreSQL or ClickHouse is away.
+            TransientError: PostgreSQL or ClickHouse is unavailable.
         """
-        config = await self._database.run(lambda session: _tested(session, owner_id, body))
-        with self._threads.place():
+        config = await self._database.run(lambda session: _rule_to_test(session, owner_id, body))
+        with self._threads.slot():
             return await backtest.run(self._store, rule_of(config), self._threads)
 
     async def close(self) -> None:
@@ -113,20 +112,20 @@ class AlertInsight:
         alert: AlertRow,
         seen: RecognitionRow,
         unmet: tuple[Condition, ...],
-        fired: Fired | None,
+        trigger: RecognitionTrigger | None,
     ) -> Explanation:
-        if fired is not None:
-            is_withdrawn = fired.phase is TriggerPhase.WITHDRAWN
-            outcome = Outcome.WITHDRAWN if is_withdrawn else Outcome.FIRED
-            return Explanation(alert, outcome, unmet, fired=fired)
+        if trigger is not None:
+            is_withdrawn = trigger.phase is TriggerPhase.WITHDRAWN
+            outcome = Outcome.WITHDRAWN if is_withdrawn else Outcome.TRIGGERED
+            return Explanation(alert, outcome, unmet, trigger=trigger)
         if unmet:
-            return Explanation(alert, Outcome.NOT_SET_OFF, unmet)
-        holding = await self._holding(_config(alert), seen)
+            return Explanation(alert, Outcome.NO_MATCH, unmet)
+        holding = await self._holding(alert.config, seen)
         if holding is not None:
-            return Explanation(alert, Outcome.HELD_BACK, (), held_back_by=holding)
+            return Explanation(alert, Outcome.SUPPRESSED_BY_COOLDOWN, (), suppressed_by=holding)
         return Explanation(alert, Outcome.NOT_THEN, ())
 
-    async def _holding(self, alert: AlertConfig, seen: RecognitionRow) -> HoldingTrigger | None:
+    async def _holding(self, alert: AlertConfig, seen: RecognitionRow) -> SuppressingTrigger | None:
         length_ms = cooldown_ms(alert)
         if not length_ms:
             return None
@@ -161,19 +160,22 @@ async def _in_order(
 
 def _all_unmet(alerts: Sequence[AlertRow], seen: RecognitionRow) -> list[tuple[Condition, ...]]:
     plate = _seen_plate(seen)
-    return [rule_of(_config(alert)).failures(plate) for alert in alerts]
+    return [rule_of(alert.config).failures(plate) for alert in alerts]
 
 
-def _config(row: AlertRow) -> AlertConfig:
-    return rule_config(row.values, row.id, row.owner_id, row.owner_timezone)
-
-
-def _tested(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertConfig:
+def _rule_to_test(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertConfig:
     # Whether it is switched on says nothing of what it would do.
-    values = replace(new_values(body), enabled=True)
-    check_cameras(session, owner_id, values.camera_ids)
-    owner = require_owner(session, owner_id)
-    return rule_config(values, UUID(int=0), owner_id, owner.timezone)
+    fields = {**all_fields(body), "enabled": True}
+    check_cameras(session, owner_id, fields["camera_ids"])
+    alert = new_alert(
+        owner_id,
+        fields,
+        id=NIL_UUID,
+        revision=0,
+        created_at=from_unix_ms(0),
+        notifications_encrypted="",
+    )
+    return alert_config(alert, require_owner(session, owner_id))
 
 
 def _seen_plate(row: RecognitionRow) -> SeenPlate:

@@ -6,18 +6,18 @@ from uuid import UUID
 
 from pydantic import Field
 
-from alert_rules.rule import Condition
 from analytics_sql.rows import LAST_STORABLE_MS
-from analytics_sql.trigger_queries import SpanRow
-from api.alerts.backtest import MOST_ROWS, MOST_SECONDS, MOST_SHOWN, Backtest, Replay
+from analytics_sql.triggers import SpanRow
+from api.alerts.backtest import MAX_ROWS, MAX_SECONDS, MAX_SHOWN, Backtest, BacktestResult
 from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
 from api.errors import ApiError, ErrorCode, FieldFault
-from api.moments import Instant, from_unix_ms, to_unix_ms
 from api.schemas import RequestModel, ResponseModel, Timestamp
-from contracts.early import TriggerPhase
+from api.validation.fields import BodyInstant, from_unix_ms, to_unix_ms
+from common.alerting.rule import Condition
+from common.records.alerts import TriggerPhase
 
-_MOST_DAYS = 31
+_MAX_DAYS = 31
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -58,9 +58,9 @@ class AlertTest(RequestModel):
     """An alert to try on what was recognised."""
 
     alert: AlertUpdate = Field(description="As for making an alert; no name is needed.")
-    from_: Annotated[Instant, Field(alias="from", description="Inclusive, by capture time.")]
+    from_: Annotated[BodyInstant, Field(alias="from", description="Inclusive, by capture time.")]
     to: Annotated[
-        Instant | None, Field(description="Exclusive; null: now. At most 31 days after `from`.")
+        BodyInstant | None, Field(description="Exclusive; null: now. At most 31 days after `from`.")
     ] = None
 
     def backtest(self) -> Backtest:
@@ -73,8 +73,8 @@ class AlertTest(RequestModel):
         from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
         if from_ms > to_ms:
             raise _fault("from", "must not be after to")
-        if to_ms - from_ms > _MOST_DAYS * _DAY_MS:
-            raise _fault("to", f"may be at most {_MOST_DAYS} days after from")
+        if to_ms - from_ms > _MAX_DAYS * _DAY_MS:
+            raise _fault("to", f"may be at most {_MAX_DAYS} days after from")
         within = (min(max(each, 0), LAST_STORABLE_MS) for each in (from_ms, to_ms))
         return Backtest(*within)
 
@@ -98,37 +98,37 @@ class AlertTestResult(ResponseModel):
     fired: int = Field(description="Those of them that no cooldown holds back.")
     is_complete: bool = Field(
         description="Whether all of the span was looked at: a call looks at no more than "
-        f"{MOST_ROWS:,} recognitions and compares them for no longer than {MOST_SECONDS:g} seconds."
+        f"{MAX_ROWS:,} recognitions and compares them for no longer than {MAX_SECONDS:g} seconds."
     )
     until: Timestamp = Field(
         description="Up to where it was looked at: `to`, or where the next call may go on `from`."
     )
-    triggers: list[TriedTrigger] = Field(description=f"The first {MOST_SHOWN} that fired.")
+    triggers: list[TriedTrigger] = Field(description=f"The first {MAX_SHOWN} that fired.")
 
 
 def explained_body(found: Explanation) -> ExplainedAlert:
     """Return the JSON form of an explanation."""
-    fired, holding = found.fired, found.held_back_by
-    cooldown_ms = round(found.alert.values.cooldown_minutes * 60_000)
+    trigger, holding = found.trigger, found.suppressed_by
+    cooldown_ms = round(found.alert.config.cooldown_minutes * 60_000)
     return ExplainedAlert(
         alert_id=found.alert.id,
-        alert_name=found.alert.values.name,
+        alert_name=found.alert.config.name,
         outcome=found.outcome,
         unmet=list(found.unmet),
-        triggered_at=None if fired is None else from_unix_ms(fired.decided_ms),
-        is_late=None if fired is None else fired.is_late,
-        phase=None if fired is None else fired.phase,
+        triggered_at=None if trigger is None else from_unix_ms(trigger.decided_ms),
+        is_late=None if trigger is None else trigger.is_late,
+        phase=None if trigger is None else trigger.phase,
         held_back_by=None if holding is None else holding.recognition_id,
         cooldown_until=None if holding is None else from_unix_ms(holding.captured_ms + cooldown_ms),
     )
 
 
-def replay_body(replay: Replay) -> AlertTestResult:
+def test_result(replay: BacktestResult) -> AlertTestResult:
     """Return the JSON form of a trial."""
     return AlertTestResult(
         evaluated=replay.evaluated,
         matched=replay.matched,
-        fired=replay.fired,
+        fired=replay.triggered,
         is_complete=replay.is_complete,
         until=from_unix_ms(replay.until_ms),
         triggers=[_trigger(row) for row in replay.shown],

@@ -1,7 +1,7 @@
 """Alerts in PostgreSQL, each change together with its record for the stage that evaluates them."""
 
-from collections.abc import Collection
-from dataclasses import fields
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -11,15 +11,48 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner, require_owner
-from api.alerts.config import alert_config
-from api.alerts.models import AlertBook, AlertRow, AlertValues
-from api.config_log.outbox import enqueue
+from api.db.records import alert_config
 from api.db.tables import Alert, Camera, Owner
-from api.signing_secrets import new_signing_secret
-from contracts.alerts import AlertSchedule, CameraScope, CooldownScope, Notification, PlateMatchMode
-from contracts.ids import NIL_UUID
-from contracts.secrets import SecretBox
-from contracts.topics import CONFIG_ALERTS
+from api.outbox.outbox import enqueue
+from api.security.credentials import new_signing_secret
+from common.records.alerts import AlertConfig, AlertSchedule, Notification
+from common.records.ids import NIL_UUID
+from common.records.topics import CONFIG_ALERTS
+from common.secrets import SecretBox
+
+
+@dataclass(frozen=True, repr=False)
+class AlertRow:
+    """An alert as it is stored: its record, and what only readers of the API are shown.
+
+    Shows nothing in logs: the URLs of ``notifications`` may hold secrets.
+    """
+
+    config: AlertConfig
+    notifications: tuple[Notification, ...]
+    trigger_count: int
+    last_triggered_at: datetime | None
+    created_at: datetime
+
+    @property
+    def id(self) -> UUID:
+        """The alert's id."""
+        return self.config.alert_id
+
+
+@dataclass(frozen=True, repr=False)
+class AlertListing:
+    """All alerts of an owner, and the secret that signs their notifications to URLs.
+
+    ``counted_at`` is when it was counted how often they triggered; None: it is not known just now.
+    """
+
+    alerts: tuple[AlertRow, ...]
+    notification_secret: str | None
+    counted_at: datetime | None = None
+
+
+_NOTIFICATIONS = "notifications"
 
 
 class TooManyAlertsError(Exception):
@@ -30,10 +63,9 @@ class AlertRepository:
     """Rows of alerts; notifications are encrypted on the way in, since URLs may hold secrets."""
 
     def __init__(self, box: SecretBox) -> None:
-        """Take the installation's keys."""
         self._box = box
 
-    def all_of(self, session: Session, owner_id: UUID) -> AlertBook:
+    def all_of(self, session: Session, owner_id: UUID) -> AlertListing:
         """Return the owner's alerts, newest first."""
         owner = require_owner(session, owner_id)
         found = session.scalars(
@@ -42,15 +74,15 @@ class AlertRepository:
             .order_by(Alert.created_at.desc(), Alert.id)
         )
         secret = owner.notification_secret_encrypted
-        return AlertBook(
+        return AlertListing(
             tuple(self._row(alert, owner) for alert in found),
             None if secret is None else self._box.decrypt(secret),
         )
 
     def insert(
-        self, session: Session, owner_id: UUID, values: AlertValues, *, limit: int
+        self, session: Session, owner_id: UUID, fields: Mapping[str, Any], *, limit: int
     ) -> AlertRow:
-        """Insert an alert and tell the stage that evaluates it.
+        """Insert an alert and publish it; ``fields`` are all that a client decides of.
 
         Raises:
             TooManyAlertsError: the owner has ``limit`` alerts.
@@ -61,7 +93,8 @@ class AlertRepository:
             raise TooManyAlertsError
         if owner.notification_secret_encrypted is None:
             owner.notification_secret_encrypted = self._box.encrypt(new_signing_secret())
-        alert = Alert(owner_id=owner_id, **self._columns(values))
+        alert = new_alert(owner_id, fields)
+        alert.notifications_encrypted = self._encrypted(fields[_NOTIFICATIONS])
         session.add(alert)
         return self._written(session, alert, owner)
 
@@ -77,17 +110,21 @@ class AlertRepository:
         )
         return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
-    def change(self, session: Session, alert_id: UUID, values: AlertValues) -> AlertRow:
-        """Write ``values`` to a locked alert and tell the stage that evaluates it."""
+    def change(self, session: Session, alert_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
+        """Write ``fields`` to a locked alert and publish it, unless nothing changes by that."""
         alert = session.get_one(Alert, alert_id)
-        for column, value in self._columns(values).items():
+        owner = require_owner(session, alert.owner_id)
+        changed = self._changed(alert, fields)
+        if not changed:
+            return self._row(alert, owner)
+        for column, value in changed.items():
             setattr(alert, column, value)
         alert.revision += 1
         alert.updated_at = datetime.now(UTC)
-        return self._written(session, alert, require_owner(session, alert.owner_id))
+        return self._written(session, alert, owner)
 
     def delete(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
-        """Delete one of the owner's alerts and tell of it; False where there is none."""
+        """Delete one of the owner's alerts and publish that; False where there is none."""
         deleted = session.scalar(
             delete(Alert)
             .where(Alert.id == alert_id, Alert.owner_id == owner_id)
@@ -105,50 +142,48 @@ class AlertRepository:
         enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
         return self._row(alert, owner)
 
-    def _columns(self, values: AlertValues) -> dict[str, Any]:
-        """Return the values by column: most fields are named alike."""
-        columns = {field.name: getattr(values, field.name) for field in fields(values)}
-        notifications = msgspec.json.encode(columns.pop("notifications")).decode()
-        return {
-            **columns,
-            "plates": list(values.plates),
-            "camera_ids": list(values.camera_ids),
-            "schedule": msgspec.to_builtins(values.schedule),
-            "notifications_encrypted": self._box.encrypt(notifications),
-        }
+    def _changed(self, alert: Alert, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns that become others by ``fields``; ``schedule`` may be a part of it."""
+        columns = _columns(fields, alert.schedule)
+        changed = {name: one for name, one in columns.items() if getattr(alert, name) != one}
+        notifications = fields.get(_NOTIFICATIONS)
+        if notifications is not None and notifications != self._notifications(alert):
+            changed["notifications_encrypted"] = self._encrypted(notifications)
+        return changed
 
     def _row(self, alert: Alert, owner: Owner) -> AlertRow:
-        notifications = self._box.decrypt(alert.notifications_encrypted)
         return AlertRow(
-            id=alert.id,
-            owner_id=alert.owner_id,
-            owner_timezone=owner.timezone,
-            revision=alert.revision,
-            values=AlertValues(
-                name=alert.name,
-                description=alert.description,
-                enabled=alert.enabled,
-                plate_match_mode=PlateMatchMode(alert.plate_match_mode),
-                plates=tuple(alert.plates),
-                camera_scope=CameraScope(alert.camera_scope),
-                camera_ids=tuple(alert.camera_ids),
-                schedule_enabled=alert.schedule_enabled,
-                schedule=msgspec.convert(alert.schedule, AlertSchedule),
-                timezone=alert.timezone,
-                min_confidence=alert.min_confidence,
-                cooldown_minutes=alert.cooldown_minutes,
-                cooldown_scope=CooldownScope(alert.cooldown_scope),
-                match_tolerance=alert.match_tolerance,
-                notifications=msgspec.json.decode(notifications, type=tuple[Notification, ...]),
-            ),
+            config=alert_config(alert, owner),
+            notifications=self._notifications(alert),
             trigger_count=alert.trigger_count,
             last_triggered_at=alert.last_triggered_at,
             created_at=alert.created_at,
         )
 
+    def _notifications(self, alert: Alert) -> tuple[Notification, ...]:
+        text = self._box.decrypt(alert.notifications_encrypted)
+        return msgspec.json.decode(text, type=tuple[Notification, ...])
+
+    def _encrypted(self, notifications: tuple[Notification, ...]) -> str:
+        return self._box.encrypt(msgspec.json.encode(notifications).decode())
+
+
+def new_alert(owner_id: UUID, fields: Mapping[str, Any], **others: Any) -> Alert:
+    """Return an alert that is not stored yet, still without its notifications."""
+    columns = _columns(fields, msgspec.to_builtins(AlertSchedule()))
+    return Alert(owner_id=owner_id, **columns, **others)
+
+
+def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of ``fields``: all are named alike but the notifications."""
+    columns = {name: value for name, value in fields.items() if name != _NOTIFICATIONS}
+    if "schedule" in columns:
+        columns["schedule"] = {**schedule, **columns["schedule"]}
+    return columns
+
 
 def delete_alerts_of(session: Session, owner_id: UUID) -> int:
-    """Delete all alerts of an owner and tell of it; how many there were."""
+    """Delete all alerts of an owner and publish that; return how many there were."""
     deleted = session.scalars(delete(Alert).where(Alert.owner_id == owner_id).returning(Alert.id))
     found = deleted.all()
     for alert_id in found:

@@ -1,7 +1,17 @@
-"""``/api/alertas``."""
+"""``/api/alertas``, and why alerts fired for a recognition."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
+from fastapi import APIRouter, Depends, Response
+
+from api.alerts.insight import AlertInsight
+from api.alerts.insight_schemas import (
+    AlertTest,
+    AlertTestResult,
+    ExplanationList,
+    explained_body,
+    test_result,
+)
 from api.alerts.schemas import (
     AlertAnswer,
     AlertCreate,
@@ -10,44 +20,52 @@ from api.alerts.schemas import (
     alert_body,
     alert_list,
 )
-from api.answers import BODY_ERRORS, errors
+from api.alerts.service import Alerts
+from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.guard import Caller, GuardedRoute
-from api.ids import ResourceId
-from api.services import services_of
+from api.middleware.guard import GuardedRoute
+from api.openapi import BODY_ERRORS, error_responses
+from api.recognitions.service import Recognitions
+from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
 
+AlertsDep = Annotated[Alerts, Depends(service(Alerts))]
+InsightDep = Annotated[AlertInsight, Depends(service(AlertInsight))]
+RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
-@router.get("/api/alertas", summary="List alerts", responses=errors())
-async def list_alerts(request: Request, caller: Caller) -> AlertList:
+
+@router.get("/api/alertas", summary="List alerts", responses=error_responses())
+@requires(Scope.ALERTS_READ)
+async def list_alerts(alerts: AlertsDep, caller: Caller) -> AlertList:
     """Return the caller's alerts, newest first."""
-    book = await services_of(request).alerts.all_of(caller.owner_id)
-    return alert_list(book)
+    return alert_list(await alerts.all_of(caller.owner_id))
 
 
 @router.post(
     "/api/alertas",
     status_code=201,
     summary="Make an alert",
-    responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-async def create_alert(request: Request, caller: Caller, body: AlertCreate) -> AlertAnswer:
+@requires(Scope.ALERTS_WRITE, BodyKind.JSON)
+async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> AlertAnswer:
     """Make an alert. URLs outside of the public internet are refused."""
-    row = await services_of(request).alerts.create(caller.owner_id, body)
+    row = await alerts.create(caller.owner_id, body)
     return AlertAnswer(alert=alert_body(row))
 
 
 @router.put(
     "/api/alertas/{id}",
     summary="Change an alert",
-    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
+@requires(Scope.ALERTS_WRITE, BodyKind.JSON)
 async def update_alert(
-    request: Request, caller: Caller, id: ResourceId, body: AlertUpdate
+    alerts: AlertsDep, caller: Caller, id: ResourceId, body: AlertUpdate
 ) -> AlertAnswer:
     """Change the fields that are sent; the others stay, also within ``schedule``."""
-    row = await services_of(request).alerts.update(caller.owner_id, id, body)
+    row = await alerts.update(caller.owner_id, id, body)
     return AlertAnswer(alert=alert_body(row))
 
 
@@ -56,8 +74,38 @@ async def update_alert(
     status_code=204,
     response_class=Response,
     summary="Delete an alert",
-    responses=errors(ErrorCode.NOT_FOUND),
+    responses=error_responses(ErrorCode.NOT_FOUND),
 )
-async def delete_alert(request: Request, caller: Caller, id: ResourceId) -> None:
+@requires(Scope.ALERTS_WRITE)
+async def delete_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> None:
     """Delete an alert; it fires no more."""
-    await services_of(request).alerts.delete(caller.owner_id, id)
+    await alerts.delete(caller.owner_id, id)
+
+
+@router.get(
+    "/api/recognitions/{id}/alerts",
+    summary="Why alerts fired for a recognition, or did not",
+    responses=error_responses(ErrorCode.NOT_FOUND),
+)
+# It tells of alerts; of the recognition nothing.
+@requires(Scope.ALERTS_READ)
+async def explain_alerts(
+    insight: InsightDep, recognitions: RecognitionsDep, caller: Caller, id: ResourceId
+) -> ExplanationList:
+    """Say for each of the caller's alerts, as it is now, what came of the recognition."""
+    recognition = await recognitions.require(caller.owner_id, id)
+    found = await insight.explain(recognition)
+    return ExplanationList(alerts=[explained_body(each) for each in found])
+
+
+@router.post(
+    "/api/alertas/test",
+    summary="Try an alert on what was recognised",
+    responses=error_responses(*BODY_ERRORS),
+)
+# It tells of recognitions; the alert is the caller's own.
+@requires(Scope.RECOGNITIONS_READ, BodyKind.JSON)
+async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> AlertTestResult:
+    """Say what an alert would have fired for in a span of time. Nothing is kept or sent."""
+    replay = await insight.test(caller.owner_id, body.alert, body.backtest())
+    return test_result(replay)

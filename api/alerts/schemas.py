@@ -1,31 +1,164 @@
 """JSON of the alerts resource."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+import msgspec
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, create_model
 
-from api.alerts.fields import (
-    CameraIds,
-    Description,
-    Fraction,
-    Minutes,
-    Name,
-    Notifications,
-    Plates,
-    ScheduleBody,
-    Tolerance,
+from api.alerts.repository import AlertListing, AlertRow
+from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.schemas import (
+    CleanText,
+    FreeText,
+    JsonBoolean,
+    NameText,
+    OutboundAddress,
+    RequestModel,
+    ResponseModel,
+    ShortNumber,
+    Timestamp,
+    TimeZone,
+    json_number,
+    without_repeats,
 )
-from api.alerts.models import AlertBook, AlertRow
-from api.schemas import JsonBoolean, RequestModel, ResponseModel, ShortNumber, Timestamp, TimeZone
-from contracts.alerts import (
+from api.validation.fields import check_email_address, uuid_text, validation_rules
+from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from common.records.alerts import (
+    ALERT_FIELDS,
     CameraScope,
     CooldownScope,
-    EmailNotification,
-    Notification,
     PlateMatchMode,
     Weekday,
 )
+
+_MAX_WRITTEN_PLATE = 64
+_MAX_PATTERN = 2 * MAX_PLATE_LENGTH
+_MAX_CAMERAS = 1000
+_MAX_NOTIFICATIONS = 20
+_MAX_ADDRESSES = 50
+_MAX_DESTINATIONS = 100
+"""Each firing is a delivery for each of them, which holds the whole alert."""
+_MINUTES_OF_A_YEAR = 366 * 24 * 60
+_KINDS = ("email", "webhook")
+
+
+def _plate(text: str) -> str:
+    """Return an entry of the list as it was written, once it is one that a plate can match."""
+    normal = normalise_plate(text)
+    letters = normal.replace("*", "").replace("?", "")
+    if not normal or (letters and not letters.isalnum()):
+        raise ValueError("must be letters and digits, * for any characters, ? for one")
+    if len(normal.replace("*", "")) > MAX_PLATE_LENGTH or len(normal) > _MAX_PATTERN:
+        raise ValueError(f"must have at most {MAX_PLATE_LENGTH} letters and digits")
+    return text.strip()
+
+
+def _no_more_than_allowed(plates: Any) -> Any:
+    limit = validation_rules().plates_per_alert
+    if isinstance(plates, list) and len(plates) > limit:
+        fault = FieldFault("plates", f"may have at most {limit} entries")
+        raise ApiError(
+            ErrorCode.LIMIT_REACHED, f"An alert has at most {limit} plates.", fields=(fault,)
+        )
+    return plates
+
+
+def _kind(notification: Any) -> str | None:
+    kind = notification.get("type") if isinstance(notification, dict) else None
+    return f"{VARIANT}{kind}" if kind in _KINDS else None
+
+
+class EmailNotificationBody(RequestModel):
+    """Write to e-mail addresses."""
+
+    type: Annotated[str, Field(pattern="^email$")]
+    addresses: Annotated[
+        list[Annotated[str, AfterValidator(check_email_address)]],
+        Field(min_length=1, max_length=_MAX_ADDRESSES, examples=[["guard@example.com"]]),
+    ]
+
+
+class WebhookNotificationBody(RequestModel):
+    """Send to a URL."""
+
+    type: Annotated[str, Field(pattern="^webhook$")]
+    url: OutboundAddress
+
+
+def _few_destinations(
+    notifications: list[EmailNotificationBody | WebhookNotificationBody],
+) -> list[EmailNotificationBody | WebhookNotificationBody]:
+    counts = (
+        len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
+    )
+    if sum(counts) > _MAX_DESTINATIONS:
+        raise ValueError(f"may name at most {_MAX_DESTINATIONS} addresses and URLs together")
+    return notifications
+
+
+Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Stolen cars"])]
+Description = Annotated[FreeText, Field(max_length=2000)]
+Plates = Annotated[
+    list[
+        Annotated[
+            CleanText, Field(min_length=1, max_length=_MAX_WRITTEN_PLATE), AfterValidator(_plate)
+        ]
+    ],
+    BeforeValidator(_no_more_than_allowed),
+    Field(
+        description="Plates; * stands for any characters, ? for one.",
+        examples=[["AB12CDE", "XY*"]],
+    ),
+]
+CameraIds = Annotated[
+    list[Annotated[UUID, BeforeValidator(uuid_text)]],
+    Field(max_length=_MAX_CAMERAS),
+    AfterValidator(without_repeats),
+]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
+Days = Annotated[
+    list[Weekday],
+    Field(max_length=100, description="Empty: all days."),
+    AfterValidator(without_repeats),
+]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(json_number)]
+Minutes = Annotated[
+    float,
+    Field(ge=0, le=_MINUTES_OF_A_YEAR, allow_inf_nan=False),
+    BeforeValidator(json_number),
+]
+Tolerance = Annotated[
+    int,
+    Field(ge=0, le=2, description="Look-alike and edit errors that are allowed."),
+    BeforeValidator(json_number),
+]
+NotificationBody = Annotated[
+    Annotated[EmailNotificationBody, Tag(f"{VARIANT}email")]
+    | Annotated[WebhookNotificationBody, Tag(f"{VARIANT}webhook")],
+    Discriminator(
+        _kind,
+        custom_error_type="notification_type",
+        custom_error_message="must be an object with the type email or webhook",
+    ),
+]
+Notifications = Annotated[
+    list[NotificationBody],
+    Field(
+        max_length=_MAX_NOTIFICATIONS,
+        description=f"At most {_MAX_DESTINATIONS} addresses and URLs together.",
+    ),
+    AfterValidator(_few_destinations),
+]
+
+
+class ScheduleBody(RequestModel):
+    """A window of local time; an end before the start is overnight."""
+
+    start_time: TimeOfDay = Field(default="00:00", description="00:00 in a new alert.")
+    end_time: TimeOfDay = Field(default="23:59", description="23:59 in a new alert.")
+    days_of_week: Days = Field(default_factory=list)
 
 
 class AlertUpdate(RequestModel):
@@ -47,6 +180,10 @@ class AlertUpdate(RequestModel):
     cooldown_minutes: Minutes = 5
     cooldown_scope: CooldownScope = CooldownScope.ALERT
     match_tolerance: Tolerance = 0
+    early: JsonBoolean = Field(
+        default=False,
+        description="Trigger as soon as two readings agree, before the vehicle is gone.",
+    )
     notifications: Notifications = Field(default_factory=list)
 
 
@@ -83,24 +220,32 @@ NotificationView = Annotated[
 ]
 
 
-class AlertBody(ResponseModel):
+# The record's public fields, under their own types but for these.
+_SHOWN_AS: Mapping[str, Any] = {
+    "schedule": ScheduleView,
+    "timezone": Annotated[
+        str, Field(description="In which the schedule is read; the owner's by default.")
+    ],
+    "cooldown_minutes": ShortNumber,
+    "early": Annotated[
+        bool | None,
+        Field(
+            description="Triggers as soon as two readings agree, before the vehicle is gone; null:"
+            " as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."
+        ),
+    ],
+}
+_AlertFields = create_model(
+    "_AlertFields",
+    __base__=ResponseModel,
+    id=UUID,
+    **{name: _SHOWN_AS.get(name, kind) for name, kind in ALERT_FIELDS.items()},
+)
+
+
+class AlertBody(_AlertFields):  # type: ignore[misc, valid-type] # made from the record's fields
     """An alert as reads show it."""
 
-    id: UUID
-    name: str
-    description: str
-    enabled: bool
-    plate_match_mode: PlateMatchMode
-    plates: list[str]
-    camera_scope: CameraScope
-    camera_ids: list[UUID]
-    schedule_enabled: bool
-    schedule: ScheduleView
-    timezone: str = Field(description="In which the schedule is read; the owner's by default.")
-    min_confidence: float
-    cooldown_minutes: ShortNumber
-    cooldown_scope: CooldownScope
-    match_tolerance: int
     notifications: list[NotificationView]
     trigger_count: int
     last_triggered_at: Timestamp | None
@@ -129,52 +274,24 @@ class AlertList(ResponseModel):
 
 def alert_body(row: AlertRow) -> AlertBody:
     """Return the JSON form of an alert."""
-    values = row.values
-    same: dict[str, Any] = {name: getattr(values, name) for name in _NAMED_ALIKE}
-    return AlertBody(
-        id=row.id,
-        plates=list(values.plates),
-        camera_ids=list(values.camera_ids),
-        schedule=ScheduleView(
-            start_time=values.schedule.start_time,
-            end_time=values.schedule.end_time,
-            days_of_week=list(values.schedule.days_of_week),
-        ),
-        timezone=values.timezone or row.owner_timezone,
-        notifications=[_notification_view(notification) for notification in values.notifications],
-        trigger_count=row.trigger_count,
-        last_triggered_at=row.last_triggered_at,
-        created_at=row.created_at,
-        **same,
+    shown: AlertBody = AlertBody.model_validate(
+        {
+            "id": row.id,
+            **{name: getattr(row.config, name) for name in ALERT_FIELDS},
+            "notifications": msgspec.to_builtins(row.notifications),
+            "trigger_count": row.trigger_count,
+            "last_triggered_at": row.last_triggered_at,
+            "created_at": row.created_at,
+        },
+        from_attributes=True,
     )
+    return shown
 
 
-def alert_list(book: AlertBook) -> AlertList:
+def alert_list(listing: AlertListing) -> AlertList:
     """Return the JSON form of an owner's alerts."""
     return AlertList(
-        alerts=[alert_body(row) for row in book.alerts],
-        counted_at=book.counted_at,
-        notification_secret=book.notification_secret,
+        alerts=[alert_body(row) for row in listing.alerts],
+        counted_at=listing.counted_at,
+        notification_secret=listing.notification_secret,
     )
-
-
-def _notification_view(
-    notification: Notification,
-) -> EmailNotificationView | WebhookNotificationView:
-    if isinstance(notification, EmailNotification):
-        return EmailNotificationView(addresses=list(notification.addresses))
-    return WebhookNotificationView(url=notification.url)
-
-
-_NAMED_ALIKE = (
-    "name",
-    "description",
-    "enabled",
-    "plate_match_mode",
-    "camera_scope",
-    "schedule_enabled",
-    "min_confidence",
-    "cooldown_minutes",
-    "cooldown_scope",
-    "match_tolerance",
-)

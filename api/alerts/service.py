@@ -1,21 +1,155 @@
-"""What can be done with alerts."""
+"""Alerts listed, made, changed and deleted, and how often they triggered."""
 
 import asyncio
-from collections.abc import Collection
-from dataclasses import replace
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 from uuid import UUID
 
+import msgspec
+import structlog
+from cachetools import LRUCache
 from sqlalchemy.orm import Session
 
-from api.alerts.edits import edited_values, new_values, outbound_urls
-from api.alerts.history import History, TriggerHistory
-from api.alerts.models import AlertBook, AlertRow, AlertValues
-from api.alerts.repository import AlertRepository, TooManyAlertsError, unknown_cameras
-from api.alerts.schemas import AlertCreate, AlertUpdate
-from api.db.engine import Database
+from analytics_sql.triggers import (
+    CooldownQuestion,
+    RecognitionTrigger,
+    SpanRow,
+    SuppressingTrigger,
+    TriggerCount,
+)
+from api.adapters.outbound import OutboundGate
+from api.alerts.repository import (
+    AlertListing,
+    AlertRepository,
+    AlertRow,
+    TooManyAlertsError,
+    unknown_cameras,
+)
+from api.alerts.schemas import (
+    AlertCreate,
+    AlertUpdate,
+    WebhookNotificationBody,
+)
+from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault, found
-from api.moments import from_unix_ms, from_unix_ms_if_any
-from api.outbound import OutboundGate
+from api.validation.fields import from_unix_ms, from_unix_ms_if_any
+from common.errors import PlatestreamError
+from common.records.alerts import Notification
+
+log = structlog.get_logger()
+
+_MAX_OWNERS = 10_000
+_WAIT_SECONDS = 0.5
+
+
+class TriggerStore(Protocol):
+    """Counts the triggers of alerts."""
+
+    async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
+        """Return how often each of the owner's alerts has triggered."""
+
+    async def triggers_for(
+        self, owner_id: UUID, recognition_id: UUID, captured_ms: int
+    ) -> tuple[RecognitionTrigger, ...]:
+        """Return the alerts that triggered for a recognition."""
+
+    async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
+        """Return the trigger whose cooldown suppresses a recognition."""
+
+    async def span(
+        self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
+    ) -> tuple[SpanRow, ...]:
+        """Return the owner's recognitions of a span, oldest first, from behind ``after``."""
+
+
+@dataclass(frozen=True)
+class History:
+    """An owner's counts and when they were read (Unix ms, UTC); None: they never were."""
+
+    counts: Mapping[UUID, TriggerCount]
+    read_ms: int | None
+
+
+class TriggerHistory:
+    """Reads counts, and remembers them for the time when they cannot be read."""
+
+    def __init__(
+        self,
+        store: TriggerStore,
+        *,
+        wait_seconds: float = _WAIT_SECONDS,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        """A call waits ``wait_seconds`` at most; what takes longer is for the next one."""
+        self._store = store
+        self._wait_seconds = wait_seconds
+        self._now_ms = now_ms
+        self._last: LRUCache[UUID, History] = LRUCache(_MAX_OWNERS)
+        self._reading: dict[UUID, asyncio.Task[None]] = {}
+
+    async def of(self, owner_id: UUID) -> History:
+        """Return the owner's counts; those of the last time where they cannot be read in time.
+
+        Never fails: alerts can be looked at and changed while ClickHouse is unavailable.
+        """
+        reading = self._reading.get(owner_id)
+        if reading is None:
+            reading = self._reading[owner_id] = asyncio.create_task(self._read(owner_id))
+        await asyncio.wait([reading], timeout=self._wait_seconds)
+        return self._last.get(owner_id, History({}, None))
+
+    async def close(self) -> None:
+        """End what is being read."""
+        readings = list(self._reading.values())
+        for reading in readings:
+            reading.cancel()
+        await asyncio.gather(*readings, return_exceptions=True)
+
+    async def _read(self, owner_id: UUID) -> None:
+        try:
+            counts = await self._store.trigger_counts(owner_id)
+        except PlatestreamError as error:
+            log.warning("trigger_counts_away", error=repr(error))
+        except Exception:
+            # The edge of a task that nobody else awaits.
+            log.exception("trigger_counts_failed")
+        else:
+            self._last[owner_id] = History(counts, self._now_ms())
+        finally:
+            del self._reading[owner_id]
+
+
+def all_fields(body: AlertUpdate) -> dict[str, Any]:
+    """Return all fields of an alert, by the names of its columns; those not sent by default."""
+    return _fields(body, AlertUpdate.model_fields)
+
+
+def sent_fields(body: AlertUpdate) -> dict[str, Any]:
+    """Return the fields of an alert that were sent, by the names of its columns."""
+    return _fields(body, body.model_fields_set)
+
+
+def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {name: getattr(body, name) for name in names}
+    if "schedule" in fields:
+        fields["schedule"] = body.schedule.model_dump(
+            mode="json", by_alias=True, exclude_unset=True
+        )
+    if "notifications" in fields:
+        sent = [notification.model_dump() for notification in body.notifications]
+        fields["notifications"] = msgspec.convert(sent, tuple[Notification, ...])
+    return fields
+
+
+def outbound_urls(body: AlertUpdate) -> list[tuple[str, str]]:
+    """Return the URLs among the notifications, each with the path of its field."""
+    return [
+        (f"notifications.{number}.url", notification.url)
+        for number, notification in enumerate(body.notifications)
+        if isinstance(notification, WebhookNotificationBody)
+    ]
 
 
 class Alerts:
@@ -37,14 +171,14 @@ class Alerts:
         self._gate = gate
         self._per_owner = per_owner
 
-    async def all_of(self, owner_id: UUID) -> AlertBook:
-        """Return the owner's alerts, newest first, with how often they fired."""
-        book, history = await asyncio.gather(
+    async def all_of(self, owner_id: UUID) -> AlertListing:
+        """Return the owner's alerts, newest first, with how often they triggered."""
+        listing, history = await asyncio.gather(
             self._database.run(lambda session: self._rows.all_of(session, owner_id)),
             self._history.of(owner_id),
         )
-        alerts = tuple(counted(row, history) for row in book.alerts)
-        return replace(book, alerts=alerts, counted_at=from_unix_ms_if_any(history.read_ms))
+        alerts = tuple(counted(row, history) for row in listing.alerts)
+        return replace(listing, alerts=alerts, counted_at=from_unix_ms_if_any(history.read_ms))
 
     async def close(self) -> None:
         """End what is under way in the background."""
@@ -57,8 +191,8 @@ class Alerts:
             ApiError: 400 for cameras that are not the owner's and for URLs, 409 for the limit.
         """
         await self._gate.check(outbound_urls(body))
-        values = new_values(body)
-        return await self._database.run(lambda session: self._insert(session, owner_id, values))
+        fields = all_fields(body)
+        return await self._database.run(lambda session: self._insert(session, owner_id, fields))
 
     async def update(self, owner_id: UUID, alert_id: UUID, body: AlertUpdate) -> AlertRow:
         """Change the fields that were sent.
@@ -84,10 +218,10 @@ class Alerts:
         if not deleted:
             raise ApiError(ErrorCode.NOT_FOUND)
 
-    def _insert(self, session: Session, owner_id: UUID, values: AlertValues) -> AlertRow:
-        check_cameras(session, owner_id, values.camera_ids)
+    def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
+        check_cameras(session, owner_id, fields["camera_ids"])
         try:
-            return self._rows.insert(session, owner_id, values, limit=self._per_owner)
+            return self._rows.insert(session, owner_id, fields, limit=self._per_owner)
         except TooManyAlertsError as error:
             raise ApiError(ErrorCode.LIMIT_REACHED, "No more alerts are allowed.") from error
 
@@ -95,14 +229,15 @@ class Alerts:
         self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate
     ) -> AlertRow:
         row = found(self._rows.lock(session, owner_id, alert_id))
-        values = edited_values(row.values, body)
+        fields = sent_fields(body)
         # Cameras that the alert had may have been deleted since: sending them back is no fault.
-        check_cameras(session, owner_id, values.camera_ids, known=row.values.camera_ids)
-        return row if values == row.values else self._rows.change(session, alert_id, values)
+        known = row.config.camera_ids
+        check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
+        return self._rows.change(session, alert_id, fields)
 
 
 def counted(row: AlertRow, history: History) -> AlertRow:
-    """Return an alert with how often it fired and when."""
+    """Return an alert with how often it triggered and when."""
     count = history.counts.get(row.id)
     if count is None:
         return row
@@ -110,7 +245,7 @@ def counted(row: AlertRow, history: History) -> AlertRow:
 
 
 def check_cameras(
-    session: Session, owner_id: UUID, wanted: tuple[UUID, ...], *, known: Collection[UUID] = ()
+    session: Session, owner_id: UUID, wanted: Sequence[UUID], *, known: Collection[UUID] = ()
 ) -> None:
     """Make sure that an alert names cameras of its owner.
 

@@ -1,1 +1,0 @@
-"""Analytics: the last thirty days at a glance."""

@@ -11,7 +11,7 @@ from analytics_sql.recognitions import ListedRecognition
 
 @dataclass(frozen=True)
 class Inventory:
-    """What an owner has. ``camera_names`` by id; ``timezone`` is an IANA name."""
+    """An owner's things. ``camera_names`` by id; ``timezone`` is an IANA name."""
 
     timezone: str
     camera_names: Mapping[UUID, str]
@@ -37,7 +37,7 @@ class HourCount:
 
 @dataclass(frozen=True)
 class PassTally:
-    """How many passes were seen, and how many of them ended in an accepted reading."""
+    """Counts of passes, and of those that ended in an accepted reading."""
 
     accepted: int
     seen: int
@@ -50,7 +50,7 @@ class PassTally:
 
 @dataclass(frozen=True)
 class Overview:
-    """All that the resource shows; charts as described in :mod:`api.analytics.charts`."""
+    """All that the resource shows; charts as described in :mod:`api.analytics.service`."""
 
     total: int
     inventory: Inventory

@@ -1,4 +1,4 @@
-"""What an owner has, from PostgreSQL."""
+"""An owner's cameras, keys and time zone in PostgreSQL: the only SQL of this resource."""
 
 from datetime import datetime
 from uuid import UUID

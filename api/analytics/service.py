@@ -1,25 +1,77 @@
-"""What can be asked about an owner's last thirty days."""
+"""Counts of an owner's last thirty days."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from analytics_sql.analytics import OwnerSpan, Traffic
+from analytics_sql.analytics import CameraCount, OwnerSpan, QuarterCount, Traffic
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, RecognitionPage
-from api.analytics.charts import SPAN_MS, camera_chart, daily_chart, hourly_chart
-from api.analytics.models import Inventory, Overview, PassTally
+from api.analytics.models import DayCount, HourCount, Inventory, Overview, PassTally
 from api.analytics.repository import inventory
-from api.db.engine import Database
-from api.moments import from_unix_ms
-from contracts.ids import NIL_UUID
+from api.db.database import Database
+from api.validation.fields import from_unix_ms
+from common.records.ids import NIL_UUID
+
+SPAN_MS = 30 * 24 * 3_600_000
+"""Thirty times 24 hours, whatever the clocks did meanwhile."""
+
+_MAX_DAYS = 31
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def daily_chart(
+    quarters: Sequence[QuarterCount], now_ms: int, zone: ZoneInfo
+) -> tuple[DayCount, ...]:
+    """Return each calendar day that the span up to ``now_ms`` touches, oldest first: 30 or 31.
+
+    Days without recognitions are there with 0. Where the clocks went forward within the span, it
+    may begin in the last hour of a 32nd day: that hour is left out.
+    """
+    by_day: Counter[date] = Counter()
+    for quarter in quarters:
+        by_day[_local(quarter.start_ms, zone).date()] += quarter.recognitions
+    last = _local(now_ms - 1, zone).date()
+    first = max(_local(now_ms - SPAN_MS, zone).date(), last - (_MAX_DAYS - 1) * _DAY)
+    days = [first + number * _DAY for number in range((last - first).days + 1)]
+    return tuple(DayCount(day, by_day[day]) for day in days)
+
+
+def hourly_chart(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> tuple[HourCount, ...]:
+    """Return the 24 hours of the clock, 0 first.
+
+    An hour that came twice on a day of 25 hours counts both times; one that was skipped adds none.
+    """
+    by_hour: Counter[int] = Counter()
+    for quarter in quarters:
+        by_hour[_local(quarter.start_ms, zone).hour] += quarter.recognitions
+    return tuple(HourCount(hour, by_hour[hour]) for hour in range(24))
+
+
+def camera_chart(
+    cameras: Sequence[CameraCount], names: Mapping[UUID, str]
+) -> tuple[CameraCount, ...]:
+    """Return the cameras under the names they bear now; a deleted one keeps its last."""
+    return tuple(
+        replace(camera, camera_name=names.get(camera.camera_id, camera.camera_name))
+        for camera in cameras
+    )
+
+
+def _local(at_ms: int, zone: ZoneInfo) -> datetime:
+    return (_EPOCH + timedelta(milliseconds=at_ms)).astimezone(zone)
+
 
 _TOP_PLATES = 10
 _RECENT = 10
 
 
 class TrafficStore(Protocol):
-    """Where recognitions are counted and listed."""
+    """A store that counts and lists recognitions."""
 
     async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
         """Return the counts of a span, and at most so many ``plates``."""
@@ -34,7 +86,7 @@ class Analytics:
     """The thirty days of all owners; every call names the owner it acts for."""
 
     def __init__(self, database: Database, store: TrafficStore, now_ms: Callable[[], int]) -> None:
-        """Take where owners and recognitions are, and the clock (Unix ms)."""
+        """``now_ms`` is the clock (Unix ms)."""
         self._database = database
         self._store = store
         self._now_ms = now_ms
@@ -43,7 +95,7 @@ class Analytics:
         """Return the owner's last 30 × 24 hours up to now.
 
         Raises:
-            TransientError: PostgreSQL or ClickHouse is away or too slow.
+            TransientError: PostgreSQL or ClickHouse is unavailable or too slow.
         """
         now_ms = self._now_ms()
         now = from_unix_ms(now_ms)

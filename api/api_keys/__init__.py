@@ -1,1 +1,0 @@
-"""API keys as a resource: made, narrowed, widened within bounds, revoked."""

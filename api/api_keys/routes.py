@@ -1,8 +1,9 @@
 """``/api/api-keys``."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
-from api.answers import BODY_ERRORS, errors
+from fastapi import APIRouter, Depends, Response
+
 from api.api_keys.schemas import (
     ApiKeyAnswer,
     ApiKeyCreate,
@@ -11,18 +12,23 @@ from api.api_keys.schemas import (
     NewApiKeyAnswer,
     api_key_body,
 )
+from api.api_keys.service import ApiKeys
+from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.guard import Caller, GuardedRoute
-from api.ids import ResourceId
-from api.services import services_of
+from api.middleware.guard import GuardedRoute
+from api.openapi import BODY_ERRORS, error_responses
+from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["API keys"])
 
+ApiKeysDep = Annotated[ApiKeys, Depends(service(ApiKeys))]
 
-@router.get("/api/api-keys", summary="List API keys", responses=errors())
-async def list_api_keys(request: Request, caller: Caller) -> ApiKeyList:
+
+@router.get("/api/api-keys", summary="List API keys", responses=error_responses())
+@requires(Scope.API_KEYS_READ)
+async def list_api_keys(api_keys: ApiKeysDep, caller: Caller) -> ApiKeyList:
     """Return the caller's keys, newest first."""
-    records = await services_of(request).api_keys.all_of(caller.owner_id)
+    records = await api_keys.all_of(caller.owner_id)
     return ApiKeyList(api_keys=[api_key_body(record) for record in records])
 
 
@@ -30,24 +36,31 @@ async def list_api_keys(request: Request, caller: Caller) -> ApiKeyList:
     "/api/api-keys",
     status_code=201,
     summary="Make an API key",
-    responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.BEYOND_OWN_EXPIRY, ErrorCode.LIMIT_REACHED),
 )
-async def create_api_key(request: Request, caller: Caller, body: ApiKeyCreate) -> NewApiKeyAnswer:
-    """Make a key with scopes that the caller has too. The answer alone shows it whole."""
-    made = await services_of(request).api_keys.create(caller, body)
+@requires(Scope.API_KEYS_WRITE, BodyKind.JSON)
+async def create_api_key(
+    api_keys: ApiKeysDep, caller: Caller, body: ApiKeyCreate
+) -> NewApiKeyAnswer:
+    """Make a key with scopes that the caller has too, ending no later than the caller.
+
+    The answer alone shows it whole.
+    """
+    made = await api_keys.create(caller, body)
     return NewApiKeyAnswer(api_key=api_key_body(made.record), plain_key=made.plain_key)
 
 
 @router.put(
     "/api/api-keys/{id}",
     summary="Change an API key",
-    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.BEYOND_OWN_EXPIRY, ErrorCode.NOT_FOUND),
 )
+@requires(Scope.API_KEYS_WRITE, BodyKind.JSON)
 async def update_api_key(
-    request: Request, caller: Caller, id: ResourceId, body: ApiKeyUpdate
+    api_keys: ApiKeysDep, caller: Caller, id: ResourceId, body: ApiKeyUpdate
 ) -> ApiKeyAnswer:
     """Change the fields that are sent; the others stay. In effect everywhere within a second."""
-    record = await services_of(request).api_keys.update(caller, id, body)
+    record = await api_keys.update(caller, id, body)
     return ApiKeyAnswer(api_key=api_key_body(record))
 
 
@@ -56,8 +69,12 @@ async def update_api_key(
     status_code=204,
     response_class=Response,
     summary="Revoke an API key",
-    responses=errors(ErrorCode.NOT_FOUND),
+    responses=error_responses(ErrorCode.NOT_FOUND),
 )
-async def revoke_api_key(request: Request, caller: Caller, id: ResourceId) -> None:
-    """Revoke a key: within a second nobody gets in with it."""
-    await services_of(request).api_keys.revoke(caller.owner_id, id)
+@requires(Scope.API_KEYS_WRITE)
+async def revoke_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> None:
+    """Revoke a key: within a second nobody gets in with it.
+
+    The keys that it made stay; the list names it among their ``ancestors``.
+    """
+    await api_keys.revoke(caller.owner_id, id)

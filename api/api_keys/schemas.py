@@ -5,9 +5,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field
 
-from api.accounts.models import KeyRecord
 from api.accounts.service import MAX_KEY_NAME_CHARACTERS
-from api.moments import Instant
 from api.schemas import (
     JsonBoolean,
     NameText,
@@ -16,7 +14,9 @@ from api.schemas import (
     Timestamp,
     without_repeats,
 )
-from api.scopes import Scope
+from api.security.permissions import Scope
+from api.security.repository import KeyRecord
+from api.validation.fields import BodyInstant
 
 Name = Annotated[
     NameText, Field(min_length=1, max_length=MAX_KEY_NAME_CHARACTERS, examples=["Gate controller"])
@@ -32,11 +32,15 @@ Scopes = Annotated[
     AfterValidator(without_repeats),
 ]
 ExpiresAt = Annotated[
-    Instant | None, Field(description="The key is refused from then on; null: never.")
+    BodyInstant | None,
+    Field(
+        description="The key is refused from then on; null: never. "
+        "A key gives none beyond its own; left out of a new key, it is that of its maker."
+    ),
 ]
 
 
-_SHOWN_ONLY = frozenset({"id", "prefix", "createdAt", "lastUsedAt"})
+_SHOWN_ONLY = frozenset({"id", "prefix", "createdAt", "lastUsedAt", "ancestors"})
 
 
 class ApiKeyCreate(RequestModel):
@@ -72,6 +76,10 @@ class ApiKeyBody(ResponseModel):
     created_at: Timestamp
     last_used_at: Timestamp | None = Field(description="Within a minute.")
     expires_at: Timestamp | None
+    ancestors: list[UUID] = Field(
+        description="The keys by which it was made, its maker first; they may be revoked. "
+        "Empty for keys made in a session or by the operator."
+    )
 
 
 class ApiKeyAnswer(ResponseModel):
@@ -107,4 +115,5 @@ def api_key_body(record: KeyRecord) -> ApiKeyBody:
         created_at=record.created_at,
         last_used_at=record.last_used_at,
         expires_at=record.expires_at,
+        ancestors=list(record.ancestors),
     )

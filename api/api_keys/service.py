@@ -1,20 +1,105 @@
-"""What can be done with API keys."""
+"""API keys listed, made, changed and revoked."""
 
-from dataclasses import replace
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts import repository
-from api.accounts.authentication import Authenticator
-from api.accounts.models import KeyRecord, NewKey
-from api.accounts.service import create_key
-from api.api_keys.models import KeyValues, scopes_beyond
+from api.accounts.repository import lock_owner
+from api.accounts.service import NewKey, create_key
 from api.api_keys.schemas import ApiKeyCreate, ApiKeyUpdate
-from api.db.engine import Database
+from api.db.database import Database
 from api.errors import ApiError, ErrorCode, found
-from api.principal import Principal
+from api.security import repository
+from api.security.authentication import Authenticator
+from api.security.permissions import Principal, Scope
+from api.security.repository import KeyRecord
+
+MAX_REVOKED_ANCESTORS = 50
+"""Revoked ancestors beyond this place are forgotten: a key may replace itself for ever."""
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """The fields of a key that a client sets. ``expires_at`` None: never."""
+
+    name: str
+    scopes: frozenset[Scope]
+    enabled: bool
+    expires_at: datetime | None
+
+    def is_stronger_than(self, other: "KeyValues") -> bool:
+        """Tell whether this one works where or when ``other`` does not, scopes aside."""
+        return (self.enabled and not other.enabled) or _is_later(self.expires_at, other.expires_at)
+
+
+@dataclass(frozen=True)
+class Granter:
+    """A caller, as far as it decides what they may give. ``expires_at`` None: never.
+
+    ``line`` is the key that calls with its own ancestors, and empty for a session.
+    """
+
+    scopes: frozenset[Scope]
+    expires_at: datetime | None = None
+    line: tuple[UUID, ...] = ()
+
+    def scopes_beyond(self, wanted: KeyValues, current: KeyValues | None) -> frozenset[Scope]:
+        """Return the scopes that would be given away without being there.
+
+        A new key may have no scope that its maker lacks. A changed one may get none, and one that
+        has some may neither be switched on nor live longer by the hand of a caller that lacks
+        them; to take away is always allowed.
+        """
+        if current is None or wanted.is_stronger_than(current):
+            return wanted.scopes - self.scopes
+        return wanted.scopes - current.scopes - self.scopes
+
+    def is_outlived(self, wanted: KeyValues, current: KeyValues | None) -> bool:
+        """Tell whether something would be given away for longer than the granter has it.
+
+        To take away is always allowed, also from a key that lives longer.
+        """
+        gives = (
+            current is None
+            or wanted.is_stronger_than(current)
+            or not wanted.scopes <= current.scopes
+        )
+        return gives and _is_later(wanted.expires_at, self.expires_at)
+
+    def check(self, wanted: KeyValues, current: KeyValues | None) -> None:
+        """Refuse to give what the granter does not have.
+
+        Raises:
+            ApiError: 403.
+        """
+        beyond = self.scopes_beyond(wanted, current)
+        if beyond:
+            names = ", ".join(sorted(beyond))
+            raise ApiError(
+                ErrorCode.MISSING_SCOPE, f"A key cannot give scopes that it lacks itself: {names}."
+            )
+        if self.is_outlived(wanted, current):
+            raise ApiError(ErrorCode.BEYOND_OWN_EXPIRY)
+
+    def ancestors_of_new(self, existing: Set[UUID]) -> tuple[UUID, ...]:
+        """Return the ancestors of a key to be made.
+
+        A key that exists is named by all that descend from it, however many lie between.
+        """
+        return tuple(
+            key_id
+            for place, key_id in enumerate(self.line)
+            if place < MAX_REVOKED_ANCESTORS or key_id in existing
+        )
+
+
+def _is_later(one: datetime | None, other: datetime | None) -> bool:
+    """Tell whether an end comes after another; None is the end that never comes."""
+    return other is not None and (one is None or one > other)
 
 
 class ApiKeys:
@@ -34,19 +119,19 @@ class ApiKeys:
         """Make a key.
 
         Raises:
-            ApiError: 403 for scopes that the caller lacks, 409 for the limit.
+            ApiError: 403 for scopes that the caller lacks or an end after theirs, 409 for the
+                limit; 401 where the caller's key is valid no more.
         """
-        values = KeyValues(body.name, frozenset(body.scopes), body.enabled, body.expires_at)
-        _check_scopes(caller, values, None)
-        return await self._database.run(
-            lambda session: self._insert(session, caller.owner_id, values)
-        )
+        made = await self._database.run(lambda session: self._insert(session, caller, body))
+        self._authenticator.expect_key(made.plain_key)
+        return made
 
     async def update(self, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
         """Change the fields that were sent.
 
         Raises:
-            ApiError: 403 for scopes that the caller lacks, 404.
+            ApiError: 403 for scopes that the caller lacks or an end after theirs, 404; 401 where
+                the caller's key is valid no more.
         """
         record = await self._database.run(lambda session: _change(session, caller, key_id, body))
         self._authenticator.forget(key_id)
@@ -65,28 +150,50 @@ class ApiKeys:
             raise ApiError(ErrorCode.NOT_FOUND)
         self._authenticator.forget(key_id)
 
-    def _insert(self, session: Session, owner_id: UUID, values: KeyValues) -> NewKey:
-        repository.lock_owner(session, owner_id)
-        if repository.count_keys(session, owner_id) >= self._per_owner:
+    def _insert(self, session: Session, caller: Principal, body: ApiKeyCreate) -> NewKey:
+        granter = _granter(session, caller)
+        has_end = "expires_at" in body.model_fields_set
+        expires_at = body.expires_at if has_end else granter.expires_at
+        values = KeyValues(body.name, frozenset(body.scopes), body.enabled, expires_at)
+        granter.check(values, None)
+        existing = repository.key_ids(session, caller.owner_id)
+        if len(existing) >= self._per_owner:
             raise ApiError(ErrorCode.LIMIT_REACHED, "No more API keys are allowed.")
         return create_key(
             session,
-            owner_id,
+            caller.owner_id,
             name=values.name,
             scopes=values.scopes,
             enabled=values.enabled,
             expires_at=values.expires_at,
+            ancestors=granter.ancestors_of_new(existing),
         )
 
 
+def _granter(session: Session, caller: Principal) -> Granter:
+    """Return what the caller has to give at this moment, which lasts until the transaction ends.
+
+    Raises:
+        ApiError: 401; the key was revoked or switched off since the gate let it pass.
+    """
+    lock_owner(session, caller.owner_id)
+    if caller.is_session:
+        return Granter(caller.scopes)
+    key = repository.lock_key(session, caller.owner_id, caller.credential_id)
+    if key is None or not key.enabled:
+        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    return Granter(key.scopes, key.expires_at, (key.id, *key.ancestors))
+
+
 def _change(session: Session, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
+    granter = _granter(session, caller)
     record = found(repository.lock_key(session, caller.owner_id, key_id))
     current = KeyValues(record.name, record.scopes, record.enabled, record.expires_at)
     sent: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
     if "scopes" in sent:
         sent["scopes"] = frozenset(body.scopes)
     wanted = replace(current, **sent)
-    _check_scopes(caller, wanted, current)
+    granter.check(wanted, current)
     return repository.change_key(
         session,
         key_id,
@@ -95,12 +202,3 @@ def _change(session: Session, caller: Principal, key_id: UUID, body: ApiKeyUpdat
         enabled=wanted.enabled,
         expires_at=wanted.expires_at,
     )
-
-
-def _check_scopes(caller: Principal, wanted: KeyValues, current: KeyValues | None) -> None:
-    beyond = scopes_beyond(caller.scopes, wanted, current)
-    if beyond:
-        names = ", ".join(sorted(beyond))
-        raise ApiError(
-            ErrorCode.MISSING_SCOPE, f"A key cannot give scopes that it lacks itself: {names}."
-        )

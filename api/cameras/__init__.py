@@ -1,1 +1,0 @@
-"""Cameras: what clients register and ingest workers open."""

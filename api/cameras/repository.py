@@ -1,6 +1,7 @@
 """Cameras in PostgreSQL, each change together with its record for the ingest workers."""
 
-from dataclasses import fields
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -11,13 +12,64 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner
-from api.cameras.config import camera_config
-from api.cameras.models import CameraRow, CameraValues
 from api.cameras.subscriptions import Subscription
-from api.config_log.outbox import enqueue
+from api.db.records import camera_config
 from api.db.tables import Camera
-from contracts.frames import Zone
-from contracts.topics import CONFIG_CAMERAS
+from api.outbox.outbox import enqueue
+from common.records.cameras import CameraState
+from common.records.frames import Zone
+from common.records.topics import CONFIG_CAMERAS
+
+
+@dataclass(frozen=True)
+class CameraValues:
+    """The fields of a camera that a client sets, as they are stored.
+
+    ``identifier_derived`` tells that the identifier follows the stream address.
+    """
+
+    name: str
+    location: str
+    enabled: bool
+    identifier: str
+    identifier_derived: bool
+    stream_url_encrypted: str
+    stream_url_shown: str
+    sample_fps: float | None
+    min_plate_width_px: int
+    zones: tuple[Zone, ...]
+    timezone: str | None
+
+
+@dataclass(frozen=True)
+class CameraRow:
+    """A camera as it is stored."""
+
+    id: UUID
+    owner_id: UUID
+    revision: int
+    values: CameraValues
+    created_at: datetime
+    subscription: Subscription = Subscription()
+
+
+@dataclass(frozen=True)
+class CameraCondition:
+    """The state of a camera, by its ingest worker."""
+
+    state: CameraState
+    last_seen_at: datetime | None = None
+    last_error: str | None = None
+    frame_width_px: int | None = None
+    frame_height_px: int | None = None
+
+
+@dataclass(frozen=True)
+class CameraView:
+    """A camera as reads show it: the row and its condition."""
+
+    row: CameraRow
+    condition: CameraCondition
 
 
 class DuplicateIdentifierError(Exception):
@@ -46,6 +98,11 @@ def list_all_cameras(session: Session) -> list[CameraRow]:
     return [_row(camera) for camera in found]
 
 
+def existing_cameras(session: Session, camera_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Return those cameras that are not deleted, of whatever owner, hidden ones too."""
+    return frozenset(session.scalars(select(Camera.id).where(Camera.id.in_(camera_ids))))
+
+
 def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
     """Return one of the owner's cameras."""
     camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)))
@@ -55,7 +112,7 @@ def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow 
 def insert_camera(
     session: Session, owner_id: UUID, values: CameraValues, *, limit: int
 ) -> CameraRow:
-    """Insert a camera, hidden until :func:`confirm_camera`, and tell the ingest workers.
+    """Insert a camera, hidden until :func:`confirm_camera`, and publish it.
 
     Raises:
         DuplicateIdentifierError: the owner has a camera with this identifier.
@@ -85,7 +142,7 @@ def lock_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow 
 
 
 def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> CameraRow:
-    """Write ``values`` to a locked camera and tell the ingest workers.
+    """Write ``values`` to a locked camera and publish it.
 
     Raises:
         DuplicateIdentifierError: the owner has another camera with this identifier.
@@ -99,7 +156,7 @@ def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> Ca
 
 
 def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscription | None:
-    """Delete one of the owner's cameras and tell the ingest workers; None where there is none.
+    """Delete one of the owner's cameras and publish that; None where there is none.
 
     Return what was paid for it.
     """
@@ -120,7 +177,7 @@ def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
 
 
 def delete_cameras_of(session: Session, owner_id: UUID) -> int:
-    """Delete all cameras of an owner and tell the ingest workers; how many there were."""
+    """Delete all cameras of an owner and publish that; return how many there were."""
     return _delete(session, Camera.owner_id == owner_id)
 
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Response
 
-from api.answers import BODY_ERRORS, errors
+from api.adapters.image_store import ImageStore
 from api.cameras.schemas import (
     CameraAnswer,
     CameraCreate,
@@ -13,13 +13,18 @@ from api.cameras.schemas import (
     CameraUpdate,
     camera_body,
 )
+from api.cameras.service import Cameras
+from api.deps import Caller, ResourceId, service
 from api.errors import ApiError, ErrorCode
-from api.guard import Caller, GuardedRoute
-from api.ids import ResourceId
-from api.services import services_of
-from contracts.object_keys import snapshot_key
+from api.middleware.guard import GuardedRoute
+from api.openapi import BODY_ERRORS, error_responses
+from api.security.permissions import BodyKind, Scope, requires
+from common.records.object_keys import snapshot_key
 
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
+
+CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
+ImageStoreDep = Annotated[ImageStore, Depends(service(ImageStore))]
 
 _TAG = {"ETag": {"schema": {"type": "string"}, "description": "Names this very picture."}}
 _PIXELS = {"schema": {"type": "integer", "minimum": 1}}
@@ -37,10 +42,11 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/api/cameras", summary="List cameras", responses=errors())
-async def list_cameras(request: Request, caller: Caller) -> CameraList:
+@router.get("/api/cameras", summary="List cameras", responses=error_responses())
+@requires(Scope.CAMERAS_READ)
+async def list_cameras(cameras: CamerasDep, caller: Caller) -> CameraList:
     """Return the caller's cameras, newest first."""
-    views = await services_of(request).cameras.all_of(caller.owner_id)
+    views = await cameras.all_of(caller.owner_id)
     return CameraList(cameras=[camera_body(view) for view in views])
 
 
@@ -48,7 +54,7 @@ async def list_cameras(request: Request, caller: Caller) -> CameraList:
     "/api/cameras",
     status_code=201,
     summary="Register a camera",
-    responses=errors(
+    responses=error_responses(
         *BODY_ERRORS,
         ErrorCode.DUPLICATE_IDENTIFIER,
         ErrorCode.INSUFFICIENT_CREDITS,
@@ -56,36 +62,42 @@ async def list_cameras(request: Request, caller: Caller) -> CameraList:
         ErrorCode.AGENT_UNAVAILABLE,
     ),
 )
-async def create_camera(request: Request, caller: Caller, body: CameraCreate) -> CameraAnswer:
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
+async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate) -> CameraAnswer:
     """Register a camera. Answers once the processing agent has taken it, at most 5 s later."""
-    view = await services_of(request).cameras.create(caller.owner_id, body)
+    view = await cameras.create(caller.owner_id, body)
     return CameraAnswer(camera=camera_body(view))
 
 
 @router.put(
     "/api/cameras/{id}",
     summary="Change a camera",
-    responses=errors(
+    responses=error_responses(
         *BODY_ERRORS,
         ErrorCode.INSUFFICIENT_CREDITS,
         ErrorCode.NOT_FOUND,
         ErrorCode.DUPLICATE_IDENTIFIER,
     ),
 )
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
 async def update_camera(
-    request: Request, caller: Caller, id: ResourceId, body: CameraUpdate
+    cameras: CamerasDep, caller: Caller, id: ResourceId, body: CameraUpdate
 ) -> CameraAnswer:
-    """Change the fields that are sent; the others stay. ``***`` in rtspUrl keeps the password."""
-    view = await services_of(request).cameras.update(caller.owner_id, id, body)
+    """Change the fields that are sent; the others stay. ``***`` in rtspUrl keeps the password.
+
+    Where scheme, host, port and user stay the same; else the password has to be given.
+    """
+    view = await cameras.update(caller.owner_id, id, body)
     return CameraAnswer(camera=camera_body(view))
 
 
 @router.delete(
-    "/api/cameras/{id}", summary="Delete a camera", responses=errors(ErrorCode.NOT_FOUND)
+    "/api/cameras/{id}", summary="Delete a camera", responses=error_responses(ErrorCode.NOT_FOUND)
 )
-async def delete_camera(request: Request, caller: Caller, id: ResourceId) -> CameraDeleted:
+@requires(Scope.CAMERAS_WRITE)
+async def delete_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraDeleted:
     """Stop and delete the camera, and give back the unused share of its subscription."""
-    refunded = await services_of(request).cameras.delete(caller.owner_id, id)
+    refunded = await cameras.delete(caller.owner_id, id)
     return CameraDeleted(credits_refunded=refunded)
 
 
@@ -93,18 +105,19 @@ async def delete_camera(request: Request, caller: Caller, id: ResourceId) -> Cam
     "/api/cameras/{id}/snapshot",
     summary="Latest picture of a camera",
     response_class=Response,
-    responses={**errors(ErrorCode.NOT_FOUND), **_PICTURE},
+    responses={**error_responses(ErrorCode.NOT_FOUND), **_PICTURE},
 )
+@requires(Scope.CAMERAS_READ)
 async def camera_snapshot(
-    request: Request,
+    cameras: CamerasDep,
+    images: ImageStoreDep,
     caller: Caller,
     id: ResourceId,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Return the latest capture as JPEG; 404 before the first one."""
-    services = services_of(request)
-    await services.cameras.require(caller.owner_id, id)
-    image = await services.images.image(snapshot_key(caller.owner_id, id))
+    await cameras.require(caller.owner_id, id)
+    image = await images.image(snapshot_key(caller.owner_id, id))
     if image is None:
         raise ApiError(ErrorCode.NOT_FOUND, "The camera has not sent a picture yet.")
     headers = {"ETag": image.etag, "Cache-Control": "private, no-cache"}

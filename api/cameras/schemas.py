@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from api.cameras.models import CameraView
+from api.cameras.repository import CameraView
 from api.schemas import (
     FreeText,
     JsonBoolean,
@@ -16,11 +16,11 @@ from api.schemas import (
     TimeZone,
     json_number,
 )
-from api.validation import validation_rules
-from contracts.cameras import CameraState
-from contracts.errors import InvalidInputError
-from contracts.frames import Point, Zone, ZoneKind
-from contracts.stream_urls import MAX_STREAM_URL_LENGTH, parse_stream_url
+from api.validation.fields import validation_rules
+from common.errors import InvalidInputError
+from common.records.cameras import CameraState
+from common.records.frames import Point, Zone, ZoneKind
+from common.urls.streams import MAX_STREAM_URL_LENGTH, parse_stream_url
 
 _MAX_ZONES = 32
 _MAX_POINTS = 64
@@ -92,22 +92,6 @@ _SHOWN_ONLY = frozenset(
 )
 
 
-class CameraCreate(RequestModel):
-    """A camera to register."""
-
-    shown_only = _SHOWN_ONLY
-
-    name: Name
-    rtsp_url: StreamAddress
-    location: Location = ""
-    enabled: JsonBoolean = True
-    identifier: Identifier | None = None
-    sample_fps: SampleFps | None = None
-    zones: Zones = Field(default_factory=list)
-    min_plate_width: MinPlateWidth = 0
-    timezone: TimeZone | None = None
-
-
 class CameraUpdate(RequestModel):
     """The fields of a camera to change; those left out stay."""
 
@@ -122,6 +106,13 @@ class CameraUpdate(RequestModel):
     zones: Zones = Field(default_factory=list)
     min_plate_width: MinPlateWidth = 0
     timezone: TimeZone | None = None
+
+
+class CameraCreate(CameraUpdate):
+    """A camera to register."""
+
+    name: Name
+    rtsp_url: StreamAddress
 
 
 class ZoneView(ResponseModel):
@@ -165,7 +156,7 @@ class CameraList(ResponseModel):
 
 
 class CameraDeleted(ResponseModel):
-    """What deleting a camera gave back."""
+    """The answer to a deletion: what it gave back."""
 
     credits_refunded: int
 

@@ -1,4 +1,4 @@
-"""What can be done with cameras."""
+"""Cameras listed, registered, changed and deleted, and paid for."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,18 +10,22 @@ import structlog
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import require_owner
-from api.cameras import renewals, repository
-from api.cameras.conditions import condition_of
-from api.cameras.edits import edited_values, new_values
-from api.cameras.models import CameraRow, CameraValues, CameraView
-from api.cameras.repository import DuplicateIdentifierError, TooManyCamerasError
+from api.cameras import repository, subscriptions
+from api.cameras.repository import (
+    CameraRow,
+    CameraValues,
+    CameraView,
+    DuplicateIdentifierError,
+    TooManyCamerasError,
+)
 from api.cameras.schemas import CameraCreate, CameraUpdate
-from api.cameras.status_board import StatusBoard
-from api.cameras.streams import StreamVault
+from api.cameras.status_cache import CameraStatusCache, condition_of
+from api.cameras.stream_vault import StreamVault, edited_values, new_values
 from api.credits import repository as credits_repository
-from api.credits.models import Reservation
-from api.db.engine import Database
+from api.credits.repository import Reservation
+from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault, found
+from api.settings import ApiSettings
 
 log = structlog.get_logger()
 
@@ -29,8 +33,8 @@ _ABANDONED_AFTER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class CameraRules:
-    """What the settings say about cameras."""
+class CameraPolicy:
+    """The settings of cameras: time to be taken, silence that means offline, limit and price."""
 
     take_seconds: float
     stale_ms: float
@@ -38,9 +42,19 @@ class CameraRules:
     subscription_credits: int
 
 
+def camera_rules(settings: ApiSettings) -> CameraPolicy:
+    """Return the rules for cameras that the operator sets."""
+    return CameraPolicy(
+        take_seconds=settings.camera_take_seconds,
+        stale_ms=settings.camera_status_stale_seconds * 1000,
+        per_owner=settings.cameras_per_owner,
+        subscription_credits=settings.camera_subscription_credits,
+    )
+
+
 @dataclass(frozen=True)
 class _NewCamera:
-    """A camera that waits for a worker, and what is held back for it."""
+    """A camera that waits for a worker, and the credits reserved for it."""
 
     row: CameraRow
     reservation: Reservation | None
@@ -52,14 +66,14 @@ class Cameras:
     def __init__(
         self,
         database: Database,
-        board: StatusBoard,
+        statuses: CameraStatusCache,
         vault: StreamVault,
-        rules: CameraRules,
+        rules: CameraPolicy,
         now_ms: Callable[[], int],
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
         self._database = database
-        self._board = board
+        self._statuses = statuses
         self._vault = vault
         self._rules = rules
         self._now_ms = now_ms
@@ -130,7 +144,7 @@ class Cameras:
         price = self._rules.subscription_credits
         if not price:
             return 0
-        return await self._database.run(lambda session: renewals.renew_due(session, price))
+        return await self._database.run(lambda session: subscriptions.renew_due(session, price))
 
     def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> _NewCamera:
         price = self._rules.subscription_credits
@@ -139,15 +153,15 @@ class Cameras:
         if not price:
             return _NewCamera(row, None)
         lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
-        reservation = renewals.reserve_first(session, owner_id, price, lease)
+        reservation = subscriptions.reserve_first(session, owner_id, price, lease)
         if reservation is None:
             # Undoes the insertion too.
-            raise _too_few_credits(price)
+            raise _insufficient_credits(price)
         return _NewCamera(row, reservation)
 
     async def _is_taken(self, new: _NewCamera) -> bool:
         seconds = self._rules.take_seconds
-        if not await self._board.wait_until_taken(new.row.id, new.row.revision, seconds):
+        if not await self._statuses.wait_until_running(new.row.id, new.row.revision, seconds):
             return False
         return await self._database.run(lambda session: _confirm(session, new))
 
@@ -168,22 +182,24 @@ class Cameras:
         if not price or not values.enabled or row.values.enabled:
             return
         is_paid = row.subscription.is_paid(datetime.now(UTC))
-        if not is_paid and not renewals.pay(session, row.id, price):
-            raise _too_few_credits(price)
+        if not is_paid and not subscriptions.pay(session, row.id, price):
+            raise _insufficient_credits(price)
 
     def _view(self, row: CameraRow) -> CameraView:
-        status = self._board.latest(row.id)
+        status = self._statuses.latest(row.id)
         now_ms, stale_ms = self._now_ms(), self._rules.stale_ms
         return CameraView(row, condition_of(row, status, now_ms=now_ms, stale_ms=stale_ms))
 
 
 def _confirm(session: Session, new: _NewCamera) -> bool:
-    """Show the camera and take what it costs; False where it has been swept away meanwhile."""
+    """Show the camera and debit what it costs; False where it has been swept away meanwhile."""
     if not repository.confirm_camera(session, new.row.id):
         return False
-    is_paid = new.reservation is None or renewals.settle_first(session, new.row.id, new.reservation)
+    is_paid = new.reservation is None or subscriptions.settle_first(
+        session, new.row.id, new.reservation
+    )
     if not is_paid:
-        # Hides the camera again; what was held back for it has been swept away.
+        # Hides the camera again; its reservation has been swept away.
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
     return True
 
@@ -197,10 +213,10 @@ def _undo(session: Session, owner_id: UUID, new: _NewCamera) -> None:
 
 def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
     subscription = found(repository.delete_camera(session, owner_id, camera_id))
-    return renewals.give_back_unused(session, owner_id, subscription)
+    return subscriptions.give_back_unused(session, owner_id, subscription)
 
 
-def _too_few_credits(price: int) -> ApiError:
+def _insufficient_credits(price: int) -> ApiError:
     return ApiError(
         ErrorCode.INSUFFICIENT_CREDITS,
         f"Insufficient credits: a camera costs {price} credits for 30 days.",

@@ -1,1 +1,0 @@
-"""Configuration on its way from PostgreSQL to the stages: the outbox and its relay."""

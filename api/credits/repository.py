@@ -4,7 +4,9 @@
 still take. Both follow from one row lock for each owner, so no concurrency overspends.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, cast
 from uuid import UUID, uuid4
 
@@ -12,8 +14,37 @@ from sqlalchemy import Table, bindparam, delete, func, insert, literal, select, 
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningInsert
 
-from api.credits.models import EntryKind, LedgerEntry, Reservation
 from api.db.tables import CreditAccount, CreditEntry, CreditReservation
+
+
+class EntryKind(StrEnum):
+    """The kinds of rows of the ledger."""
+
+    GRANT = "grant"
+    DEBIT = "debit"
+    REFUND = "refund"
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One change of a balance, in credits."""
+
+    id: int
+    delta: int
+    balance_after: int
+    kind: EntryKind
+    reason: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Credits reserved for a call in flight."""
+
+    id: UUID
+    owner_id: UUID
+    amount: int
+
 
 # An image call reserves and settles: one question each, and of tables rather than of their
 # classes, which took three times the CPU (12.2 against 4.0 ms a call).

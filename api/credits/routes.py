@@ -1,16 +1,59 @@
 """``/api/credits``."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated
 
-from api.answers import errors
-from api.credits.schemas import CreditsBody, credits_body
-from api.guard import Caller, GuardedRoute
-from api.services import services_of
+from fastapi import APIRouter, Depends
+
+from api.credits.repository import EntryKind
+from api.credits.service import Credits, Statement
+from api.deps import Caller, service
+from api.middleware.guard import GuardedRoute
+from api.openapi import error_responses
+from api.schemas import ResponseModel, Timestamp
+from api.security.permissions import Scope, requires
+
+
+class LedgerEntryBody(ResponseModel):
+    """One change of the balance."""
+
+    delta: int
+    balance: int
+    kind: EntryKind
+    reason: str
+    created_at: Timestamp
+
+
+class CreditsBody(ResponseModel):
+    """The balance, and the newest rows of the ledger, newest first."""
+
+    credits: int
+    ledger: list[LedgerEntryBody]
+
+
+def credits_body(statement: Statement) -> CreditsBody:
+    """Return the JSON form of a balance."""
+    return CreditsBody(
+        credits=statement.balance,
+        ledger=[
+            LedgerEntryBody(
+                delta=entry.delta,
+                balance=entry.balance_after,
+                kind=entry.kind,
+                reason=entry.reason,
+                created_at=entry.created_at,
+            )
+            for entry in statement.entries
+        ],
+    )
+
 
 router = APIRouter(route_class=GuardedRoute, tags=["Credits"])
 
+CreditsDep = Annotated[Credits, Depends(service(Credits))]
 
-@router.get("/api/credits", summary="Balance of credits", responses=errors())
-async def get_credits(request: Request, caller: Caller) -> CreditsBody:
+
+@router.get("/api/credits", summary="Balance of credits", responses=error_responses())
+@requires(Scope.CREDITS_READ)
+async def get_credits(credits: CreditsDep, caller: Caller) -> CreditsBody:
     """Return the caller's balance and the newest rows of the ledger."""
-    return credits_body(await services_of(request).credits.statement(caller.owner_id))
+    return credits_body(await credits.statement(caller.owner_id))

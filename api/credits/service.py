@@ -1,4 +1,4 @@
-"""What can be done with credits."""
+"""Shows the balance and the ledger."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,8 +6,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from api.credits import repository
-from api.credits.models import LedgerEntry
-from api.db.engine import Database
+from api.credits.repository import LedgerEntry
+from api.db.database import Database
 
 _LEDGER_ROWS = 20
 
@@ -24,7 +24,6 @@ class Credits:
     """The balances of all owners."""
 
     def __init__(self, database: Database) -> None:
-        """Take the database of ledgers."""
         self._database = database
 
     async def statement(self, owner_id: UUID) -> Statement:

@@ -1,1 +1,0 @@
-"""PostgreSQL: tables, migrations and transactions. Opened by the api room only."""

@@ -6,13 +6,13 @@ import typer
 
 from api.db.engine import open_engine
 from api.db.migrate import migrate
-from contracts.logs import configure_logging
-from contracts.settings import DatabaseSettings, ProcessSettings, load_settings
+from common.logs import configure_logging
+from common.settings import DatabaseSettings, ProcessSettings, load_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
-class _Settings(DatabaseSettings, ProcessSettings):
+class DatabaseCommandSettings(DatabaseSettings, ProcessSettings):
     pass
 
 
@@ -28,7 +28,7 @@ def migrate_command(
     ),
 ) -> None:
     """Bring the tables to the newest version. Safe when several run at once."""
-    settings = load_settings(_Settings)
+    settings = load_settings(DatabaseCommandSettings)
     configure_logging(settings)
     engine = open_engine(settings)
     try:

@@ -9,7 +9,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
-from api.db.locks import AdvisoryLock
+from api.db.engine import AdvisoryLock
 
 log = structlog.get_logger()
 

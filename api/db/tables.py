@@ -55,7 +55,10 @@ class Owner(Base):
 
 
 class ApiKey(Base):
-    """A credential of an owner. Only the SHA-256 of the key is kept."""
+    """A credential of an owner. Only the SHA-256 of the key is kept.
+
+    ``ancestors`` are the keys by which it was made, its maker first; they may be gone.
+    """
 
     __tablename__ = "api_keys"
 
@@ -68,6 +71,7 @@ class ApiKey(Base):
     enabled: Mapped[bool] = mapped_column(server_default=text("true"))
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+    ancestors: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'::uuid[]"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -151,7 +155,7 @@ class CreditEntry(Base):
 
 
 class CreditReservation(Base):
-    """Credits held back for a call in flight, released by a sweeper where the call died."""
+    """Credits reserved for a call in flight, released by a sweeper where the call died."""
 
     __tablename__ = "credit_reservations"
 
@@ -177,7 +181,7 @@ class IdempotencyKey(Base):
 
 
 class Webhook(Base):
-    """Where an owner wants events sent. What may hold secrets is encrypted."""
+    """The receivers of an owner's events. Columns that may hold secrets are encrypted."""
 
     __tablename__ = "webhooks"
     __table_args__ = (
@@ -229,6 +233,7 @@ class Alert(Base):
     cooldown_minutes: Mapped[float]
     cooldown_scope: Mapped[str]
     match_tolerance: Mapped[int]
+    early: Mapped[bool | None]
     notifications_encrypted: Mapped[str]
     revision: Mapped[int] = mapped_column(server_default=text("1"))
     trigger_count: Mapped[int] = mapped_column(server_default=text("0"))
@@ -238,7 +243,10 @@ class Alert(Base):
 
 
 class ConfigOutbox(Base):
-    """A record that waits for the relay; ``value`` is null for a tombstone."""
+    """A record that waits for the relay; ``value`` is null for a tombstone.
+
+    One with an ``error`` can not be published and is set aside.
+    """
 
     __tablename__ = "config_outbox"
 
@@ -247,3 +255,4 @@ class ConfigOutbox(Base):
     key: Mapped[str]
     value: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    error: Mapped[str | None]

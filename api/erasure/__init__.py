@@ -1,1 +1,0 @@
-"""Erasing on request: a plate, an account, and the images of what was erased."""

@@ -1,22 +1,25 @@
-"""Removes the images of erased recognitions from S3."""
+"""Removes images from S3: those of erased recognitions, and those past their retention."""
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.erased_images import ErasedImages
+from api.adapters.image_store import ImageStore, RemovalRefusedError
 from api.erasure.models import RemovedImages
-from api.image_store import ImageStore
+from common.records.object_keys import RECOGNITION_FOLDER, day_of_folder
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 _AGAIN_SECONDS = 600.0
 
 
 class ErasedImageNotes(Protocol):
-    """Where the images of erased recognitions are noted: in ClickHouse."""
+    """The images of erased recognitions as ClickHouse notes them."""
 
     async def images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
@@ -32,7 +35,7 @@ class ErasedImageNotes(Protocol):
 
 @dataclass(frozen=True)
 class _Page:
-    """What came of some of the notes; ``last`` is the last of them, None where there were none."""
+    """The outcome of a batch of notes; ``last`` is the last of them, None where there were none."""
 
     images: RemovedImages
     last: ErasedImages | None
@@ -40,40 +43,41 @@ class _Page:
 
 
 class ErasedImageRemoval:
-    """Removes what is noted. Several processes may do so at once."""
+    """Removes what is noted. Several processes may do so side by side."""
 
     def __init__(
         self,
         notes: ErasedImageNotes,
         images: ImageStore,
         *,
-        at_once: int = _AT_ONCE,
+        batch_size: int = _BATCH_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the notes and the bucket; ``clock`` counts seconds."""
+        """``clock`` counts seconds."""
         self._notes = notes
         self._images = images
-        self._at_once = at_once
+        self._batch_size = batch_size
         self._clock = clock
         self._after: ErasedImages | None = None
         self._are_refused = False
         self._begun = -math.inf
 
     async def sweep(self) -> int:
-        """Remove the images of some hundreds of recognitions; how many images it was at most.
+        """Remove the images of some hundreds of recognitions; return how many were removed.
 
         What S3 refuses is in nobody's way: it is passed over, and tried again after ten minutes.
 
         Raises:
-            PartAwayError: ClickHouse or S3 does not answer; what is noted is removed another time.
+            DependencyUnavailableError: ClickHouse or S3 does not answer; what is noted is removed
+            another time.
         """
         if self._clock() - self._begun > _AGAIN_SECONDS:
-            self._begin_anew()
+            self._restart()
         page = await self._remove_some(None, self._after)
         self._after = page.last or self._after
         self._are_refused = self._are_refused or page.images.refused > 0
         if not page.is_full and not self._are_refused:
-            self._begin_anew()
+            self._restart()
         return page.images.removed
 
     async def remove_all_of(self, owner_id: UUID) -> RemovedImages:
@@ -89,11 +93,11 @@ class ErasedImageRemoval:
             images += page.images
         return images
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._after, self._are_refused, self._begun = None, False, self._clock()
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
-        noted = await self._notes.images_to_remove(self._at_once, owner_id, after)
+        noted = await self._notes.images_to_remove(self._batch_size, owner_id, after)
         # Each key once: a recognition may be noted twice, an image call's photo by several.
         keys = sorted({key for each in noted for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
@@ -102,5 +106,55 @@ class ErasedImageRemoval:
         return _Page(
             RemovedImages(len(keys) - len(refused), len(refused)),
             last=noted[-1] if noted else None,
-            is_full=len(noted) == self._at_once,
+            is_full=len(noted) == self._batch_size,
         )
+
+
+_EVERY = timedelta(hours=1)
+_MAX_PER_SWEEP = 5000
+"""Images; other things wait for their turn to be swept. The next sweep goes on."""
+
+
+class ImageRetention:
+    """Removes whole days of pictures and crops. Several processes may do so side by side."""
+
+    def __init__(
+        self, images: ImageStore, retention: timedelta | None, now_ms: Callable[[], int]
+    ) -> None:
+        """``retention`` None keeps images for ever."""
+        self._images = images
+        self._retention = retention
+        self._now_ms = now_ms
+        self._next = datetime.min.replace(tzinfo=UTC)
+
+    async def sweep(self) -> int:
+        """Delete what is past the retention, some thousands a sweep, and return how many.
+
+        A day's images go when the last of them is past it; links to the others end before. Once
+        nothing is left to delete, it looks for more after an hour.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
+        if self._retention is None or now < self._next:
+            return 0
+        first_kept, removed = (now - self._retention).date(), 0
+        async for folder in self._days_before(first_kept):
+            with suppress(RemovalRefusedError):
+                # Said by the store; other days go all the same, and these are tried with the next.
+                while some := await self._images.remove_some(folder):
+                    removed += some
+                    if removed >= _MAX_PER_SWEEP:
+                        return removed
+        self._next = now + _EVERY
+        return removed
+
+    async def _days_before(self, first_kept: date) -> AsyncIterator[str]:
+        for owner in await self._images.folders(RECOGNITION_FOLDER):
+            for year in await self._images.folders(owner):
+                for month in await self._images.folders(year):
+                    for folder in await self._images.folders(month):
+                        day = day_of_folder(folder)
+                        if day is not None and day < first_kept:
+                            yield folder

@@ -1,4 +1,4 @@
-"""What was erased, for the person who asked for it."""
+"""Counts of what was erased, for the person who asked for it."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class ErasedRows:
 
 @dataclass(frozen=True)
 class RemovedImages:
-    """How many keys in S3 are free now, also where the image was gone already; the others."""
+    """Counts of keys that are free now (also where no image was left), and of the others."""
 
     removed: int
     refused: int
@@ -27,7 +27,7 @@ class RemovedImages:
 
 @dataclass(frozen=True)
 class ErasedPlate:
-    """What was erased of a plate.
+    """The result of erasing a plate.
 
     ``images`` is None where S3 did not answer.
     """
@@ -38,7 +38,7 @@ class ErasedPlate:
 
 @dataclass(frozen=True)
 class ErasedOwner:
-    """What was erased of an owner in ClickHouse and in S3."""
+    """The result of erasing an owner in ClickHouse and in S3."""
 
     rows: ErasedRows
     images: int
@@ -46,7 +46,7 @@ class ErasedOwner:
 
 @dataclass(frozen=True)
 class EndedAccount:
-    """What of an account ended with it."""
+    """Counts of what ended with an account."""
 
     sessions: int
     keys: int

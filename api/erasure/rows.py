@@ -4,22 +4,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
-
-from analytics_sql.connection import connect
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
-from analytics_sql.erasing import (
+from analytics_sql.erasure import (
+    Erasure,
     erase_deliveries,
     erase_outcomes,
     erase_recognitions,
     erase_triggers,
+    note_erasure,
 )
-from analytics_sql.erasures import Erasure, note_erasure
 from api.erasure.models import ErasedRows
-from contracts.settings import ClickHouseSettings
+from common.settings import ClickHouseSettings
 
 _STATEMENT_SECONDS = 3600
-"""ClickHouse writes each month anew that holds something of what is erased."""
+"""ClickHouse rewrites each month that holds something of what is erased."""
 
 
 @asynccontextmanager
@@ -30,7 +29,8 @@ async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows
         TransientError: nobody answers there.
         MisconfiguredError: user, password or database is wrong.
     """
-    client = await connect(settings, query_seconds=_STATEMENT_SECONDS)
+    client = ClickHouseClient(settings, query_seconds=_STATEMENT_SECONDS)
+    await client.connect()
     try:
         yield ErasableRows(client)
     finally:
@@ -38,10 +38,10 @@ async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows
 
 
 class ErasableRows:
-    """The rows of all owners. All calls raise TransientError where ClickHouse is away or busy."""
+    """The rows of all owners. All calls raise TransientError: ClickHouse is unavailable or busy."""
 
-    def __init__(self, client: AsyncClient) -> None:
-        """Take a client that waits for long statements."""
+    def __init__(self, client: ClickHouseClient) -> None:
+        """``client`` waits for long statements."""
         self._client = client
 
     async def erase(self, erasure: Erasure) -> ErasedRows:

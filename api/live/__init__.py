@@ -1,1 +1,0 @@
-"""Recognitions as they come, as server-sent events."""

@@ -4,17 +4,16 @@ import time
 from collections.abc import Sequence
 
 import structlog
-from kafka import KafkaConsumer, TopicPartition
-from kafka.consumer.fetcher import ConsumerRecord
 
 from analytics_sql.recognitions import recognition_row
-from api.live.recent import Arrival, RecentRecognitions
-from contracts.errors import InvalidInputError
-from contracts.recognitions import Recognition
-from contracts.records import decode
-from contracts.settings import KafkaSettings
-from contracts.topic_follower import TopicFollower
-from contracts.topics import RECOGNITIONS
+from api.live.recent import LiveRecord, RecentRecognitions
+from common.errors import InvalidInputError
+from common.kafka.clients import ConsumerRecord, KafkaConsumer, TopicPartition
+from common.kafka.tailer import TopicTailer
+from common.records.codec import decode
+from common.records.recognitions import Recognition
+from common.records.topics import RECOGNITIONS
+from common.settings import KafkaSettings
 
 log = structlog.get_logger()
 
@@ -24,7 +23,7 @@ _BACK_MS = 10 * 60_000
 _TIMEOUT_MS = 3_000
 
 
-class RecognitionFeed(TopicFollower):
+class RecognitionFeed(TopicTailer):
     """Begins some minutes back, and after an outage of Kafka where it was."""
 
     def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
@@ -33,25 +32,25 @@ class RecognitionFeed(TopicFollower):
         self._recent = recent
         self._next: dict[int, int] = {}
 
-    def place(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
+    def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
         """Go on where reading stopped, or begin some minutes back."""
         first = consumer.beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         ends = consumer.end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         if not self._can_go_on(partitions, first, ends):
             self._next = _minutes_back(consumer, ends)
             begun = dict(self._next)
-            self.on_loop(lambda: self._recent.begin(begun))
+            self.call_on_loop(lambda: self._recent.reset(begun))
         for partition in partitions:
             consumer.seek(partition, self._next[partition.partition])
 
-    def take(self, records: Sequence[ConsumerRecord]) -> None:
+    def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
         """Post the arrivals, also those that cannot be read: they move the place on."""
         arrivals = [_arrival(record) for record in records]
         for arrival in arrivals:
             self._next[arrival.partition] = arrival.offset + 1
-        self.on_loop(lambda: self._recent.post(arrivals))
+        self.call_on_loop(lambda: self._recent.post(arrivals))
 
-    def arrive(self) -> None:
+    def on_caught_up(self) -> None:
         """Add nothing: readers need not know."""
 
     def _can_go_on(
@@ -60,7 +59,7 @@ class RecognitionFeed(TopicFollower):
         first: dict[TopicPartition, int],
         ends: dict[TopicPartition, int],
     ) -> bool:
-        # Not where records were deleted unread, nor where the topic was made anew.
+        # Not where records were deleted unread, nor where the topic was created again.
         return all(
             first[partition] <= self._next.get(partition.partition, -1) <= ends[partition]
             for partition in partitions
@@ -76,11 +75,11 @@ def _minutes_back(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> d
     }
 
 
-def _arrival(record: ConsumerRecord) -> Arrival:
+def _arrival(record: ConsumerRecord) -> LiveRecord:
     try:
         recognition = recognition_row(decode(Recognition, record.value or b""))
     except InvalidInputError as error:
         # The sink keeps it with its reason; here it only must not be in the way.
         log.warning("live_recognition_unreadable", error=str(error), offset=record.offset)
-        return Arrival(record.partition, record.offset, None)
-    return Arrival(record.partition, record.offset, recognition)
+        return LiveRecord(record.partition, record.offset, None)
+    return LiveRecord(record.partition, record.offset, recognition)

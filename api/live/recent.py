@@ -2,7 +2,7 @@
 
 Lives on one event loop: only that loop writes and reads it. No reader has a queue of its own: each
 has a place in what is kept here, so a slow one costs nothing, and one that is too slow loses its
-place and is told.
+place and gets a reset.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from uuid import UUID
 
-from analytics_sql.erasures import Erasures, Subject
+from analytics_sql.erasure import Erasures, Subject
 from analytics_sql.recognitions import ListedRecognition
 
 _REMEMBERED_IDS = 4
@@ -21,7 +21,7 @@ _REMEMBERED_IDS = 4
 
 
 @dataclass(frozen=True)
-class Arrival:
+class LiveRecord:
     """A record of the recognitions topic; no recognition: it cannot be read."""
 
     partition: int
@@ -43,7 +43,6 @@ class RecentRecognitions:
     """At most ``capacity`` recognitions."""
 
     def __init__(self, capacity: int) -> None:
-        """Begin empty."""
         self._capacity = capacity
         self._sequence = 0
         self._kept: deque[Kept] = deque()
@@ -56,7 +55,7 @@ class RecentRecognitions:
         self._generation = 0
         self._erasures: Erasures | None = None
 
-    def begin(self, offsets: Mapping[int, int]) -> None:
+    def reset(self, offsets: Mapping[int, int]) -> None:
         """Forget everything and go on at ``offsets``: all readers lose their place."""
         self._generation += 1
         self._kept.clear()
@@ -69,8 +68,8 @@ class RecentRecognitions:
             for event in events:
                 event.set()
 
-    def post(self, arrivals: Iterable[Arrival]) -> None:
-        """Take arrivals, those of one partition in the order of their offsets."""
+    def post(self, arrivals: Iterable[LiveRecord]) -> None:
+        """Add arrivals, those of one partition in the order of their offsets."""
         for arrival in arrivals:
             self._starts.setdefault(arrival.partition, arrival.offset)
             self._ends[arrival.partition] = arrival.offset + 1
@@ -78,7 +77,7 @@ class RecentRecognitions:
             if recognition is not None and self._is_wanted(recognition):
                 self._keep(arrival, recognition)
 
-    def heed(self, erasures: Erasures) -> int:
+    def apply_erasures(self, erasures: Erasures) -> int:
         """Forget what was erased, and keep none of it from now on; return how many were kept."""
         if erasures == self._erasures:
             return 0
@@ -92,8 +91,8 @@ class RecentRecognitions:
         return before - len(self._kept)
 
     @property
-    def is_heeding(self) -> bool:
-        """Tell whether it is known what was erased: before, nothing of this may be shown."""
+    def knows_erasures(self) -> bool:
+        """True once the erasures are known; before, nothing of this may be shown."""
         return self._erasures is not None
 
     def ends(self) -> dict[int, int]:
@@ -143,7 +142,7 @@ class RecentRecognitions:
     def _not_erased(self, kept: Iterable[Kept]) -> deque[Kept]:
         return deque(each for each in kept if not self._is_erased(each.recognition))
 
-    def _keep(self, arrival: Arrival, recognition: ListedRecognition) -> None:
+    def _keep(self, arrival: LiveRecord, recognition: ListedRecognition) -> None:
         self._sequence += 1
         kept = Kept(self._sequence, arrival.partition, arrival.offset, recognition)
         self._kept.append(kept)

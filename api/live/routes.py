@@ -4,17 +4,20 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 
-from api.answers import errors
+from api.deps import Caller, service
 from api.errors import ErrorCode
-from api.guard import Caller, GuardedRoute, check_again
-from api.live.filters import wanted_by
-from api.live.response import EventStream
-from api.live.schemas import StreamQuery
-from api.services import services_of
+from api.live.schemas import StreamQuery, wanted_by
+from api.live.service import LiveRecognitions
+from api.live.stream import EventStream
+from api.middleware.guard import GuardedRoute, check_again
+from api.openapi import error_responses
+from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
+
+LiveRecognitionsDep = Annotated[LiveRecognitions, Depends(service(LiveRecognitions))]
 
 _EXAMPLE = """retry: 3000
 id: gAAAAABpIHxk
@@ -41,11 +44,15 @@ _EVENTS: dict[str, Any] = {
     response_class=EventStream,
     responses={
         200: _EVENTS,
-        **errors(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR, ErrorCode.TOO_MANY_STREAMS),
+        **error_responses(
+            ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR, ErrorCode.TOO_MANY_STREAMS
+        ),
     },
 )
+@requires(Scope.RECOGNITIONS_READ, is_endless=True)
 async def stream_recognitions(
     request: Request,
+    live: LiveRecognitionsDep,
     caller: Caller,
     query: Annotated[StreamQuery, Query()],
     last_event_id: Annotated[
@@ -54,7 +61,6 @@ async def stream_recognitions(
     ] = None,
 ) -> EventStream:
     """Send the caller's new recognitions as server-sent events, for as long as they are read."""
-    live = services_of(request).live
     with ExitStack() as held:
         held.enter_context(live.slot(caller.owner_id, caller.credential_id))
         events = await live.open(

@@ -1,19 +1,68 @@
-"""The streams of new recognitions: opening them, how many there may be, ending them all."""
+"""Opens the streams of new recognitions, bounds how many there are, ends them all."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractContextManager
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
-from api.errors import ApiError, ErrorCode, FieldFault
-from api.live.filters import Wanted
-from api.live.follower import Follower
-from api.live.position import PositionSealer, StreamPosition
+from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode, FieldFault
+from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.recent import RecentRecognitions
-from api.live.slots import StreamBounds, StreamSlots
+from api.live.schemas import Wanted
 from api.live.stream import Check, ReaderStream, StreamContext
-from api.parts import Part, PartAwayError
-from contracts.errors import TransientError
+from api.settings import ApiSettings
+from common.errors import TransientError
+
+_RETRY_AFTER_SECONDS = 5
+_OF_THE_OWNER = "Too many streams of this account are open; close one, or wait."
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamBounds:
+    """Bounds of the streams that are open: with one credential, of one owner, in all."""
+
+    per_credential: int
+    per_owner: int
+    in_all: int
+
+
+class StreamSlots:
+    """Counts open streams."""
+
+    def __init__(self, bounds: StreamBounds) -> None:
+        self._bounds = bounds
+        self._open: Counter[UUID] = Counter()
+        self._of_owner: Counter[UUID] = Counter()
+
+    @property
+    def open(self) -> int:
+        """Slots that are taken."""
+        return self._open.total()
+
+    @contextmanager
+    def taken(self, owner_id: UUID, credential_id: UUID) -> Iterator[None]:
+        """Hold a slot.
+
+        Raises:
+            ApiError: 429, there is none.
+        """
+        self._require_room(owner_id, credential_id)
+        self._open[credential_id] += 1
+        self._of_owner[owner_id] += 1
+        try:
+            yield
+        finally:
+            # What has come to nought is forgotten.
+            self._open -= Counter((credential_id,))
+            self._of_owner -= Counter((owner_id,))
+
+    def _require_room(self, owner_id: UUID, credential_id: UUID) -> None:
+        code, bounds = ErrorCode.TOO_MANY_STREAMS, self._bounds
+        if self._open[credential_id] >= bounds.per_credential or self.open >= bounds.in_all:
+            raise ApiError(code, retry_after_seconds=_RETRY_AFTER_SECONDS)
+        if self._of_owner[owner_id] >= bounds.per_owner:
+            raise ApiError(code, _OF_THE_OWNER, retry_after_seconds=_RETRY_AFTER_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -24,6 +73,18 @@ class StreamRules:
     bounds: StreamBounds
 
 
+def stream_rules(settings: ApiSettings) -> StreamRules:
+    """Return how many streams the operator lets be open, and how often they beat."""
+    return StreamRules(
+        heart_beat_seconds=settings.stream_heart_beat_seconds,
+        bounds=StreamBounds(
+            per_credential=settings.streams_per_key,
+            per_owner=settings.streams_per_owner,
+            in_all=settings.streams_per_process,
+        ),
+    )
+
+
 class LiveRecognitions:
     """Streams of new recognitions; every call names the owner it acts for."""
 
@@ -32,27 +93,28 @@ class LiveRecognitions:
         recent: RecentRecognitions,
         ping: Callable[[], Awaitable[None]],
         ready: Callable[[], Awaitable[None]],
-        sealer: PositionSealer,
+        tokens: ResumeTokens,
         rules: StreamRules,
         now_ms: Callable[[], int],
     ) -> None:
         """``ping`` raises while ``recent`` is not being fed.
 
-        ``ready`` returns once ``recent`` knows what was erased, or raises PartAwayError.
+        ``ready`` returns once ``recent`` knows what was erased, or raises
+        DependencyUnavailableError.
         """
         self._recent = recent
         self._ping = ping
         self._ready = ready
-        self._sealer = sealer
+        self._tokens = tokens
         self._slots = StreamSlots(rules.bounds)
         self._is_ending = False
         self._context = StreamContext(
-            sealer, rules.heart_beat_seconds, now_ms, lambda: self._is_ending
+            tokens, rules.heart_beat_seconds, now_ms, lambda: self._is_ending
         )
 
     @property
     def open_streams(self) -> int:
-        """How many streams are open."""
+        """Streams that are open."""
         return self._slots.open
 
     def end_all(self) -> None:
@@ -74,24 +136,24 @@ class LiveRecognitions:
         ``check`` raises ApiError once the caller may not read any more.
 
         Raises:
-            ApiError: 400, the id is none that a stream gave.
-            PartAwayError: new recognitions can not be followed now, or it is not known yet what
+            ApiError: 400, the id is none that a stream gave. DependencyUnavailableError: new
+            recognitions can not be followed now, or it is not known yet what
                 was erased of them.
         """
         position = self._position(last_event_id) if last_event_id else None
         await self._require_news()
         await self._ready()
-        follower = Follower(self._recent, owner_id)
-        return ReaderStream(self._context, follower, wanted, check).events(position)
+        cursor = StreamCursor(self._recent, owner_id)
+        return ReaderStream(self._context, cursor, wanted, check).events(position)
 
     async def _require_news(self) -> None:
         try:
             await self._ping()
         except TransientError as error:
-            raise PartAwayError(Part.BROKER) from error
+            raise DependencyUnavailableError(Dependency.BROKER) from error
 
     def _position(self, last_event_id: str) -> StreamPosition:
-        position = self._sealer.open(last_event_id)
+        position = self._tokens.open(last_event_id)
         if position is None:
             fault = FieldFault("Last-Event-ID", "is not an id that this stream gave")
             raise ApiError(

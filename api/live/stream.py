@@ -1,27 +1,30 @@
-"""What goes to one reader of the stream, until it may not or cannot go on."""
+"""Sends one reader the events of the stream, until it may not or cannot go on."""
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+
+import structlog
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from analytics_sql.recognitions import ListedRecognition
 from api.errors import ApiError, unavailable
-from api.live import events
-from api.live.filters import Wanted
-from api.live.follower import Follower, LostPlaceError
-from api.live.position import PositionSealer, StreamPosition
+from api.live import schemas
+from api.live.cursor import LostPlaceError, ResumeTokens, StreamCursor, StreamPosition
+from api.live.schemas import Wanted
 from api.recognitions.schemas import RecognitionBody, recognition_body
-from contracts.errors import TransientError
+from common.errors import TransientError
 
 Check = Callable[[], Awaitable[None]]
 
 LOOK_SECONDS = 0.2
-"""How often a stream looks whether it may go on. Together with how long a credential is believed
-(:data:`api.accounts.cache.CACHE_SECONDS`) a revoked key reads on for a second at most."""
+"""The pause between two checks that a stream may go on. With the time that a credential is cached
+(:data:`api.security.lookup.CACHE_SECONDS`) a revoked key reads on for one second."""
 
-_MOST_AT_ONCE = 100
+_BATCH_SIZE = 100
 
 _PUBLISHED_WITHIN_MS = 5 * 60_000
 """A recognition is published so long after its capture at most, unless the service was behind."""
@@ -29,9 +32,9 @@ _PUBLISHED_WITHIN_MS = 5 * 60_000
 
 @dataclass(frozen=True)
 class StreamContext:
-    """What all streams of a process share; ``is_ending`` tells when all of them must end."""
+    """The dependencies that all streams of a process share; ``is_ending``: all of them must end."""
 
-    sealer: PositionSealer
+    tokens: ResumeTokens
     heart_beat_seconds: float
     now_ms: Callable[[], int]
     is_ending: Callable[[], bool]
@@ -41,31 +44,31 @@ class ReaderStream:
     """The events for one reader."""
 
     def __init__(
-        self, context: StreamContext, follower: Follower, wanted: Wanted, check: Check
+        self, context: StreamContext, cursor: StreamCursor, wanted: Wanted, check: Check
     ) -> None:
         """``check`` raises ApiError once the reader may not read any more."""
         self._context = context
-        self._follower = follower
+        self._cursor = cursor
         self._wanted = wanted
         self._check = check
-        self._told_at = time.monotonic()
+        self._sent_at = time.monotonic()
         self._seen_ms = context.now_ms()
 
     async def events(self, position: StreamPosition | None) -> AsyncGenerator[bytes, None]:
         """Yield events: those from behind ``position`` if it is given, then new ones."""
         yield self._begin(position)
-        with self._follower.waking() as something_new:
+        with self._cursor.waking() as something_new:
             while not self._context.is_ending():
                 something_new.clear()
                 refusal = await self._refusal()
                 if refusal is not None:
-                    yield events.end_event(refusal)
+                    yield schemas.end_event(refusal)
                     return
                 chunk = self._next() or self._heart_beat()
                 if chunk:
-                    self._told_at = time.monotonic()
+                    self._sent_at = time.monotonic()
                     yield chunk
-                elif self._follower.is_idle:
+                elif self._cursor.is_idle:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_SECONDS):
                             await something_new.wait()
@@ -81,24 +84,24 @@ class ReaderStream:
 
     def _begin(self, position: StreamPosition | None) -> bytes:
         if position is None:
-            return events.opening(self._id(self._follower.offsets))
+            return schemas.opening(self._id(self._cursor.offsets))
         try:
-            self._follower.go_back_to(position, self._context.now_ms())
+            self._cursor.resume_from(position, self._context.now_ms())
         except LostPlaceError:
             self._seen_ms = position.at_ms
-            return events.opening(self._id(self._follower.offsets)) + self._reset()
-        return events.opening(self._id(self._follower.offsets))
+            return schemas.opening(self._id(self._cursor.offsets)) + self._reset()
+        return schemas.opening(self._id(self._cursor.offsets))
 
     def _next(self) -> bytes:
         """Return the next events; empty where there are none."""
         try:
-            passed = self._follower.take(_MOST_AT_ONCE)
+            passed = self._cursor.next_batch(_BATCH_SIZE)
         except LostPlaceError:
             return self._reset()
-        if self._follower.is_idle:
+        if self._cursor.is_idle:
             self._seen_ms = self._context.now_ms()
         return b"".join(
-            events.recognition_event(self._id(one.offsets), _body(one.recognition))
+            schemas.recognition_event(self._id(one.offsets), _body(one.recognition))
             for one in passed
             if self._wanted(one.recognition)
         )
@@ -106,19 +109,75 @@ class ReaderStream:
     def _reset(self) -> bytes:
         """Go on with what comes from now on, and return the event that tells of the gap."""
         since_ms = max(0, self._seen_ms - _PUBLISHED_WITHIN_MS)
-        self._follower.skip_to_now()
-        return events.reset_event(self._id(self._follower.offsets), since_ms)
+        self._cursor.skip_to_now()
+        return schemas.reset_event(self._id(self._cursor.offsets), since_ms)
 
     def _heart_beat(self) -> bytes:
-        if time.monotonic() - self._told_at < self._context.heart_beat_seconds:
+        if time.monotonic() - self._sent_at < self._context.heart_beat_seconds:
             return b""
-        return events.heart_beat(self._id(self._follower.offsets))
+        return schemas.heart_beat(self._id(self._cursor.offsets))
 
     def _id(self, offsets: dict[int, int]) -> str:
-        return self._context.sealer.seal(StreamPosition(offsets, self._context.now_ms()))
+        return self._context.tokens.seal(StreamPosition(offsets, self._context.now_ms()))
 
 
 def _body(recognition: ListedRecognition) -> RecognitionBody:
     return recognition_body(
         recognition, photo_url=recognition.photo_key, crop_url=recognition.crop_key
     )
+
+
+log = structlog.get_logger()
+
+_SEND_SECONDS = 20.0
+"""A reader that takes nothing for so long is left; its connection and its slot are free again."""
+
+
+class EventStream(Response):
+    """Sends events until they end, the reader leaves, or it takes nothing any more."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncGenerator[bytes, None], held: ExitStack) -> None:
+        """``held`` is what the stream holds as long as it lasts; it is closed in the end."""
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._events = events
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all events."""
+        sending = asyncio.create_task(self._send_all(send))
+        leaving = asyncio.create_task(_until_left(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+            await self._events.aclose()
+            self._held.close()
+        if isinstance(ended, Exception):
+            raise ended
+
+    async def _send_all(self, send: Send) -> None:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        async for chunk in self._events:
+            try:
+                async with asyncio.timeout(_SEND_SECONDS):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            except TimeoutError:
+                log.info("stream_reader_left", reason="took nothing", seconds=_SEND_SECONDS)
+                return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

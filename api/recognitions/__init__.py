@@ -1,1 +1,0 @@
-"""Recognitions: the list, its cursors, and one by id."""

@@ -20,7 +20,7 @@ class CursorSealer:
     """Makes and opens cursors under the installation's secret keys."""
 
     def __init__(self, keys: str) -> None:
-        """Take the comma-separated keys of the settings; the first seals, all open."""
+        """``keys`` are comma-separated, as in the settings; the first seals, all open."""
         # A key of its own for each purpose, derived from the secret.
         self._keys: Sequence[bytes] = [
             hmac.digest(key.strip().encode(), b"platestream list cursor", "sha256")

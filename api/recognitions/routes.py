@@ -2,45 +2,55 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
-from api.answers import errors
+from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.guard import Caller, GuardedRoute
-from api.ids import ResourceId
-from api.recognitions.page_json import page_json
-from api.recognitions.query import RecognitionQuery
-from api.recognitions.schemas import RecognitionAnswer, RecognitionList, recognition_body
-from api.services import services_of
+from api.middleware.guard import GuardedRoute
+from api.openapi import error_responses
+from api.recognitions.schemas import (
+    RecognitionAnswer,
+    RecognitionList,
+    RecognitionQuery,
+    page_json,
+    recognition_body,
+)
+from api.recognitions.service import Recognitions
+from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
+
+RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 
 @router.get(
     "/api/recognitions",
     summary="List recognitions",
     response_model=RecognitionList,
-    responses=errors(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
+@requires(Scope.RECOGNITIONS_READ)
 async def list_recognitions(
-    request: Request,
+    recognitions: RecognitionsDep,
     caller: Caller,
     query: Annotated[RecognitionQuery, Query()],
 ) -> Response:
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
     wanted = query.wanted(caller.owner_id)
-    page = await services_of(request).recognitions.page(wanted, query.limit, query.last_key)
+    page = await recognitions.page(wanted, query.limit, query.last_key)
     return Response(page_json(page), media_type="application/json")
 
 
 @router.get(
     "/api/recognitions/{id}",
     summary="One recognition with links to its images",
-    responses=errors(ErrorCode.NOT_FOUND),
+    responses=error_responses(ErrorCode.NOT_FOUND),
 )
-async def get_recognition(request: Request, caller: Caller, id: ResourceId) -> RecognitionAnswer:
+@requires(Scope.RECOGNITIONS_READ)
+async def get_recognition(
+    recognitions: RecognitionsDep, caller: Caller, id: ResourceId
+) -> RecognitionAnswer:
     """Return one recognition; its image fields are URLs that are valid for one hour."""
-    recognitions = services_of(request).recognitions
     found = await recognitions.require(caller.owner_id, id)
     links = recognitions.links(found)
     return RecognitionAnswer(

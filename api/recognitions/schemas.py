@@ -1,14 +1,130 @@
 """JSON of the recognitions resource, and its query parameters."""
 
-from pydantic import Field
+from typing import Annotated
+from uuid import UUID
 
-from analytics_sql.recognitions import ListedRecognition
+import msgspec
+from msgspec import UNSET
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+
+from analytics_sql.recognitions import ListedRecognition, RecognitionFilter
+from api.recognitions.service import Page
 from api.schemas import ResponseModel, is_absent
-from contracts.frames import Box
-from contracts.moments import format_timestamp
+from api.validation.fields import QueryInstant, number, uuid_text, whole_number
+from common.errors import InvalidInputError
+from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
+from common.plates.matching import MatchMode, has_wildcard, plate_matcher
+from common.plates.normalise import normalise_plate
+from common.records.payloads import RecognitionPayload, shared_fields
+from common.timestamps import format_timestamp
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+
+_MATCH = """How `plate` is compared, both without case, spaces, dots and dashes:
+
+- `substring`: the plate holds it.
+- `exact`: the plate is it.
+- `prefix`: the plate begins with it.
+- `wildcard`: the whole plate fits it; `*` stands for any characters or none, `?` for one.
+- `fuzzy`: the whole plate is it, give or take one character, where `0OQD`, `1IL`, `2Z`, `5S`, `6G`
+  and `8B` count as the same.
+
+All but `substring` need a `plate` of 1 to 16 characters."""
+
+_MAX_PLATE_QUERY_CHARACTERS = 256
+"""Normalising takes time by the square of a text's length: a second for 150,000 characters."""
+
+
+Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)]
+"""Rows of a page."""
+
+
+class PlateQuery(BaseModel):
+    """Conditions on recognitions; a wrong parameter does not hide what is wrong in others."""
+
+    model_config = ConfigDict(frozen=True)
+
+    # Before plate, which is checked with it.
+    match: MatchMode = Field(default=MatchMode.SUBSTRING, description=_MATCH)
+    plate: Annotated[str, Field(max_length=_MAX_PLATE_QUERY_CHARACTERS)] | None = Field(
+        default=None,
+        validate_default=True,
+        description="The plate, or what match makes of it; case, spaces, dots and dashes do not"
+        " matter.",
+        examples=["AB12"],
+    )
+    camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
+        default=None, alias="cameraId", description="Only this camera."
+    )
+    min_confidence: Confidence = Field(
+        default=0.0, alias="minConfidence", description="Not less sure than this (inclusive)."
+    )
+
+    @field_validator("plate")
+    @classmethod
+    def _searchable(cls, plate: str | None, info: ValidationInfo) -> str | None:
+        match = info.data.get("match", MatchMode.SUBSTRING)
+        return searched_plate(plate, match)
+
+
+class RecognitionQuery(PlateQuery):
+    """The query parameters of the list."""
+
+    from_ms: QueryInstant | None = Field(
+        default=None, alias="from", description="Not before this moment (inclusive)."
+    )
+    to_ms: QueryInstant | None = Field(
+        default=None, alias="to", description="Before this moment (exclusive)."
+    )
+    limit: Limit = Field(default=DEFAULT_LIMIT, description="Most rows of the page.")
+    last_key: str | None = Field(
+        default=None,
+        alias="lastKey",
+        description="nextKey of the page before, with the same filters.",
+    )
+
+    def wanted(self, owner_id: UUID) -> RecognitionFilter:
+        """Return what is asked of an owner's recognitions."""
+        return RecognitionFilter(
+            user_id=owner_id,
+            plate=self.plate,
+            camera_id=self.camera_id,
+            from_ms=self.from_ms,
+            to_ms=self.to_ms,
+            min_confidence=self.min_confidence,
+            match=self.match,
+        )
+
+
+def searched_plate(plate: str | None, match: MatchMode) -> str | None:
+    """Return the text to search for, normalised; None for no such condition.
+
+    Raises:
+        ValueError: a text that makes no sense with ``match``.
+    """
+    if match is MatchMode.SUBSTRING:
+        # Blank has always been no condition here, and a text that no plate can hold finds nothing.
+        return normalise_plate(plate or "") or None
+    if plate is None:
+        raise ValueError(f"is needed with match={match}")
+    if match is MatchMode.FUZZY and has_wildcard(plate):
+        raise ValueError("may not hold * or ? with match=fuzzy")
+    try:
+        text = plate_matcher(plate, match).text
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    if match is MatchMode.WILDCARD and not text.strip(ANY_TEXT + ANY_CHARACTER):
+        raise ValueError("must hold more than wildcards with match=wildcard")
+    return text
 
 
 class PlateCoordinates(ResponseModel):
@@ -48,25 +164,33 @@ class RecognitionAnswer(ResponseModel):
     recognition: RecognitionBody
 
 
+def page_json(page: Page) -> bytes:
+    """Return the body of a list's answer, a :class:`RecognitionList`; images by storage keys.
+
+    Up to 200 rows a call: they are written without a model for each, which was a third of its CPU.
+    """
+    rows = [
+        _payload(found, photo_url=found.photo_key, crop_url=found.crop_key)
+        for found in page.recognitions
+    ]
+    return msgspec.json.encode({"recognitions": rows, "nextKey": page.next_key})
+
+
 def recognition_body(
     recognition: ListedRecognition, *, photo_url: str | None, crop_url: str | None
 ) -> RecognitionBody:
     """Return the JSON form of a recognition."""
-    return RecognitionBody(
-        id=str(recognition.id),
-        user_id=str(recognition.user_id),
-        camera_id=str(recognition.camera_id),
-        camera_name=recognition.camera_name,
-        plate=recognition.plate,
-        confidence=recognition.confidence,
-        timestamp=format_timestamp(recognition.captured_ms),
-        photo_url=photo_url,
-        crop_url=crop_url,
-        plate_coordinates=_coordinates(recognition.box),
+    payload = _payload(recognition, photo_url=photo_url, crop_url=crop_url)
+    return RecognitionBody.model_validate(msgspec.to_builtins(payload))
+
+
+def _payload(
+    found: ListedRecognition, *, photo_url: str | None, crop_url: str | None
+) -> RecognitionPayload:
+    return RecognitionPayload(
+        timestamp=format_timestamp(found.captured_ms),
+        photo_url=photo_url or UNSET,
+        crop_url=crop_url or UNSET,
+        plate_coordinates=found.box or UNSET,
+        **shared_fields(found, RecognitionPayload),
     )
-
-
-def _coordinates(box: Box | None) -> PlateCoordinates | None:
-    if box is None:
-        return None
-    return PlateCoordinates(x=box.x, y=box.y, width=box.width, height=box.height)

@@ -1,6 +1,6 @@
-"""What can be done with recognitions."""
+"""Lists, finds and links recognitions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -12,15 +12,27 @@ from analytics_sql.recognitions import (
     RecognitionPage,
     RecognitionRow,
 )
+from analytics_sql.rows import LAST_STORABLE_MS
+from api.adapters.image_store import ImageStore
 from api.errors import ApiError, ErrorCode, FieldFault
-from api.image_store import ImageStore
-from api.moments import from_unix_ms
 from api.recognitions.cursor import CursorSealer
-from api.recognitions.span import storable
+from api.validation.fields import from_unix_ms
+
+
+def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
+    """Return ``wanted`` with its span cut to what can be stored; None where nothing can match.
+
+    Any date-time of ISO 8601 may be asked for, the years 1 and 9999 included.
+    """
+    start = max(wanted.from_ms or 0, 0)
+    end = LAST_STORABLE_MS if wanted.to_ms is None else min(wanted.to_ms, LAST_STORABLE_MS)
+    if start >= end:
+        return None
+    return replace(wanted, from_ms=start or None, to_ms=None if end == LAST_STORABLE_MS else end)
 
 
 class RecognitionStore(Protocol):
-    """Where recognitions are searched."""
+    """A searchable store of recognitions."""
 
     async def page(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
@@ -58,7 +70,7 @@ class Recognitions:
         *,
         image_retention: timedelta | None,
     ) -> None:
-        """Take where recognitions and images are, and how long images are kept."""
+        """Images are linked for ``image_retention``, None: always."""
         self._store = store
         self._images = images
         self._sealer = sealer

@@ -1,1 +1,0 @@
-"""The image call: one picture in, its plates out, one credit."""

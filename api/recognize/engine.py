@@ -4,9 +4,9 @@ import asyncio
 
 import structlog
 
-from contracts.errors import MisconfiguredError, TransientError
-from recognition.pool import ImageReadings, RecognizerBusyError, RecognizerPool
+from common.errors import MisconfiguredError, TransientError
 from recognition.settings import RecognizerPoolSettings
+from recognition.workers.pool import ImageReadings, RecognizerBusyError, RecognizerPool
 
 log = structlog.get_logger()
 
@@ -17,7 +17,6 @@ class RecognizerEngine:
     """A pool that may still be loading its models: until then images are refused, lists are not."""
 
     def __init__(self, settings: RecognizerPoolSettings) -> None:
-        """Take the settings; nothing starts before :meth:`start`."""
         self._settings = settings
         self._pool: RecognizerPool | None = None
         self._fault = "the models are being loaded"

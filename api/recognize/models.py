@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from recognition.pool import ImageReadings
+from recognition.workers.pool import ImageReadings
 
 
 class ImageReader(Protocol):
-    """What reads the plates of an image (:class:`recognition.pool.RecognizerPool` does)."""
+    """A reader of the plates of an image (:class:`recognition.workers.pool.RecognizerPool`)."""
 
     async def read_image(self, data: bytes) -> ImageReadings:
         """Return the plates of a JPEG or PNG file."""
 
 
 class PhotoStore(Protocol):
-    """Where pictures are kept (:class:`api.image_store.ImageStore` does)."""
+    """A store of pictures (:class:`api.adapters.image_store.ImageStore` does)."""
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         """Store an image; the same key again overwrites it."""
@@ -27,7 +27,7 @@ class PhotoStore(Protocol):
 
 @dataclass(frozen=True)
 class ImageCall:
-    """What a caller sends: an image, whether to keep what is found, and an Idempotency-Key."""
+    """An image to read; ``store``: keep what is found; ``key``: the Idempotency-Key."""
 
     image: bytes
     store: bool = False

@@ -27,7 +27,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class EarlierCall:
-    """What is known of an earlier call with the same key; no answer: it is still running."""
+    """An earlier call with the same key; no answer: it is still running."""
 
     fingerprint: bytes
     answer: bytes | None

@@ -1,18 +1,23 @@
-"""``/api/recognize``."""
+"""``/api/recognize`` and ``/api/demo``."""
 
+import time
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 
-from api.answers import errors
+from api.deps import Caller, service
 from api.errors import ErrorCode
-from api.guard import Caller, GuardedRoute
-from api.recognize.body import read_image_body
+from api.middleware.bodies import read_image_body
+from api.middleware.guard import GuardedRoute
+from api.openapi import error_responses
 from api.recognize.models import ImageCall
-from api.recognize.schemas import RecognizeAnswer
-from api.services import services_of
+from api.recognize.schemas import DemoAnswer, RecognizeAnswer, demo_answer
+from api.recognize.service import ImageRecognition
+from api.security.permissions import BodyKind, Public, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
+
+ImageRecognitionDep = Annotated[ImageRecognition, Depends(service(ImageRecognition))]
 
 IMAGE_ERRORS = (
     ErrorCode.INCOMPLETE_BODY,
@@ -26,7 +31,7 @@ IMAGE_ERRORS = (
     ErrorCode.RECOGNIZER_BUSY,
     ErrorCode.RECOGNIZER_TIMEOUT,
 )
-"""What a call with an image may answer with."""
+"""The errors of every call with an image."""
 
 StoreParameter = Annotated[
     bool,
@@ -49,7 +54,7 @@ IdempotencyKey = Annotated[
 @router.post(
     "/api/recognize",
     summary="Read the plates of one image",
-    responses=errors(
+    responses=error_responses(
         ErrorCode.INVALID_REQUEST,
         *IMAGE_ERRORS,
         ErrorCode.INSUFFICIENT_CREDITS,
@@ -57,12 +62,31 @@ IdempotencyKey = Annotated[
         ErrorCode.IDEMPOTENCY_KEY_IN_USE,
     ),
 )
+@requires(Scope.RECOGNITIONS_WRITE, BodyKind.IMAGE, recognizes=True)
 async def recognize(
     request: Request,
+    images: ImageRecognitionDep,
     caller: Caller,
     store: StoreParameter = False,
     idempotency_key: IdempotencyKey = None,
 ) -> RecognizeAnswer:
     """Read a JPEG or PNG of at most 10 MB. A 200 costs one credit, any other answer none."""
     call = ImageCall(await read_image_body(request), store, idempotency_key)
-    return await services_of(request).image_recognition.recognize(caller.owner_id, call)
+    return await images.recognize(caller.owner_id, call)
+
+
+demo_router = APIRouter(route_class=GuardedRoute, tags=["Demo"])
+
+
+@demo_router.post(
+    "/api/demo",
+    summary="Read the plates of one image, without a key",
+    responses=error_responses(*IMAGE_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=True)
+async def demonstrate(request: Request, images: ImageRecognitionDep) -> DemoAnswer:
+    """Read a JPEG or PNG of at most 10 MB. Costs nothing, keeps nothing; 404 where switched off."""
+    images.require_demo()
+    started = time.perf_counter()
+    readings = await images.read(await read_image_body(request))
+    return demo_answer(readings, started)

@@ -5,8 +5,8 @@ import time
 from pydantic import Field
 
 from api.schemas import ResponseModel
-from contracts.readings import CharacterOption, PlateReading
-from recognition.pool import ImageReadings
+from common.records.recognitions import CharacterOption, PlateReading
+from recognition.workers.pool import ImageReadings
 
 _DECIMALS = 10
 
@@ -25,7 +25,7 @@ class PlateResult(ResponseModel):
 
 
 class DemoAnswer(ResponseModel):
-    """What was found."""
+    """The plates found in an image."""
 
     plates: list[PlateResult]
     processing_time_ms: float
@@ -34,7 +34,7 @@ class DemoAnswer(ResponseModel):
 
 
 class RecognizeAnswer(DemoAnswer):
-    """What was found, and what is left of the credits."""
+    """The plates found in an image, and the credits that are left."""
 
     credits_remaining: int
 
@@ -81,5 +81,5 @@ def _best(options: tuple[CharacterOption, ...]) -> float:
     return options[0].probability if options else 0.0
 
 
-def _within(edge: float, most: int) -> int:
-    return min(max(round(edge), 0), most)
+def _within(edge: float, limit: int) -> int:
+    return min(max(round(edge), 0), limit)

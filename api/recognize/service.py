@@ -12,48 +12,72 @@ import structlog
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import require_owner
-from api.config_log.outbox import enqueue
 from api.credits import repository as credits_repository
-from api.credits.models import Reservation
-from api.db.engine import Database
+from api.credits.repository import Reservation
+from api.db.database import Database
 from api.errors import ApiError, ErrorCode
+from api.outbox.outbox import enqueue
 from api.recognize import repository
 from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
-from api.recognize.photo import CallPhoto
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
-from api.recognize.storing import StoredCall, outcome_of, stored_call
-from contracts.errors import InvalidInputError, TransientError
-from contracts.moments import now_ms
-from contracts.topics import OUTCOMES, RECOGNITIONS
-from recognition.pool import ImageReadings, RecognizerBusyError
+from api.recognize.stored_call import CallPhoto, StoredCall, outcome_of, stored_call
+from api.settings import ApiSettings
+from common.errors import InvalidInputError, TransientError
+from common.records.topics import OUTCOMES, RECOGNITIONS
+from common.timestamps import now_ms
+from recognition.workers.pool import ImageReadings, RecognizerBusyError
 
 log = structlog.get_logger()
 
 COST_CREDITS = 1
 _REASON = "image recognition"
 _POLL_SECONDS = 0.1
+_LEASE_MARGIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class _Paid:
-    """What a call holds while it runs."""
+    """The credit and the key that a call holds while it runs."""
 
     reservation: Reservation
     claim: Claim | None
+
+
+def image_lease(settings: ApiSettings) -> timedelta:
+    """Return how long what a call holds is its own: longer than any call takes."""
+    # A call waits for a process and then for the reading, each at most the time-out.
+    seconds = 2 * settings.recognition_timeout_seconds + _LEASE_MARGIN_SECONDS
+    return timedelta(seconds=seconds)
 
 
 class ImageRecognition:
     """Reads images for owners with credits."""
 
     def __init__(
-        self, database: Database, reader: ImageReader, photos: PhotoStore, *, lease: timedelta
+        self,
+        database: Database,
+        reader: ImageReader,
+        photos: PhotoStore,
+        *,
+        lease: timedelta,
+        demo_enabled: bool = False,
     ) -> None:
         """``lease`` is longer than any call takes: what is held longer belongs to a dead one."""
         self._database = database
         self._photos = photos
         self._reader = reader
         self._lease = lease
+        self._demo_enabled = demo_enabled
+
+    def require_demo(self) -> None:
+        """Return where anybody may have an image read.
+
+        Raises:
+            ApiError: 404, the operator has switched it off.
+        """
+        if not self._demo_enabled:
+            raise ApiError(ErrorCode.NOT_FOUND)
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
         """Return the plates of an image and take one credit, or raise and take none.
@@ -144,7 +168,7 @@ class ImageRecognition:
         kept: StoredCall | None,
         started: float,
     ) -> RecognizeAnswer:
-        """Take the credit, keep the answer and tell what came of it, in one transaction."""
+        """Charge the credit, keep the answer and publish the outcome, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
             # So slow that the sweeper took it for dead, unless its account has been removed.
@@ -184,8 +208,8 @@ class ImageRecognition:
         """Release what a call holds, and remove its picture unless a record may name it.
 
         ``is_unnamed``: none does. So it is, too, where the reservation was still held, since what
-        publishes the records takes it. Where the database is away the sweeper releases it, and the
-        picture stays, for whoever may be told of it, until its retention or its account ends.
+        publishes the records takes it. Where the database is unavailable the sweeper releases it,
+        and the picture stays, for whoever may hear of it, until its retention or its account ends.
         """
         try:
             was_held = await self._database.run(lambda session: _release(session, paid))

@@ -1,1 +1,0 @@
-"""Sessions: logging in with e-mail address and password, for browsers."""

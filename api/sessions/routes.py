@@ -1,18 +1,58 @@
 """``/api/session``."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import Field
 
-from api.answers import BODY_ERRORS, errors
-from api.client_address import counted_by
-from api.guard import Caller, GuardedRoute, address_of, check_origin
-from api.origin import is_loopback_host
-from api.principal import SESSION_COOKIE
-from api.services import services_of
-from api.sessions.schemas import LogIn, SessionAnswer, session_answer
+from api.accounts.repository import OwnerAccount
+from api.deps import Caller, service
+from api.middleware.guard import GuardedRoute, check_origin, counted_address
+from api.openapi import BODY_ERRORS, error_responses
+from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp
+from api.security.credentials import MAX_PASSWORD_CHARACTERS
+from api.security.csrf import is_loopback_host
+from api.security.permissions import SESSION_COOKIE, BodyKind, OwnSession, Public, requires
+from api.sessions.service import NewSession, Sessions
+from api.validation.fields import MAX_EMAIL_CHARACTERS
+
+
+class LogIn(RequestModel):
+    """The credentials of a log-in."""
+
+    email: Annotated[
+        CleanText, Field(min_length=1, max_length=MAX_EMAIL_CHARACTERS, examples=["me@example.com"])
+    ]
+    password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)]
+
+
+class SessionBody(ResponseModel):
+    """The session: its owner, and when it ends."""
+
+    email: str
+    timezone: str
+    expires_at: Timestamp
+
+
+class SessionAnswer(ResponseModel):
+    """A session; its token is in the cookie."""
+
+    session: SessionBody
+
+
+def session_answer(made: NewSession) -> SessionAnswer:
+    """Return the JSON form of a session."""
+    owner: OwnerAccount = made.owner
+    return SessionAnswer(
+        session=SessionBody(
+            email=owner.email, timezone=owner.timezone, expires_at=made.record.expires_at
+        )
+    )
+
 
 router = APIRouter(route_class=GuardedRoute, tags=["Session"])
+
+SessionsDep = Annotated[Sessions, Depends(service(Sessions))]
 
 _COOKIE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -27,12 +67,16 @@ _COOKIE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/api/session", summary="Log in", responses={**errors(*BODY_ERRORS), **_COOKIE})
-async def log_in(request: Request, response: Response, body: LogIn) -> SessionAnswer:
+@router.post(
+    "/api/session", summary="Log in", responses={**error_responses(*BODY_ERRORS), **_COOKIE}
+)
+@requires(Public.ANYBODY, BodyKind.JSON)
+async def log_in(
+    request: Request, sessions: SessionsDep, response: Response, body: LogIn
+) -> SessionAnswer:
     """Log in with e-mail address and password; the answer sets the session cookie."""
     check_origin(request, required=False)
-    address = counted_by(address_of(request))
-    made = await services_of(request).sessions.log_in(body.email, body.password, address)
+    made = await sessions.log_in(body.email, body.password, counted_address(request))
     lifetime = made.record.expires_at - made.record.created_at
     response.set_cookie(
         SESSION_COOKIE,
@@ -52,11 +96,14 @@ async def log_in(request: Request, response: Response, body: LogIn) -> SessionAn
     status_code=204,
     response_class=Response,
     summary="Log out",
-    responses=errors(),
+    responses=error_responses(),
 )
-async def log_out(request: Request, response: Response, caller: Caller) -> None:
+@requires(OwnSession.ONLY)
+async def log_out(
+    request: Request, sessions: SessionsDep, response: Response, caller: Caller
+) -> None:
     """End the session that the cookie stands for."""
-    await services_of(request).sessions.log_out(caller.credential_id)
+    await sessions.log_out(caller.credential_id)
     response.delete_cookie(
         SESSION_COOKIE, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
     )

@@ -1,4 +1,4 @@
-"""What can be done with sessions."""
+"""Logs owners in and out."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -6,20 +6,21 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts import repository, session_tokens
-from api.accounts.authentication import Authenticator
-from api.accounts.models import LogInRecord, OwnerAccount, SessionRecord
-from api.accounts.passwords import password_matches, unknown_hash
-from api.db.engine import Database
+from api.accounts.repository import LogInRecord, OwnerAccount, find_log_in, lock_owner
+from api.adapters.background import BoundedThreadPool
+from api.db.database import Database
 from api.errors import ApiError, ErrorCode
+from api.security import credentials, repository
+from api.security.authentication import Authenticator
+from api.security.credentials import password_matches, unknown_hash
+from api.security.repository import SessionRecord
 from api.sessions.attempts import LoginAttempts
-from api.threads import FewThreads
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
 # One comparison takes 64 MiB and a core for some 50 ms: a crowd of them may not starve the rest.
-_COMPARISONS_AT_ONCE = 2
-_COMPARISONS = 20
+_COMPARISON_CONCURRENCY = 2
+_COMPARISON_SLOTS = 20
 _SESSIONS_PER_OWNER = 100
 
 
@@ -48,8 +49,11 @@ class Sessions:
         self._authenticator = authenticator
         self._attempts = attempts
         self._lifetime = lifetime
-        self._threads = FewThreads(
-            "passwords", at_once=_COMPARISONS_AT_ONCE, places=_COMPARISONS, too_many=_TOO_BUSY
+        self._threads = BoundedThreadPool(
+            "passwords",
+            concurrency=_COMPARISON_CONCURRENCY,
+            slots=_COMPARISON_SLOTS,
+            too_many=_TOO_BUSY,
         )
 
     async def log_in(self, email: str, password: str, address: str) -> NewSession:
@@ -63,7 +67,9 @@ class Sessions:
         email = email.strip().lower()
         async with self._attempts.attempt(email, address):
             owner = await self._owner(email, password)
-        return await self._database.run(lambda session: self._insert(session, owner))
+        made = await self._database.run(lambda session: self._insert(session, owner))
+        self._authenticator.expect_session(made.token)
+        return made
 
     async def log_out(self, session_id: UUID) -> None:
         """End a session."""
@@ -82,19 +88,20 @@ class Sessions:
         await self._threads.close()
 
     async def _owner(self, email: str, password: str) -> OwnerAccount:
-        found = await self._database.run(lambda session: repository.find_log_in(session, email))
-        with self._threads.place():
+        found = await self._database.run(lambda session: find_log_in(session, email))
+        with self._threads.slot():
             is_right = await self._threads.run(_compare, password, found)
         if found is None or not is_right:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         return found.owner
 
     def _insert(self, session: Session, owner: OwnerAccount) -> NewSession:
-        token = session_tokens.new_token()
+        token = credentials.new_session_token()
+        lock_owner(session, owner.id)
         record = repository.add_session(
             session,
             owner.id,
-            session_tokens.token_hash(token),
+            credentials.token_hash(token),
             datetime.now(UTC) + self._lifetime,
             keep=_SESSIONS_PER_OWNER,
         )

@@ -1,5 +1,7 @@
 """Webhooks in PostgreSQL, each change together with its record for the delivery stage."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -9,13 +11,60 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner
-from api.config_log.outbox import enqueue
+from api.db.records import webhook_config
 from api.db.tables import Webhook
-from api.webhooks.config import webhook_config
-from api.webhooks.models import DeliveryHistory, WebhookRow, WebhookValues
-from contracts.secrets import SecretBox
-from contracts.topics import CONFIG_WEBHOOKS
-from contracts.webhooks import EventName
+from api.outbox.outbox import enqueue
+from common.records.topics import CONFIG_WEBHOOKS
+from common.records.webhooks import WebhookConfig
+from common.secrets import SecretBox
+
+
+@dataclass(frozen=True)
+class DeliveryHistory:
+    """The course of deliveries since the last success.
+
+    ``failure_count`` counts deliveries given up, ``failed_attempts`` tries.
+    """
+
+    failure_count: int = 0
+    failed_attempts: int = 0
+    last_delivery_at: datetime | None = None
+    last_delivery_status: int | None = None
+    disabled_reason: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class WebhookRow:
+    """A webhook as it is stored: its record, and what only readers of the API are shown.
+
+    Shows nothing in logs: ``url``, ``secret`` and ``headers`` are in the clear.
+    """
+
+    config: WebhookConfig
+    url: str
+    secret: str
+    headers: Mapping[str, str]
+    history: DeliveryHistory
+    created_at: datetime
+    previous_secret_until: datetime | None = None
+
+    @property
+    def id(self) -> UUID:
+        """The webhook's id."""
+        return self.config.webhook_id
+
+    def has(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether all ``fields`` are as they stand here."""
+        return all(_field(self, name) == value for name, value in fields.items())
+
+
+def _field(row: WebhookRow, name: str) -> Any:
+    value = getattr(row if name in _ENCRYPTED else row.config, name)
+    return list(value) if isinstance(value, tuple) else value
+
+
+_ENCRYPTED = frozenset({"url", "secret", "headers"})
+"""Fields that may hold secrets; their columns are named so and ``_encrypted``."""
 
 
 class TooManyWebhooksError(Exception):
@@ -26,7 +75,6 @@ class WebhookRepository:
     """Rows of webhooks; what may hold secrets is encrypted on the way in."""
 
     def __init__(self, box: SecretBox) -> None:
-        """Take the installation's keys."""
         self._box = box
 
     def all_of(self, session: Session, owner_id: UUID) -> list[WebhookRow]:
@@ -39,9 +87,9 @@ class WebhookRepository:
         return [self._row(webhook) for webhook in found]
 
     def insert(
-        self, session: Session, owner_id: UUID, values: WebhookValues, *, limit: int
+        self, session: Session, owner_id: UUID, fields: Mapping[str, Any], *, limit: int
     ) -> WebhookRow:
-        """Insert a webhook and tell the delivery stage.
+        """Insert a webhook and publish it; ``fields`` are all that a client decides of.
 
         Raises:
             TooManyWebhooksError: the owner has ``limit`` webhooks.
@@ -50,7 +98,7 @@ class WebhookRepository:
         owned = select(func.count()).select_from(Webhook).where(Webhook.owner_id == owner_id)
         if (session.scalar(owned) or 0) >= limit:
             raise TooManyWebhooksError
-        webhook = Webhook(owner_id=owner_id, **self._columns(values))
+        webhook = Webhook(owner_id=owner_id, **self._columns(fields))
         session.add(webhook)
         return self._written(session, webhook)
 
@@ -70,18 +118,18 @@ class WebhookRepository:
         )
         return None if webhook is None else self._row(webhook)
 
-    def change(self, session: Session, webhook_id: UUID, values: WebhookValues) -> WebhookRow:
-        """Write ``values`` to a locked webhook and tell the delivery stage.
+    def change(self, session: Session, webhook_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:
+        """Write ``fields`` to a locked webhook and publish it; ``enabled`` is among them.
 
         Switching it on takes back what the service said when it switched it off.
         """
         webhook = session.get_one(Webhook, webhook_id)
         before = webhook.secret_encrypted
-        for column, value in self._columns(values).items():
+        for column, value in self._columns(fields).items():
             setattr(webhook, column, value)
-        if values.enabled:
+        if fields["enabled"]:
             webhook.disabled_reason = None
-        if self._box.decrypt(before) != values.secret:
+        if "secret" in fields and self._box.decrypt(before) != fields["secret"]:
             # A secret that is set, not rotated, counts at once and alone.
             webhook.previous_secret_encrypted = webhook.previous_secret_until = None
         webhook.revision += 1
@@ -117,7 +165,7 @@ class WebhookRepository:
         return True
 
     def delete(self, session: Session, owner_id: UUID, webhook_id: UUID) -> bool:
-        """Delete one of the owner's webhooks and tell the delivery stage; False for none."""
+        """Delete one of the owner's webhooks and publish that; False for none."""
         deleted = session.scalar(
             delete(Webhook)
             .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
@@ -135,44 +183,30 @@ class WebhookRepository:
         enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
         return self._row(webhook)
 
-    def _columns(self, values: WebhookValues) -> dict[str, Any]:
-        headers = msgspec.json.encode(dict(values.headers)).decode()
-        return {
-            "name": values.name,
-            "url_encrypted": self._box.encrypt(values.url),
-            "secret_encrypted": self._box.encrypt(values.secret),
-            "headers_encrypted": self._box.encrypt(headers),
-            "events": list(values.events),
-            "enabled": values.enabled,
-        }
+    def _columns(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of ``fields``: all are named alike but those that are encrypted."""
+        columns = {name: value for name, value in fields.items() if name not in _ENCRYPTED}
+        for name in fields.keys() & _ENCRYPTED:
+            value = fields[name]
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            columns[f"{name}_encrypted"] = self._box.encrypt(text)
+        return columns
 
     def _row(self, webhook: Webhook) -> WebhookRow:
         headers = self._box.decrypt(webhook.headers_encrypted)
         return WebhookRow(
-            id=webhook.id,
-            owner_id=webhook.owner_id,
-            revision=webhook.revision,
-            values=WebhookValues(
-                name=webhook.name,
-                url=self._box.decrypt(webhook.url_encrypted),
-                secret=self._box.decrypt(webhook.secret_encrypted),
-                enabled=webhook.enabled,
-                events=tuple(EventName(event) for event in webhook.events),
-                headers=msgspec.json.decode(headers, type=dict[str, str]),
-            ),
-            history=DeliveryHistory(
-                failure_count=webhook.failure_count,
-                last_delivery_at=webhook.last_delivery_at,
-                last_delivery_status=webhook.last_delivery_status,
-                disabled_reason=webhook.disabled_reason,
-            ),
+            config=webhook_config(webhook),
+            url=self._box.decrypt(webhook.url_encrypted),
+            secret=self._box.decrypt(webhook.secret_encrypted),
+            headers=msgspec.json.decode(headers, type=dict[str, str]),
+            history=msgspec.convert(webhook, DeliveryHistory, from_attributes=True),
             created_at=webhook.created_at,
             previous_secret_until=webhook.previous_secret_until,
         )
 
 
 def delete_webhooks_of(session: Session, owner_id: UUID) -> int:
-    """Delete all webhooks of an owner and tell the delivery stage; how many there were."""
+    """Delete all webhooks of an owner and publish that; return how many there were."""
     deleted = delete(Webhook).where(Webhook.owner_id == owner_id).returning(Webhook.id)
     found = session.scalars(deleted).all()
     for webhook_id in found:

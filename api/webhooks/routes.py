@@ -1,53 +1,78 @@
 """``/api/webhooks``."""
 
-from fastapi import APIRouter, Request, Response
+from datetime import timedelta
+from typing import Annotated
 
-from api.answers import BODY_ERRORS, errors
+from fastapi import APIRouter, Depends, Response
+
+from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.guard import Caller, GuardedRoute
-from api.ids import ResourceId
-from api.services import services_of
+from api.middleware.guard import GuardedRoute
+from api.openapi import BODY_ERRORS, error_responses
+from api.security.credentials import new_signing_secret
+from api.security.permissions import BodyKind, Principal, Scope, requires
+from api.webhooks.repository import WebhookRow
 from api.webhooks.schemas import (
+    RotateSecret,
     WebhookAnswer,
     WebhookCreate,
     WebhookList,
     WebhookUpdate,
     webhook_body,
 )
+from api.webhooks.service import Webhooks, may_read
 
 router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 
+WebhooksDep = Annotated[Webhooks, Depends(service(Webhooks))]
 
-@router.get("/api/webhooks", summary="List webhooks", responses=errors())
-async def list_webhooks(request: Request, caller: Caller) -> WebhookList:
+_NEW_SECRET = RotateSecret()
+"""Stands for a body that is not sent."""
+
+
+@router.get("/api/webhooks", summary="List webhooks", responses=error_responses())
+@requires(Scope.WEBHOOKS_READ)
+async def list_webhooks(webhooks: WebhooksDep, caller: Caller) -> WebhookList:
     """Return the caller's webhooks, newest first."""
-    rows = await services_of(request).webhooks.all_of(caller.owner_id)
-    return WebhookList(webhooks=[webhook_body(row) for row in rows])
+    rows = await webhooks.all_of(caller.owner_id)
+    return WebhookList(webhooks=[webhook_body(row, shows_secrets=True) for row in rows])
 
 
 @router.post(
     "/api/webhooks",
     status_code=201,
     summary="Register a webhook",
-    responses=errors(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-async def create_webhook(request: Request, caller: Caller, body: WebhookCreate) -> WebhookAnswer:
-    """Register a webhook. Addresses outside of the public internet are refused."""
-    row = await services_of(request).webhooks.create(caller.owner_id, body)
-    return WebhookAnswer(webhook=webhook_body(row))
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON)
+async def create_webhook(
+    webhooks: WebhooksDep, caller: Caller, body: WebhookCreate
+) -> WebhookAnswer:
+    """Register a webhook. Addresses outside of the public internet are refused.
+
+    The answer shows it whole. Later answers show its secret and the values of its headers to
+    keys with the scope webhooks:read only; to others, *** stands for each.
+    """
+    row = await webhooks.create(caller.owner_id, body)
+    return WebhookAnswer(webhook=webhook_body(row, shows_secrets=True))
 
 
 @router.put(
     "/api/webhooks/{id}",
     summary="Change a webhook",
-    responses=errors(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON)
 async def update_webhook(
-    request: Request, caller: Caller, id: ResourceId, body: WebhookUpdate
+    webhooks: WebhooksDep, caller: Caller, id: ResourceId, body: WebhookUpdate
 ) -> WebhookAnswer:
-    """Change the fields that are sent; the others stay. ``headers`` are replaced as a whole."""
-    row = await services_of(request).webhooks.update(caller.owner_id, id, body)
-    return WebhookAnswer(webhook=webhook_body(row))
+    """Change the fields that are sent; the others stay. ``headers`` are replaced as a whole.
+
+    A secret or a value *** stays as it is stored. Values that the key may not read go to no other
+    scheme, host or port: with such an address, headers are sent anew.
+    """
+    row = await webhooks.update(caller, id, body)
+    return _answer(caller, row)
 
 
 @router.delete(
@@ -55,8 +80,36 @@ async def update_webhook(
     status_code=204,
     response_class=Response,
     summary="Delete a webhook",
-    responses=errors(ErrorCode.NOT_FOUND),
+    responses=error_responses(ErrorCode.NOT_FOUND),
 )
-async def delete_webhook(request: Request, caller: Caller, id: ResourceId) -> None:
+@requires(Scope.WEBHOOKS_WRITE)
+async def delete_webhook(webhooks: WebhooksDep, caller: Caller, id: ResourceId) -> None:
     """Delete a webhook; nothing more is sent to it."""
-    await services_of(request).webhooks.delete(caller.owner_id, id)
+    await webhooks.delete(caller.owner_id, id)
+
+
+@router.post(
+    "/api/webhooks/{id}/rotate-secret",
+    summary="Give a webhook a new secret",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True)
+async def rotate_secret(
+    webhooks: WebhooksDep,
+    response: Response,
+    caller: Caller,
+    id: ResourceId,
+    body: RotateSecret = _NEW_SECRET,
+) -> WebhookAnswer:
+    """Make a new secret; for ``overlapHours`` the old one signs as well.
+
+    A key that may not read webhooks is not shown the new one either: it may send its own.
+    """
+    secret = body.secret or new_signing_secret()
+    overlap = timedelta(hours=body.overlap_hours)
+    row = await webhooks.rotate_secret(caller.owner_id, id, secret, overlap)
+    return _answer(caller, row)
+
+
+def _answer(caller: Principal, row: WebhookRow) -> WebhookAnswer:
+    return WebhookAnswer(webhook=webhook_body(row, shows_secrets=may_read(caller)))

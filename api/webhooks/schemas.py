@@ -14,13 +14,17 @@ from api.schemas import (
     ResponseModel,
     Timestamp,
     few_names,
+    json_number,
     without_repeats,
 )
-from api.signing_secrets import MAX_SECRET_CHARACTERS
-from api.webhooks.models import WebhookRow
-from contracts.errors import InvalidInputError
-from contracts.webhook_headers import MAX_HEADERS, check_header_name, check_header_value
-from contracts.webhooks import EventName
+from api.security.credentials import MAX_SECRET_CHARACTERS
+from api.webhooks.repository import WebhookRow
+from common.errors import InvalidInputError
+from common.records.webhooks import MAX_HEADERS, EventName, check_header_name, check_header_value
+from common.secrets import MASK
+
+_WEEK_HOURS = 168
+_NOTHING_HIDDEN = f"may not be {MASK}, which stands for a value that is stored and not shown"
 
 
 def _header_name(name: str) -> str:
@@ -45,6 +49,18 @@ def _named_once(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _not_hidden(value: str) -> str:
+    if value == MASK:
+        raise ValueError(_NOTHING_HIDDEN)
+    return value
+
+
+def _none_hidden(headers: dict[str, str]) -> dict[str, str]:
+    if MASK in headers.values():
+        raise ValueError(_NOTHING_HIDDEN)
+    return headers
+
+
 SubscribedEvent = Literal[
     EventName.RECOGNITION_CREATED,
     EventName.ALERT_TRIGGERED,
@@ -52,7 +68,7 @@ SubscribedEvent = Literal[
     EventName.CAMERA_ONLINE,
     EventName.CAMERA_OFFLINE,
 ]
-"""An event that a webhook is told of when it asks; alert.corrected comes with alert.triggered."""
+"""An event to subscribe to; alert.corrected comes with alert.triggered."""
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate controller"])]
@@ -83,11 +99,17 @@ Headers = Annotated[
     BeforeValidator(few_names),
 ]
 
+NewSecret = Annotated[Secret, AfterValidator(_not_hidden)]
+NewHeaders = Annotated[Headers, AfterValidator(_none_hidden)]
+
+OverlapHours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(json_number)]
+
 
 _SHOWN_ONLY = frozenset(
     {
         "id",
         "failureCount",
+        "failedAttempts",
         "lastDeliveryAt",
         "lastDeliveryStatus",
         "disabledReason",
@@ -105,13 +127,16 @@ class WebhookCreate(RequestModel):
     name: Name
     url: OutboundAddress
     events: Events
-    secret: Secret | None = None
+    secret: NewSecret | None = None
     enabled: JsonBoolean = True
-    headers: Headers = Field(default_factory=dict)
+    headers: NewHeaders = Field(default_factory=dict)
 
 
 class WebhookUpdate(RequestModel):
-    """The fields of a webhook to change; those left out stay."""
+    """The fields of a webhook to change; those left out stay.
+
+    ``***`` stands for the secret, or the value of a header, that is stored.
+    """
 
     shown_only = _SHOWN_ONLY
 
@@ -123,17 +148,27 @@ class WebhookUpdate(RequestModel):
     headers: Headers = Field(default_factory=dict)
 
 
+class RotateSecret(RequestModel):
+    """A new signing secret; the old one signs as well for a while."""
+
+    secret: NewSecret | None = None
+    overlap_hours: OverlapHours = 24
+
+
 class WebhookBody(ResponseModel):
     """A webhook as reads show it."""
 
     id: str = Field(json_schema_extra={"format": "uuid"})
     name: str
     url: str
-    secret: str
+    secret: str = Field(description=f"{MASK} where the key may not read webhooks.")
     enabled: bool
     events: list[EventName]
-    headers: dict[str, str]
-    failure_count: int = Field(description="Failed attempts since the last success.")
+    headers: dict[str, str] = Field(
+        description=f"Each value is {MASK} where the key may not read webhooks."
+    )
+    failure_count: int = Field(description="Deliveries given up since the last success.")
+    failed_attempts: int = Field(description="Failed tries since the last success.")
     last_delivery_at: Timestamp | None
     last_delivery_status: int | None
     disabled_reason: str | None = Field(
@@ -157,18 +192,20 @@ class WebhookList(ResponseModel):
     webhooks: list[WebhookBody]
 
 
-def webhook_body(row: WebhookRow) -> WebhookBody:
-    """Return the JSON form of a webhook."""
-    values, history = row.values, row.history
+def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:
+    """Return the JSON form of a webhook; secret and values of headers in the clear or hidden."""
+    config, history = row.config, row.history
+    headers = dict(row.headers) if shows_secrets else dict.fromkeys(row.headers, MASK)
     return WebhookBody(
         id=str(row.id),
-        name=values.name,
-        url=values.url,
-        secret=values.secret,
-        enabled=values.enabled,
-        events=list(values.events),
-        headers=dict(values.headers),
+        name=config.name,
+        url=row.url,
+        secret=row.secret if shows_secrets else MASK,
+        enabled=config.enabled,
+        events=list(config.events),
+        headers=headers,
         failure_count=history.failure_count,
+        failed_attempts=history.failed_attempts,
         last_delivery_at=history.last_delivery_at,
         last_delivery_status=history.last_delivery_status,
         disabled_reason=history.disabled_reason,

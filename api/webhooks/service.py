@@ -1,38 +1,96 @@
-"""What can be done with webhooks."""
+"""Webhooks listed, registered, changed and deleted; secrets rotated."""
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.db.engine import Database
-from api.errors import ApiError, ErrorCode, found
-from api.outbound import OutboundGate
-from api.webhooks.board import WebhookBoard
-from api.webhooks.edits import edited_values, new_values
-from api.webhooks.models import WebhookRow, WebhookValues
-from api.webhooks.repository import TooManyWebhooksError, WebhookRepository
+from api.adapters.outbound import OutboundGate
+from api.db.database import Database
+from api.errors import ApiError, ErrorCode, found, invalid_field
+from api.security.credentials import new_signing_secret
+from api.security.permissions import Principal, Scope
+from api.webhooks.repository import (
+    TooManyWebhooksError,
+    WebhookRepository,
+    WebhookRow,
+)
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate
-from contracts.deliveries import WebhookStatus
+from api.webhooks.status_cache import WebhookStatusCache
+from common.records.deliveries import WebhookStatus
+from common.secrets import MASK
+from common.urls.outbound import outbound_endpoint
 
-_URL = "url"
+_URL, _HEADERS = "url", "headers"
+
+
+def all_fields(body: WebhookCreate) -> dict[str, Any]:
+    """Return all fields of a webhook, with a new secret where none was given."""
+    fields = _fields(body, WebhookCreate.model_fields)
+    return {**fields, "secret": body.secret or new_signing_secret()}
+
+
+def sent_fields(body: WebhookUpdate) -> dict[str, Any]:
+    """Return the fields of a webhook that were sent."""
+    return _fields(body, body.model_fields_set)
+
+
+def _fields(body: WebhookCreate | WebhookUpdate, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(body, name) for name in names}
+
+
+def may_read(caller: Principal) -> bool:
+    """Tell whether a caller may know secrets and values of headers."""
+    return Scope.WEBHOOKS_READ in caller.scopes
+
+
+def with_stored(fields: Mapping[str, Any], row: WebhookRow, *, may_read: bool) -> dict[str, Any]:
+    """Return the fields that were sent, with what is stored in the place of each ``***``.
+
+    Raises:
+        ApiError: 400; a header has no stored value, or values that the caller may not read would
+            go to another scheme, host or port.
+    """
+    wanted = {name: value for name, value in fields.items() if (name, value) != ("secret", MASK)}
+    sent: Mapping[str, str] | None = wanted.get(_HEADERS)
+    keeps_values = bool(row.headers) if sent is None else MASK in sent.values()
+    moves = _URL in wanted and outbound_endpoint(wanted[_URL]) != outbound_endpoint(row.url)
+    if keeps_values and moves and not may_read:
+        raise invalid_field(
+            _HEADERS,
+            "must be sent with their values to another host by a key without webhooks:read",
+        )
+    if sent is not None:
+        stored = {name.lower(): value for name, value in row.headers.items()}
+        wanted[_HEADERS] = {name: _unhidden(name, value, stored) for name, value in sent.items()}
+    return wanted
+
+
+def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
+    if value != MASK:
+        return value
+    if name.lower() not in stored:
+        raise invalid_field(f"{_HEADERS}.{name}", f"{MASK} stands for no value that is stored")
+    return stored[name.lower()]
 
 
 class Webhooks:
-    """The webhooks of all owners; every call names the owner it acts for."""
+    """The webhooks of all owners; every call names who it acts for."""
 
     def __init__(
         self,
         database: Database,
         rows: WebhookRepository,
         gate: OutboundGate,
-        board: WebhookBoard,
+        statuses: WebhookStatusCache,
         *,
         per_owner: int,
     ) -> None:
         """``per_owner`` is how many webhooks an owner may have."""
-        self._board = board
+        self._statuses = statuses
         self._database = database
         self._rows = rows
         self._gate = gate
@@ -41,7 +99,7 @@ class Webhooks:
     async def all_of(self, owner_id: UUID) -> list[WebhookRow]:
         """Return the owner's webhooks, newest first."""
         rows = await self._database.run(lambda session: self._rows.all_of(session, owner_id))
-        return [self._board.shown(row) for row in rows]
+        return [self._statuses.shown(row) for row in rows]
 
     async def create(self, owner_id: UUID, body: WebhookCreate) -> WebhookRow:
         """Register a webhook.
@@ -50,21 +108,21 @@ class Webhooks:
             ApiError: 400 for the URL, 409 for the limit.
         """
         await self._gate.check([(_URL, body.url)])
-        values = new_values(body)
-        return await self._database.run(lambda session: self._insert(session, owner_id, values))
+        fields = all_fields(body)
+        return await self._database.run(lambda session: self._insert(session, owner_id, fields))
 
-    async def update(self, owner_id: UUID, webhook_id: UUID, body: WebhookUpdate) -> WebhookRow:
+    async def update(self, caller: Principal, webhook_id: UUID, body: WebhookUpdate) -> WebhookRow:
         """Change the fields that were sent.
 
         Raises:
-            ApiError: 400 for the URL, 404.
+            ApiError: 400 for the URL or the headers, 404.
         """
         if _URL in body.model_fields_set:
             await self._gate.check([(_URL, body.url)])
         row = await self._database.run(
-            lambda session: self._change(session, owner_id, webhook_id, body)
+            lambda session: self._change(session, caller, webhook_id, body)
         )
-        return self._board.shown(row)
+        return self._statuses.shown(row)
 
     async def rotate_secret(
         self, owner_id: UUID, webhook_id: UUID, secret: str, overlap: timedelta
@@ -80,14 +138,14 @@ class Webhooks:
             found(self._rows.lock(session, owner_id, webhook_id))
             return self._rows.rotate(session, webhook_id, secret, until)
 
-        return self._board.shown(await self._database.run(work))
+        return self._statuses.shown(await self._database.run(work))
 
     async def sweep(self) -> int:
         """Switch off for good what the delivery stage has switched off; return how many."""
         count = 0
-        for status in self._board.switched_off():
+        for status in self._statuses.switched_off():
             count += await self._database.run(partial(self._switch_off, status))
-            self._board.forget_switch_off(status)
+            self._statuses.forget_switch_off(status)
         return count
 
     def _switch_off(self, status: WebhookStatus, session: Session) -> bool:
@@ -108,17 +166,18 @@ class Webhooks:
         if not deleted:
             raise ApiError(ErrorCode.NOT_FOUND)
 
-    def _insert(self, session: Session, owner_id: UUID, values: WebhookValues) -> WebhookRow:
+    def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:
         try:
-            return self._rows.insert(session, owner_id, values, limit=self._per_owner)
+            return self._rows.insert(session, owner_id, fields, limit=self._per_owner)
         except TooManyWebhooksError as error:
             raise ApiError(ErrorCode.LIMIT_REACHED, "No more webhooks are allowed.") from error
 
     def _change(
-        self, session: Session, owner_id: UUID, webhook_id: UUID, body: WebhookUpdate
+        self, session: Session, caller: Principal, webhook_id: UUID, body: WebhookUpdate
     ) -> WebhookRow:
-        row = found(self._rows.lock(session, owner_id, webhook_id))
+        row = found(self._rows.lock(session, caller.owner_id, webhook_id))
+        sent = with_stored(sent_fields(body), row, may_read=may_read(caller))
         # What the stage has switched off is off, also where the row does not say so yet.
-        current = self._board.shown(row).values
-        values = edited_values(current, body)
-        return row if values == current else self._rows.change(session, webhook_id, values)
+        current = self._statuses.shown(row)
+        fields = {"enabled": current.config.enabled, **sent}
+        return row if current.has(fields) else self._rows.change(session, webhook_id, fields)

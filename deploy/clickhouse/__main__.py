@@ -9,10 +9,9 @@ import sys
 import structlog
 import uvicorn
 
-from contracts.errors import MisconfiguredError
-from contracts.exit_statuses import EXIT_MISCONFIGURED
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
+from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.logs import configure_logging
+from common.settings import load_settings
 from deploy.clickhouse.app import Account, ClickHouseApp, Limits
 from deploy.clickhouse.engine import Engine, EngineOptions
 from deploy.clickhouse.reader_bounds import ReaderBounds

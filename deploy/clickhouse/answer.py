@@ -22,7 +22,7 @@ _TAG_LETTERS = string.ascii_lowercase
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """What every answer says about the server."""
+    """The server's name, version and zone, as every answer has them."""
 
     display_name: str
     version: str

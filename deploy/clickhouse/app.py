@@ -40,12 +40,12 @@ _INSERT_IN_MEMORY_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """How much the server does at once."""
+    """The server's concurrency."""
 
     concurrent_queries: int
     queue_seconds: float
     reader_queries: int = 1
-    """How many of them may be of the user who may only read."""
+    """Limit of those of the user who may only read."""
 
 
 @dataclass(frozen=True)

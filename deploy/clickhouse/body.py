@@ -1,6 +1,6 @@
 """The body of a request, decoded and bounded."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 
 from deploy.clickhouse.compression import Decoder
@@ -20,7 +20,8 @@ class RequestBody:
     def __init__(self, receive: Receive, content_encoding: str) -> None:
         self._receive = receive
         self._decoder = Decoder(content_encoding)
-        self._ended = False
+        self._decoded: Iterator[bytes] = iter(())
+        self._received = False
 
     async def next_piece(self, at_least_bytes: int = 1) -> bytes:
         """Return the next bytes; empty at the end, else ``at_least_bytes`` if so many are left.
@@ -31,21 +32,25 @@ class RequestBody:
         """
         parts: list[bytes] = []
         size = 0
-        while size < at_least_bytes and not self._ended:
-            part = await self._receive_part()
+        while size < at_least_bytes and (part := await self._next_part()) is not None:
             parts.append(part)
             size += len(part)
         return b"".join(parts)
 
-    async def _receive_part(self) -> bytes:
+    async def _next_part(self) -> bytes | None:
+        """Return decoded bytes, maybe none yet; None at the end."""
+        part = next(self._decoded, None)
+        if part is not None:
+            return part
+        if self._received:
+            self._decoder.finish()
+            return None
         message = await self._receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
-        data = self._decoder.feed(message.get("body", b""))
-        if not message.get("more_body", False):
-            self._ended = True
-            self._decoder.finish()
-        return data
+        self._received = not message.get("more_body", False)
+        self._decoded = self._decoder.feed(message.get("body", b""))
+        return b""
 
     async def rest(self, limit_bytes: int, start: bytes = b"") -> bytes:
         """Return ``start`` and everything that is left.

@@ -4,7 +4,8 @@ A body may be several compressed frames one after the other: the client makes on
 """
 
 import zlib
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Final, Protocol
 
 import lz4.frame  # type: ignore[import-untyped]
 from backports import zstd
@@ -17,16 +18,43 @@ OFFERED = ("lz4", "zstd", "gzip", "deflate")
 """Codings for answers, the cheapest for the server first."""
 
 
+PIECE_BYTES: Final = 1024 * 1024
+"""Decoded bytes that are made at a time, however few bytes they come from."""
+_WINDOW_LOG: Final = 23
+"""Zstandard's window as HTTP allows it at most, 8 MiB: a frame may ask for 2 GiB of memory.
+
+**Source:** RFC 9659, section 3.
+"""
+
+
 class _FrameDecoder(Protocol):
-    """What zlib's, zstd's and lz4's decompressors of one frame have in common."""
+    """One frame's decompressor: zlib's, zstd's and lz4's alike."""
 
     @property
     def eof(self) -> bool: ...
 
     @property
-    def unused_data(self) -> bytes: ...
+    def unused_data(self) -> bytes | None: ...
 
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes, /, max_length: int) -> bytes: ...
+
+
+class _ZlibFrame:
+    """Makes zlib keep what it did not decode yet, as the others do."""
+
+    def __init__(self, window: int) -> None:
+        self._decoder = zlib.decompressobj(window)
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decoder.unused_data
+
+    def decompress(self, data: bytes, /, max_length: int) -> bytes:
+        return self._decoder.decompress(self._decoder.unconsumed_tail + data, max_length)
 
 
 def _new_frame(coding: str) -> _FrameDecoder:
@@ -34,11 +62,12 @@ def _new_frame(coding: str) -> _FrameDecoder:
         case "lz4":
             decoder: _FrameDecoder = lz4.frame.LZ4FrameDecompressor()
         case "zstd":
-            decoder = zstd.ZstdDecompressor()
+            window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+            decoder = zstd.ZstdDecompressor(options=window)
         case "gzip":
-            decoder = zlib.decompressobj(_GZIP_WINDOW)
+            decoder = _ZlibFrame(_GZIP_WINDOW)
         case "deflate":
-            decoder = zlib.decompressobj(_ZLIB_WINDOW)
+            decoder = _ZlibFrame(_ZLIB_WINDOW)
         case _:
             raise ClickHouseError.of(
                 ErrorCode.UNKNOWN_COMPRESSION_METHOD, f"Unknown compression method: {coding}"
@@ -58,26 +87,35 @@ class Decoder:
         self._frame = _new_frame(self._coding) if self._coding else None
         self._frame_started = False
 
-    def feed(self, data: bytes) -> bytes:
-        """Return what these bytes decode to, possibly nothing yet."""
-        if self._frame is None:
-            return data
-        parts: list[bytes] = []
-        while data:
-            data = self._feed_frame(data, parts)
-        return b"".join(parts)
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what these bytes decode to, if anything, in pieces of ``PIECE_BYTES`` at most.
 
-    def _feed_frame(self, data: bytes, parts: list[bytes]) -> bytes:
-        if self._frame is None or self._frame.eof:
-            self._frame, self._frame_started = _new_frame(self._coding), False
+        A piece is decoded when it is asked for; take all of them before the next call.
+        """
+        if self._frame is None:
+            yield data
+            return
+        while data:
+            if self._frame.eof:
+                self._frame, self._frame_started = _new_frame(self._coding), False
+            yield from self._frame_pieces(self._frame, data)
+            data = (self._frame.unused_data or b"") if self._frame.eof else b""
+
+    def _frame_pieces(self, frame: _FrameDecoder, data: bytes) -> Iterator[bytes]:
+        self._frame_started = True
+        piece = self._decompress(frame, data)
+        while len(piece) == PIECE_BYTES and not frame.eof:
+            yield piece
+            piece = self._decompress(frame, b"")
+        yield piece
+
+    def _decompress(self, frame: _FrameDecoder, data: bytes) -> bytes:
         try:
-            parts.append(self._frame.decompress(data))
+            return frame.decompress(data, max_length=PIECE_BYTES)
         except (RuntimeError, OSError, EOFError, zlib.error, zstd.ZstdError) as error:
             raise ClickHouseError.of(
                 ErrorCode.CANNOT_DECOMPRESS, f"Cannot decompress {self._coding} data: {error}"
             ) from error
-        self._frame_started = True
-        return (self._frame.unused_data or b"") if self._frame.eof else b""
 
     def finish(self) -> None:
         """Check that the body did not end inside a frame."""

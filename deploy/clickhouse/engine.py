@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
-from contracts.errors import MisconfiguredError
+from common.errors import MisconfiguredError
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.statement import InsertHead
 
@@ -44,15 +44,15 @@ _SERVER_LIKE_SETTINGS = {
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How the engine is opened."""
+    """The options the engine is opened with."""
 
     data_path: Path
     memory_bytes: int
-    """What queries and merges may take together."""
+    """Limit of queries and merges together."""
     query_seconds: int
     """A query that runs longer is ended; 0: never."""
     fsync: bool
-    """Whether inserts and merges reach the disk before they are acknowledged."""
+    """True: inserts and merges reach the disk before they are acknowledged."""
     keep_free_bytes: int
     """With less room on the disk nothing is inserted or merged.
 
@@ -64,7 +64,7 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a statement read and wrote."""
+    """The counts of rows and bytes that a statement read and wrote."""
 
     read_rows: int = 0
     read_bytes: int = 0

@@ -4,7 +4,7 @@ import re
 from enum import IntEnum
 from http import HTTPStatus
 
-from contracts.errors import PlatestreamError
+from common.errors import PlatestreamError
 
 _CODE = re.compile(r"Code: (\d+)\. ")
 

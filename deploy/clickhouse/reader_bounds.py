@@ -1,4 +1,4 @@
-"""What a request of the user who may only read may ask of the engine."""
+"""The bounds of a request of the user who may only read."""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ _SETTINGS_OF_FORMATS = re.compile(
 
 @dataclass(frozen=True)
 class ReaderBounds:
-    """What a statement of the reading user may take."""
+    """Limits of time, memory and threads for a statement of the reading user."""
 
     query_seconds: int
     memory_bytes: int
@@ -74,13 +74,13 @@ class ReaderBounds:
         }
         return {
             **sent,
-            **{name: _at_most(sent.get(name, ""), most) for name, most in bounds.items()},
+            **{name: _capped(sent.get(name, ""), limit) for name, limit in bounds.items()},
         }
 
 
-def _at_most(wish: str, most: int) -> str:
-    """Return a wish that is above 0, which stands for no bound, and not above ``most``."""
+def _capped(wish: str, limit: int) -> str:
+    """Return a wish that is above 0, which stands for no bound, and not above ``limit``."""
     try:
-        return wish if 0 < float(wish) <= most else str(most)
+        return wish if 0 < float(wish) <= limit else str(limit)
     except ValueError:
-        return str(most)
+        return str(limit)

@@ -1,4 +1,4 @@
-"""Which statements are let through of the user who may only read.
+"""The statements that the user who may only read may send.
 
 The engine's ``readonly = 1`` refuses whatever writes, and tables of files and addresses. Seen with
 chDB 26.9, it lets through: ``KILL``, and ``GRANT`` and ``BACKUP`` up to where something else is

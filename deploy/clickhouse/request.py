@@ -1,4 +1,4 @@
-"""What an HTTP request asks for, by ClickHouse's conventions."""
+"""Decodes HTTP requests by ClickHouse's conventions."""
 
 import base64
 import binascii
@@ -52,7 +52,7 @@ class QueryRequest:
     parameters: Mapping[str, str]
     """Values of ``{name:Type}``, in ClickHouse's escaped text form."""
     waits_for_end: bool
-    """Whether the answer is to be held back until the query has ended, as far as it fits."""
+    """True: the answer waits for the end of the query, as far as it fits."""
     content_encoding: str
     accept_encoding: str
     content_type: str
@@ -60,19 +60,19 @@ class QueryRequest:
     tag: str
     """Names this request within the engine; unlike the query id it is never used twice."""
     ends_with_client: bool
-    """Whether the statement is ended when its client leaves."""
+    """True: the statement is ended when its client leaves."""
     only_reads: bool = False
-    """Whether it is of the user who may only read."""
+    """True for the user who may only read."""
 
     @property
     def is_form(self) -> bool:
-        """Whether the body is a multipart form that carries statement and parameters."""
+        """True where the body is a multipart form that carries statement and parameters."""
         return self.content_type.lower().startswith("multipart/form-data")
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who may use the server."""
+    """Name and password of a user of the server."""
 
     user: str
     password: str

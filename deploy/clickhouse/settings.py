@@ -4,11 +4,11 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr
 
-from contracts.settings import Port, ProcessSettings
+from common.settings import Port, ProcessSettings
 
 
 class ClickHouseServerSettings(ProcessSettings):
-    """What the embedded ClickHouse server is told from outside."""
+    """The settings of the embedded ClickHouse server."""
 
     clickhouse_server_host: str = Field(
         "127.0.0.1", description="Address the embedded ClickHouse server listens on."

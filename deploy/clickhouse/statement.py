@@ -1,4 +1,4 @@
-"""What the server must know about a statement's text before the engine sees it."""
+"""The parts of a statement's text that the server must know before the engine sees it."""
 
 import re
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ class InsertHead:
     target: str
     """The table as written, with its database if it names one."""
     columns: str
-    """What stands in parentheses behind it; ``*`` where nothing does."""
+    """The text in parentheses behind it; ``*`` where there is none."""
     options: str
-    """What stands between that and FORMAT: a SETTINGS clause, or nothing."""
+    """The text between that and FORMAT: a SETTINGS clause, or nothing."""
     data_format: str
     data_offset: int
-    """Where the data starts, in bytes from the start of the text."""
+    """Start of the data, in bytes from the start of the text."""
 
 
 def insert_head(text: bytes) -> InsertHead | None:

@@ -12,15 +12,14 @@ from typing import Annotated
 import typer
 from dotenv import dotenv_values
 
-from contracts.settings import load_settings
+from common.settings import load_settings
 from deploy.local.access import Access, ensure_access
-from deploy.local.camera import DemoClip, demo_camera, ensure_camera, users_camera
-from deploy.local.plan import make_plan
+from deploy.local.camera import demo_camera, ensure_camera, users_camera
+from deploy.local.plan import CAMERA_FILES_SETTING, make_plan
 from deploy.local.processes import memory_mib
-from deploy.local.running import read_start
 from deploy.local.servers.base import CLONE
 from deploy.local.settings import LocalStackSettings
-from deploy.local.stack import LocalStack
+from deploy.local.stack import LocalStack, read_start
 from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
@@ -33,6 +32,10 @@ _CAMERA = "CAMERA"
 _LOOK_SECONDS = 2.0
 # From make, with the camera's address in it: the stack's processes have no need of it.
 _OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
+_ROOTS_WARNING = (
+    "This is root, so every process but PostgreSQL runs as root, also those that decode what\n"
+    "strangers send. A user of its own is safer: docs/deployment.md, Settings that stay.\n"
+)
 CameraOption = Annotated[
     str,
     typer.Option(
@@ -42,7 +45,13 @@ CameraOption = Annotated[
     ),
 ]
 
-app = typer.Typer(add_completion=False, help="The local stack.", no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    help="The local stack.",
+    no_args_is_help=True,
+    # rich takes longer to import than most commands to run.
+    rich_markup_mode=None,
+)
 
 
 @app.command()
@@ -141,18 +150,16 @@ def _stack() -> LocalStack:
 
 def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
     """Bring everything up, the first time with account, key and camera."""
-    layout = stack.plan.layout
-    wanted = users_camera(camera) if camera else demo_camera(layout, stack.plan.environment)
-    clip = DemoClip(layout)
-    if wanted is not None and not camera:
-        clip.start()
-    try:
-        stack.up(tied_to_caller=tied_to_caller)
-        access = ensure_access(stack.plan)
-        clip.wait(stack.waiter)
-    finally:
-        clip.stop()
-    return access if wanted is None else ensure_camera(layout, access, wanted, stack.waiter)
+    if os.geteuid() == 0:
+        print(_ROOTS_WARNING, file=sys.stderr)
+    files = stack.plan.environment[CAMERA_FILES_SETTING]
+    folder = Path(files).resolve() if files else None
+    wanted = users_camera(camera, folder) if camera else demo_camera(folder)
+    stack.up(tied_to_caller=tied_to_caller)
+    access = ensure_access(stack.plan)
+    if wanted is None:
+        return access
+    return ensure_camera(stack.plan.layout, access, wanted, stack.waiter)
 
 
 def _greeting(stack: LocalStack, access: Access) -> str:
@@ -168,7 +175,7 @@ def _greeting(stack: LocalStack, access: Access) -> str:
 
 
 def read_settings_file(path: Path) -> None:
-    """Take what the file says for each setting that the environment does not have.
+    """Read from the file each setting that the environment does not have.
 
     Raises:
         StartError: a line has no value.

@@ -20,7 +20,7 @@ _COMMAND_SECONDS = 60
 
 
 class Access(msgspec.Struct, frozen=True, rename="camel"):
-    """What a script needs to use the stack. ``demo_camera_id`` is empty while none is there.
+    """Address and keys for scripts that use the stack. ``demo_camera_id`` is empty without one.
 
     The last three are those of an analyst at the embedded ClickHouse, and not written without one.
     """
@@ -121,6 +121,6 @@ def _platestream(plan: StackPlan, *arguments: str, given: str = "") -> bytes:
         name = " ".join(arguments[:2])
         raise StartError(f"platestream {name} has not ended in {_COMMAND_SECONDS} s") from error
     if result.returncode != 0:
-        told = result.stderr.decode(errors="replace")
-        raise StartError(f"platestream {' '.join(arguments[:2])} failed: {told}")
+        output = result.stderr.decode(errors="replace")
+        raise StartError(f"platestream {' '.join(arguments[:2])} failed: {output}")
     return result.stdout

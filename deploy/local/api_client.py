@@ -19,7 +19,7 @@ class ApiError(Exception):
 
 
 class CameraAtApi(msgspec.Struct, frozen=True, rename="camel"):
-    """What is needed of a camera as the API shows it."""
+    """The fields needed of a camera as the API shows it."""
 
     id: str
     identifier: str
@@ -42,7 +42,6 @@ class ApiClient:
     """Calls with one key."""
 
     def __init__(self, base_url: str, api_key: str) -> None:
-        """Take address and key; nothing is called."""
         self._base_url = base_url
         self._headers = {"Authorization": f"Bearer {api_key}", "Content-Type": "application/json"}
 

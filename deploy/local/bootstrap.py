@@ -92,7 +92,7 @@ def install_packages(lock_file: Path) -> None:
     One that has the development's packages, which are the runtime's and more, keeps them.
 
     The stamp goes before packages change and comes back after: without it the environment may be
-    half of something, and is made anew. It stays where packages are only added.
+    half of something, and is made again. It stays where packages are only added.
     """
     stamp = VENV / "packages.stamp"
     # A stamp that names no file is of a release that installed the development's packages always.
@@ -109,7 +109,9 @@ def install_packages(lock_file: Path) -> None:
     pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
     run(*pip, "--require-hashes", "-r", str(INSTALLERS))
     locked = ("--require-hashes", "--only-binary", ":all:", "-r", str(lock_file))
-    if subprocess.call(uv("pip", "install", "--quiet", *locked), env=uv_environment()) != 0:
+    # Compiled once, or each process of the stack would compile what it imports when it starts.
+    install = uv("pip", "install", "--quiet", "--compile-bytecode", *locked)
+    if subprocess.call(install, env=uv_environment()) != 0:
         say("uv could not install them, trying pip (slower)")
         run(*pip, *locked)
     write(stamp, wanted)
@@ -194,8 +196,8 @@ def java_build() -> str:
     """Return what the Java on the path says of itself, "" where there is none."""
     if not shutil.which("java"):
         return ""
-    told = subprocess.run(("java", "-version"), capture_output=True, text=True, check=False)
-    return told.stderr
+    result = subprocess.run(("java", "-version"), capture_output=True, text=True, check=False)
+    return result.stderr
 
 
 def resolve_jars(server: str) -> None:

@@ -1,28 +1,22 @@
-"""The camera that a fresh stack shows something with: a generated road scene, or the user's own."""
+"""The camera of a fresh stack: the demo clip that comes with the service, or the user's own."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Mapping
+import shutil
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from signal import SIGINT, SIGKILL
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
-from pydantic import TypeAdapter, ValidationError
 
 from deploy.local.access import Access, write_access
 from deploy.local.api_client import ApiClient, ApiError
 from deploy.local.files import Layout
-from deploy.local.servers.base import CLONE, NotReadyError, tied
-from deploy.local.supervisor import log_file
+from deploy.local.plan import CAMERA_FILES_SETTING
+from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError, Waiter
 
-_CLIP_SECONDS = 600
 _CAMERA_SECONDS = 60
-_IS_ON = TypeAdapter(bool)
 
 
 @dataclass(frozen=True)
@@ -38,101 +32,73 @@ class WantedCamera:
     only_alone: bool = False
 
 
-class DemoClip:
-    """The road scene, generated once beside the rest of the first start."""
+DEMO_CLIP: Final = CLONE / "deploy" / "local" / "demo" / "road.mp4"
+"""The road scene that the demo camera plays: drawn, so nobody's plates are in it."""
 
-    def __init__(self, layout: Layout) -> None:
-        """Take the folders; nothing is generated."""
-        self._layout = layout
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Begin to generate the clip unless it is there."""
-        if self._layout.demo_clip.exists():
-            return
-        self._fresh(self._layout.demo_clip).parent.mkdir(parents=True, exist_ok=True)
-        clip = ("--out", str(self._fresh(self._layout.demo_clip)))
-        truth = ("--truth", str(self._fresh(self._layout.demo_truth)))
-        generate = (sys.executable, "-m", "synthetic.road", *clip, *truth)
-        with log_file(self._layout, "demo").open("wb") as log:
-            self._process = subprocess.Popen(
-                # Nicely: the servers start at the same time, and somebody waits for them. SIGINT
-                # lets it end its own workers.
-                tied("nice", "-n", "10", *generate, last_signal=SIGINT),
-                cwd=CLONE,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def wait(self, waiter: Waiter) -> None:
-        """Wait until the clip is whole.
-
-        Raises:
-            StartError: it could not be generated.
-        """
-        if self._process is None:
-            return
-        waiter.wait("demo clip", self._check, seconds=_CLIP_SECONDS)
-        self._fresh(self._layout.demo_truth).replace(self._layout.demo_truth)
-        self._fresh(self._layout.demo_clip).replace(self._layout.demo_clip)
-
-    def stop(self) -> None:
-        """Give up on an unfinished clip."""
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, SIGKILL)
-            self._process.wait()
-
-    def _check(self) -> None:
-        assert self._process is not None
-        status = self._process.poll()
-        if status is None:
-            raise NotReadyError(self._told())
-        if status != 0:
-            raise StartError(f"the demo clip failed, see {log_file(self._layout, 'demo')}")
-
-    def _told(self) -> str:
-        lines = log_file(self._layout, "demo").read_text(errors="replace").splitlines()
-        return lines[-1] if lines else "being drawn"
-
-    @staticmethod
-    def _fresh(path: Path) -> Path:
-        return path.with_name(f"new-{path.name}")
+DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
+"""The passes that are really in the demo clip."""
 
 
-def demo_camera(layout: Layout, environment: Mapping[str, str]) -> WantedCamera | None:
-    """Return the camera that plays the generated clip, for who has no other yet.
+def demo_camera(folder: Path | None) -> WantedCamera | None:
+    """Return the camera that plays the demo clip, for who has no other yet.
 
-    None where the stack's settings allow no files as cameras.
+    ``folder`` is that of the camera files; None where no file may be a camera: no demo either.
 
     Raises:
-        StartError: they do not say whether.
+        StartError: the clip cannot be put there.
     """
-    name = "PLATESTREAM_CAMERA_ALLOW_FILES"
-    try:
-        files_are_cameras = _IS_ON.validate_python(environment[name])
-    except ValidationError as error:
-        raise StartError(f"setting {name}: must be true or false") from error
-    if not files_are_cameras:
+    if folder is None:
         return None
-    return WantedCamera("local-demo", "Demo road", layout.demo_clip.as_uri(), only_alone=True)
+    clip = _in_folder(DEMO_CLIP, folder, DEMO_CLIP.name)
+    return WantedCamera("local-demo", "Demo road", clip.as_uri(), only_alone=True)
 
 
-def users_camera(address: str) -> WantedCamera:
+def users_camera(address: str, folder: Path | None) -> WantedCamera:
     """Return the camera for a stream address or a path to a video file.
 
+    A file is put into ``folder``, that of the camera files: no other is a camera.
+
     Raises:
-        StartError: neither an address nor a file that is there.
+        StartError: neither an address nor a file that is there, or one that cannot be put there.
     """
     if "://" in address:
-        url, name = address, urlsplit(address).hostname or "camera"
-    else:
-        path = Path(address).expanduser().resolve()
-        if not path.is_file():
-            raise StartError(f"CAMERA={address}: no such file, and not an address like rtsp://...")
-        url, name = path.as_uri(), path.name
-    return WantedCamera(f"local-{sha256(url.encode()).hexdigest()[:12]}", f"Camera {name}", url)
+        return _users_camera(address, urlsplit(address).hostname or "camera", address)
+    path = Path(address).expanduser().resolve()
+    if not path.is_file():
+        raise StartError(f"CAMERA={address}: no such file, and not an address like rtsp://...")
+    if folder is None:
+        raise StartError(f"CAMERA={address}: files are no cameras here ({CAMERA_FILES_SETTING})")
+    placed = _in_folder(path, folder, f"{_digest(path.as_uri())}-{path.name}")
+    return _users_camera(path.as_uri(), path.name, placed.as_uri())
+
+
+def _users_camera(given: str, name: str, url: str) -> WantedCamera:
+    return WantedCamera(f"local-{_digest(given)}", f"Camera {name}", url)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:12]
+
+
+def _in_folder(file: Path, folder: Path, name: str) -> Path:
+    """Return the file under ``name`` in the folder: itself by a hard link, or else a copy."""
+    if file.is_relative_to(folder):
+        return file
+    placed = folder / name
+    fresh = placed.with_name(f".{name}.new")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        try:
+            fresh.hardlink_to(file)
+        except OSError:
+            shutil.copyfile(file, fresh)
+        fresh.replace(placed)
+        # Where both are links to one file, nothing was replaced.
+        fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise StartError(f"{file} cannot be put into {folder}: {error}") from error
+    return placed
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:

@@ -7,6 +7,7 @@ each process takes 30 MB less.
 **Source:** the java command's manual, "Application Class Data Sharing".
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ _END_SECONDS = 120
 
 
 def make_class_archives(progress: Progress) -> None:
-    """Make the archives of both servers anew.
+    """Make the archives of both servers again.
 
     Raises:
         StartError: a server does not start, or does not end.
@@ -61,6 +62,7 @@ def _start(program: Program, archive: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         (*program.command[:after_java], *options, *program.command[after_java:]),
         cwd=program.directory,
+        env=program.environment_within(os.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

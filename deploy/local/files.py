@@ -14,7 +14,7 @@ _PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the local stack keeps what: one folder, with all its data and secrets.
+    """The folder of the local stack, with all its data and secrets.
 
     Deleting it while the stack is down starts over from nothing.
     """
@@ -42,19 +42,14 @@ class Layout:
         return self.root / "started-with.json"
 
     @property
-    def demo_clip(self) -> Path:
-        """The road scene that the demo camera plays."""
-        return self.root / "demo" / "road.mp4"
-
-    @property
-    def demo_truth(self) -> Path:
-        """The passes that are really in the demo clip."""
-        return self.root / "demo" / "road.json"
-
-    @property
     def supervisor_configuration(self) -> Path:
         """Written at each start."""
         return self.root / "supervisor.conf"
+
+    @property
+    def camera_files(self) -> Path:
+        """The video files that cameras may play."""
+        return self.root / "camera-files"
 
     def data(self, server: str) -> Path:
         """Return the folder of one server."""

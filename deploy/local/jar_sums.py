@@ -49,7 +49,7 @@ def faults(server: str, folder: Path) -> list[str]:
     """
     text = list_of(server).read_text()
     if not text.startswith(head_of(server)):
-        return ["the list is of another pom.xml; `make jar-sums` makes it anew"]
+        return ["the list is of another pom.xml; `make jar-sums` renews it"]
     wanted, found = listed(text), sums_of(folder)
     other = [name for name in wanted.keys() & found.keys() if wanted[name] != found[name]]
     return [
@@ -60,7 +60,7 @@ def faults(server: str, folder: Path) -> list[str]:
 
 
 def write_lists() -> None:
-    """Fetch the jars of every server anew, past what Maven has kept, and list what came.
+    """Fetch the jars of every server again, past what Maven has kept, and list what came.
 
     Raises:
         bootstrap.BootstrapError: Maven is missing, or cannot fetch them.

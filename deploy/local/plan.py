@@ -1,4 +1,4 @@
-"""What the local stack consists of: servers, processes, and the environment that joins them."""
+"""The contents of the local stack: servers, processes, and the environment that joins them."""
 
 import os
 import sys
@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from analytics_sql.settings import AnalyticsSettings
+from api.outbox.settings import RelaySettings
+from api.settings import ApiSettings
+from common.settings import DatabaseSettings, Fragment, KafkaSettings, ProcessSettings
 from deploy.local.files import Layout
 from deploy.local.secrets import LocalSecrets, load_or_create_secrets
 from deploy.local.servers.base import PortUse, Program, Server, python_module
@@ -14,26 +18,46 @@ from deploy.local.servers.kafka import KafkaServer
 from deploy.local.servers.postgres import PostgresServer
 from deploy.local.servers.s3 import S3Server
 from deploy.local.settings import LocalStackSettings
+from ingest.settings import IngestSettings
+from streams.alerts.settings import AlertSettings
+from streams.mqtt.settings import MqttStageSettings
+from streams.recognition.settings import RecognitionSettings
+from streams.sink.settings import SinkSettings
+from streams.webhooks.settings import WebhooksSettings
 
 SERVERS_GROUP: Final = "servers"
 APPLICATION_GROUP: Final = "application"
 
 API: Final = "api"
 
+
+def _process(
+    name: str, module: str, settings: type[Fragment], *, stop_seconds: int = 20
+) -> Program:
+    return Program(
+        name=name,
+        command=python_module(module),
+        settings=(settings,),
+        is_own=True,
+        stop_seconds=stop_seconds,
+    )
+
+
 # The service's own processes. Their order is that of `make status`; the API starts first, then the
 # others together, and each waits by itself for what it needs.
 APPLICATION: Final[tuple[Program, ...]] = (
-    Program(name="ingest", command=python_module("ingest")),
-    Program(name="recognition", command=python_module("streams.recognition"), stop_seconds=30),
-    Program(name="webhooks", command=python_module("streams.webhooks"), stop_seconds=30),
-    Program(name="alerts", command=python_module("streams.alerts"), stop_seconds=30),
-    Program(name="sink", command=python_module("streams.sink"), stop_seconds=30),
-    Program(name="relay", command=python_module("api.config_log")),
-    Program(name=API, command=python_module("api")),
+    _process("ingest", "ingest", IngestSettings),
+    _process("recognition", "streams.recognition", RecognitionSettings, stop_seconds=30),
+    _process("webhooks", "streams.webhooks", WebhooksSettings, stop_seconds=30),
+    _process("alerts", "streams.alerts", AlertSettings, stop_seconds=30),
+    _process("sink", "streams.sink", SinkSettings, stop_seconds=30),
+    _process("relay", "api.outbox", RelaySettings),
+    _process(API, "api", ApiSettings),
 )
 # Started only where a broker is named.
-MQTT: Final = Program(name="mqtt", command=python_module("streams.mqtt"), stop_seconds=30)
+MQTT: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
+CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
 @dataclass(frozen=True)
@@ -43,12 +67,29 @@ class Migration:
     name: str
     server: str
     command: tuple[str, ...]
+    settings: tuple[type[Fragment], ...]
+    """As a program's."""
 
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (
-    Migration("topics", "kafka", (sys.executable, "-m", "contracts.topics")),
-    Migration("database schema", "postgres", (sys.executable, "-m", "api.db", "migrate")),
-    Migration("search schema", "clickhouse", (sys.executable, "-m", "analytics_sql", "migrate")),
+    Migration(
+        "topics",
+        "kafka",
+        (sys.executable, "-m", "common.kafka"),
+        (KafkaSettings, ProcessSettings),
+    ),
+    Migration(
+        "database schema",
+        "postgres",
+        (sys.executable, "-m", "api.db", "migrate"),
+        (DatabaseSettings, ProcessSettings),
+    ),
+    Migration(
+        "search schema",
+        "clickhouse",
+        (sys.executable, "-m", "analytics_sql", "migrate"),
+        (AnalyticsSettings,),
+    ),
 )
 
 
@@ -63,7 +104,10 @@ class Analyst:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """One local stack, ready to be started."""
+    """One local stack, ready to be started.
+
+    ``environment`` holds the settings of all processes; each is given those that it uses.
+    """
 
     layout: Layout
     api_port: int
@@ -93,8 +137,8 @@ class StackPlan:
         }
 
     def process_environment(self) -> dict[str, str]:
-        """Return the environment of all processes, in which the servers' own part has other names
-        than everybody else's.
+        """Return the environment of all processes together, of which each is given its part. The
+        servers' own settings have other names than everybody else's.
         """
         merged = dict(self.environment)
         for programs in self.groups().values():
@@ -104,9 +148,9 @@ class StackPlan:
 
 
 def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:
-    """Decide from the settings what is started and what every process is told.
+    """Decide from the settings what is started, and all processes' environment.
 
-    ``environment`` is the caller's own; what it sets reaches every process and wins.
+    ``environment`` is the caller's own; what it sets reaches each process that uses it, and wins.
     """
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
@@ -150,7 +194,7 @@ def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, 
         "PLATESTREAM_API_PORT": str(settings.api_port),
         # The demo camera is a file, and a camera simulator runs on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
-        "PLATESTREAM_CAMERA_ALLOW_FILES": "true",
+        CAMERA_FILES_SETTING: str(Layout(settings.local_dir.resolve()).camera_files),
         "PATH": os.defpath,
     }
 

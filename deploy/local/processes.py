@@ -1,4 +1,4 @@
-"""What the operating system knows of processes. The only module of the stack with psutil."""
+"""The operating system's processes. The only module of the stack with psutil."""
 
 from collections.abc import Iterator
 

@@ -10,7 +10,7 @@ from deploy.local.files import Layout, write_whole
 
 
 class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
-    """What must differ between any two installations. Hidden in ``repr``."""
+    """The secrets, which differ between any two installations. Hidden in ``repr``."""
 
     postgres_password: str
     s3_access_key: str

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr
 
-from contracts.settings import Fragment, HttpUrlText, Port
+from common.settings import Fragment, HttpUrlText, Port
 from deploy.local.servers.base import CLONE
 
 
 class LocalStackSettings(Fragment):
-    """Where the local stack listens, and which servers it should not start itself.
+    """The ports and folder of the local stack, and the servers it should not start itself.
 
     Naming the address of a server means: use that one.
     """

@@ -2,18 +2,22 @@
 
 import fcntl
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import IO
 
+import msgspec
 import urllib3
 
+from common.environment import own_environment
+from common.settings import SETTING_PREFIX
+from deploy.local.files import Layout, write_whole
 from deploy.local.plan import API, Migration, StackPlan
 from deploy.local.ports import busy_ports
-from deploy.local.running import changed_settings, note_start
 from deploy.local.servers.base import CLONE, NotReadyError, Server, check_port
 from deploy.local.supervisor import (
     ProcessState,
@@ -34,16 +38,15 @@ _SETTLING_SECONDS = 60
 _STOP_SECONDS = 120
 _SHOWN_LOG_LINES = 25
 _SHOWN_MIGRATION_BYTES = 4000
-# What contracts.settings.load_settings prints before it ends the process. (supervisord does not
+# What common.settings.load_settings prints before it ends the process. (supervisord does not
 # tell the exit status of a process that ended while it started.)
-_SETTINGS_FAULT = "setting PLATESTREAM_"
+_SETTINGS_FAULT = f"setting {SETTING_PREFIX}"
 
 
 class LocalStack:
     """The stack of one plan. Every method may be called in any state and by several processes."""
 
     def __init__(self, plan: StackPlan, progress: Progress) -> None:
-        """Take the plan; nothing is started."""
         self.plan = plan
         self._progress = progress
         self.waiter = Waiter(progress)
@@ -101,8 +104,8 @@ class LocalStack:
     def _refuse_other_settings(self) -> None:
         changed = changed_settings(self.plan.layout, self.plan.environment)
         if changed:
-            told = ", ".join(changed)
-            raise StartError(f"the stack is up with other settings, `make down` first: {told}")
+            names = ", ".join(changed)
+            raise StartError(f"the stack is up with other settings, `make down` first: {names}")
 
     def _check_supervisor(self) -> None:
         if self.supervisor.failed_to_start():
@@ -129,8 +132,8 @@ class LocalStack:
         try:
             server.prepare()
         except subprocess.CalledProcessError as error:
-            told = (error.stdout + error.stderr).decode(errors="replace")
-            raise StartError(f"{server.name} cannot be set up:\n{told}") from error
+            output = (error.stdout + error.stderr).decode(errors="replace")
+            raise StartError(f"{server.name} cannot be set up:\n{output}") from error
         self.supervisor.start_process(server.name)
         self._wait(server.name, server.check, seconds=_SERVER_SECONDS)
         server.initialise()
@@ -143,7 +146,7 @@ class LocalStack:
             process = subprocess.Popen(
                 migration.command,
                 cwd=CLONE,
-                env=dict(self.plan.environment),
+                env=own_environment(self.plan.environment, *migration.settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -237,5 +240,41 @@ def _check_migration(
         raise NotReadyError("at work")
     if status != 0:
         log.seek(0)
-        told = log.read()[-_SHOWN_MIGRATION_BYTES:].decode(errors="replace")
-        raise StartError(f"{migration.name} cannot be brought up to date:\n{told}")
+        output = log.read()[-_SHOWN_MIGRATION_BYTES:].decode(errors="replace")
+        raise StartError(f"{migration.name} cannot be brought up to date:\n{output}")
+
+
+class StartedWith(msgspec.Struct, frozen=True, rename="camel"):
+    """Address of the API, and a hash of each setting, because some are secret."""
+
+    base_url: str
+    settings: dict[str, str]
+
+
+def note_start(layout: Layout, base_url: str, environment: Mapping[str, str]) -> None:
+    """Write down what the stack is being started with."""
+    started_with = StartedWith(base_url, _digests(environment))
+    write_whole(layout.started_with, msgspec.json.encode(started_with).decode(), mode=0o600)
+
+
+def read_start(layout: Layout) -> StartedWith | None:
+    """Return what the stack was last started with, None before the first start."""
+    if not layout.started_with.exists():
+        return None
+    return msgspec.json.decode(layout.started_with.read_bytes(), type=StartedWith)
+
+
+def changed_settings(layout: Layout, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the settings that are not what the stack was started with."""
+    started_with = read_start(layout)
+    before = started_with.settings if started_with else {}
+    now = _digests(environment)
+    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+
+def _digests(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: sha256(value.encode()).hexdigest()[:16]
+        for name, value in environment.items()
+        if name.startswith(SETTING_PREFIX)
+    }

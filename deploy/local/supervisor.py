@@ -1,7 +1,7 @@
 """supervisord: its configuration and its remote control. The only module that knows it.
 
 It never gives up on a process: each failed start is followed by one second more of waiting than
-the last, without an end. A process that ran for a while starts anew with the shortest wait.
+the last, without an end. A process that ran for a while starts again with the shortest wait.
 """
 
 import http.client
@@ -53,8 +53,8 @@ STARTED_STATES = frozenset({ProcessState.STARTING, ProcessState.RUNNING, Process
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """What supervisord says of one process. ``pid`` and ``up_seconds`` are 0 while it is not
-    there.
+    """The state of one process, from supervisord. ``pid`` and ``up_seconds`` are 0 while it is
+    not there.
     """
 
     name: str
@@ -72,7 +72,6 @@ class Supervisor:
     """The supervisord of one local stack."""
 
     def __init__(self, layout: Layout) -> None:
-        """Take the stack's folders; nothing is started."""
         self._layout = layout
         self._socket = socket_path(layout)
         self._child: subprocess.Popen[bytes] | None = None
@@ -84,11 +83,13 @@ class Supervisor:
         *,
         tied_to_caller: bool,
     ) -> None:
-        """Start supervisord with all processes stopped. ``environment`` reaches each of them.
+        """Start supervisord with all processes stopped. Of ``environment`` each is given its part.
 
         Tied to its caller it stops, and with it every process, when the caller ends.
         """
-        text = render_configuration(self._layout, self._socket, groups)
+        # What shells keep under other names (their functions) is of no use to any process.
+        held = {name: value for name, value in environment.items() if name.isidentifier()}
+        text = render_configuration(self._layout, self._socket, groups, held)
         write_whole(self._layout.supervisor_configuration, text, mode=0o600)
         command = (
             sys.executable,
@@ -100,7 +101,7 @@ class Supervisor:
         with (self._layout.logs / "supervisor.log").open("ab") as log:
             self._child = subprocess.Popen(
                 tied(*command) if tied_to_caller else command,
-                env=dict(environment),
+                env=held,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -215,11 +216,15 @@ def socket_path(layout: Layout) -> Path:
 
 
 def render_configuration(
-    layout: Layout, socket: Path, groups: Mapping[str, Sequence[Program]]
+    layout: Layout,
+    socket: Path,
+    groups: Mapping[str, Sequence[Program]],
+    environment: Mapping[str, str],
 ) -> str:
     """Return supervisord's configuration.
 
-    No secret and no environment is in it: processes inherit what supervisord was started with.
+    No value of ``environment``, with which supervisord is started, is in it: each process begins
+    by dropping what is not its part, by name.
     Groups are given in the order in which they start; they stop in the opposite one.
     """
     sections = [_supervisord(layout), _remote_control(socket)]
@@ -227,7 +232,7 @@ def render_configuration(
         names = ",".join(program.name for program in programs)
         if programs:
             sections.append(f"[group:{group}]\nprograms={names}\npriority={priority}\n")
-        sections += [_program(layout, program) for program in programs]
+        sections += [_program(layout, program, environment) for program in programs]
     return "\n".join(sections)
 
 
@@ -252,13 +257,13 @@ def _remote_control(socket: Path) -> str:
     )
 
 
-def _program(layout: Layout, program: Program) -> str:
+def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -> str:
     log = log_file(layout, program.name)
     # The stop signal goes to the main process alone, which ends its own workers in good order; what
     # is still there after stopwaitsecs is killed as a group.
     return (
         f"[program:{program.name}]\n"
-        f"command={_literal(shlex.join(program.command))}\n"
+        f"command={_literal(shlex.join(_with_its_part(program, environment)))}\n"
         f"directory={_literal(program.directory)}\n"
         "autostart=false\nautorestart=true\n"
         f"startsecs={_START_SECONDS}\nstartretries={_START_RETRIES}\n"
@@ -268,6 +273,13 @@ def _program(layout: Layout, program: Program) -> str:
         f"redirect_stderr=true\nstdout_logfile={_literal(_literal(log))}\n"
         "stdout_logfile_maxbytes=20MB\nstdout_logfile_backups=2\n"
     )
+
+
+def _with_its_part(program: Program, environment: Mapping[str, str]) -> tuple[str, ...]:
+    # Before all else, so that no other user's process ever holds the rest.
+    part = program.environment_within(environment)
+    dropped = (("-u", name) for name in environment if name not in part)
+    return ("env", *(word for pair in dropped for word in pair), *program.command)
 
 
 def log_file(layout: Layout, name: str) -> Path:

@@ -1,1 +1,0 @@
-"""Alerts: recognitions are held against the rules, then against the rules' cooldowns."""

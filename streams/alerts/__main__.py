@@ -1,10 +1,10 @@
 """Runs one worker of the alerts stage: ``python -m streams.alerts``."""
 
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
+from common.logs import configure_logging
+from common.settings import load_settings
 from streams.alerts.app import build_alerts
 from streams.alerts.settings import AlertSettings
-from streams.common.worker import run
+from streams.runtime.worker import run
 
 if __name__ == "__main__":
     settings = load_settings(AlertSettings)

@@ -1,14 +1,12 @@
-"""The alerts stage: recognitions, and passes that are not over -> candidates -> alerts."""
+"""The alerts stage: recognitions, final and provisional -> candidates -> alerts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from contracts.alert_records import AlertCandidate, AlertTrigger
-from contracts.alerts import AlertConfig
-from contracts.moments import now_ms
-from contracts.records import decode, encode
-from contracts.topic_feed import TopicFeed
-from contracts.topics import (
+from common.kafka.compacted import CompactedTopicReader
+from common.records.alerts import AlertCandidate, AlertConfig, AlertTrigger
+from common.records.codec import decode, encode
+from common.records.topics import (
     ALERT_CANDIDATES,
     ALERT_DEAD_LETTERS,
     ALERTS,
@@ -17,24 +15,24 @@ from contracts.topics import (
     SIGHTINGS,
     Topic,
 )
-from streams.alerts.cooldowns import Cooldowns
-from streams.alerts.forgetting import Forgetting
+from common.timestamps import now_ms
+from streams.alerts.decisions import CandidateHandler
 from streams.alerts.matching import (
-    Matching,
     Published,
-    Sighted,
+    PublishedProvisional,
+    RuleMatcher,
+    read_provisional,
     read_recognition,
-    read_sighting,
 )
 from streams.alerts.metrics import AlertMetrics
-from streams.alerts.remembered import Arrival
-from streams.alerts.rules import RuleFeed, RuleKeeper
+from streams.alerts.rules import RuleStore, RuleSubscription
 from streams.alerts.settings import AlertSettings
-from streams.common.app import Event, StageApp, build_app, published_ms, raw_topic
-from streams.common.batch_agent import BatchAgent, Take, add_batch_agent
-from streams.common.guard import Guard, build_guard
-from streams.common.sending import send_all
-from streams.common.tables import DurableTable, faust_table
+from streams.alerts.state import ArrivedCandidate, Expiry
+from streams.runtime.app import Event, StageApp, build_app, published_ms, raw_topic
+from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
+from streams.runtime.guard import Guard, build_guard
+from streams.runtime.sending import send_all
+from streams.runtime.tables import DurableTable, faust_table
 
 STAGE = "alerts"
 
@@ -44,72 +42,79 @@ def build_alerts(settings: AlertSettings) -> StageApp:
     app = build_app(settings, STAGE, stream_buffer_maxsize=settings.alert_batch_size, linger_ms=0)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
     metrics = AlertMetrics(app.metrics.registry)
-    matching = _matching(app, metrics, settings)
-    _add_agent(app, settings, RECOGNITIONS, _recognitions(guard, matching))
-    _add_agent(app, settings, SIGHTINGS, _sightings(guard, matching))
-    _add_agent(app, settings, ALERT_CANDIDATES, _cooldowns(app, guard, metrics, settings))
+    matcher = _matcher(app, metrics, settings)
+    _add_agent(app, settings, RECOGNITIONS, _recognitions(guard, matcher))
+    _add_agent(app, settings, SIGHTINGS, _provisional(guard, matcher))
+    _add_agent(app, settings, ALERT_CANDIDATES, _candidates(app, guard, metrics, settings))
     return app
 
 
-def _add_agent(app: StageApp, settings: AlertSettings, topic: Topic, take: Take) -> None:
+def _add_agent(app: StageApp, settings: AlertSettings, topic: Topic, take: HandleBatch) -> None:
     add_batch_agent(
         app,
         topic,
         take,
         stage=STAGE,
-        most=settings.alert_batch_size,
+        max_batch=settings.alert_batch_size,
         within_seconds=settings.alert_batch_wait_seconds,
     )
 
 
-def _matching(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> Matching:
-    keeper = RuleKeeper(metrics)
-    feed = TopicFeed(app.settings, CONFIG_ALERTS, AlertConfig, keeper.post, client="alert-rules")
-    app.add_dependency(RuleFeed(feed))
+def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> RuleMatcher:
+    rules = RuleStore(metrics)
+    reader = CompactedTopicReader(
+        app.settings, CONFIG_ALERTS, AlertConfig, rules.apply, client="alert-rules"
+    )
+    app.add_dependency(RuleSubscription(reader))
     candidates = raw_topic(app, ALERT_CANDIDATES)
 
     async def publish(found: Iterable[AlertCandidate]) -> None:
         await send_all(candidates, ((_key(each.alert), encode(each)) for each in found))
 
-    return Matching(keeper, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
+    return RuleMatcher(rules, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
 
-def _recognitions(guard: Guard, matching: Matching) -> Take:
+def _recognitions(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
     async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        await matching.handle([Published(read, published_ms(event)) for event, read in part])
+        await matcher.handle([Published(read, published_ms(event)) for event, read in part])
 
     return BatchAgent(guard, read_recognition, match).take
 
 
-def _sightings(guard: Guard, matching: Matching) -> Take:
+def _provisional(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
     async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        told = [Sighted(read, published_ms(event)) for event, read in part]
-        await matching.handle_sightings(told)
+        reports = [PublishedProvisional(read, published_ms(event)) for event, read in part]
+        await matcher.handle_provisional(reports)
 
-    return BatchAgent(guard, read_sighting, match).take
+    return BatchAgent(guard, read_provisional, match).take
 
 
-def _cooldowns(app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings) -> Take:
+def _candidates(
+    app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings
+) -> HandleBatch:
     # Written outside of Faust's own way, by put(): a batch has no event at hand.
     table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
 
-    async def publish(fired: Iterable[AlertTrigger]) -> None:
-        await send_all(alerts, ((_key(each.alert), encode(each)) for each in fired))
+    async def publish(triggers: Iterable[AlertTrigger]) -> None:
+        await send_all(alerts, ((_key(each.alert), encode(each)) for each in triggers))
 
     late_ms = round(settings.alert_late_seconds * 1000)
-    cooldowns = Cooldowns(table, publish, metrics, late_ms=late_ms, now_ms=now_ms)
-    forgetting = Forgetting(table, metrics, most=settings.alert_cooldowns)
+    handler = CandidateHandler(table, publish, metrics, late_ms=late_ms, now_ms=now_ms)
+    expiry = Expiry(table, metrics, limit=settings.alert_cooldowns)
 
-    async def settle(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
-        # What was taken away from this worker, its next owner decides; see Guard.require_next.
+    async def decide(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
+        # The next owner of a partition that was taken from this worker decides; see
+        # Guard.require_next.
         firsts = {event.message.partition: event for event, _ in reversed(part)}
         for event in firsts.values():
             guard.require_next(event)
-        await forgetting.sweep(firsts, now_ms())
-        await cooldowns.handle([Arrival(event.message.partition, read) for event, read in part])
+        await expiry.sweep(firsts, now_ms())
+        await handler.handle(
+            [ArrivedCandidate(event.message.partition, read) for event, read in part]
+        )
 
-    return BatchAgent(guard, _read_candidate, settle).take
+    return BatchAgent(guard, _read_candidate, decide).take
 
 
 def _read_candidate(value: bytes) -> AlertCandidate:

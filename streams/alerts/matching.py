@@ -1,8 +1,9 @@
-"""Recognitions against the rules: what an alert may fire for. Without state of its own.
+"""Matches recognitions with the rules of alerts. Without state of its own.
 
-A pass that is told of before it is over sets off the rules that may fire early. When it is over it
-says what it had been told of as. The rules that this had set off, and that what passed in the end
-does not, are then found once more in the same way, so that what they told can be settled.
+A pass that is reported before it is over matches the rules that may trigger early. When it is over
+its recognition lists the provisional plates that it was reported with. The rules that these match,
+and the final plate does not, are then found again in the same way, so that their early triggers can
+be resolved.
 """
 
 import asyncio
@@ -10,22 +11,28 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from alert_rules.rule import Rule, SeenPlate, seen_plate
-from contracts.alert_records import AlertCandidate, AlertSighting, CandidateKind, SightingKind
-from contracts.alerts import AlertConfig, PlateMatchMode
-from contracts.early import EarlyAlerts
-from contracts.errors import InvalidInputError
-from contracts.ids import may_be_captured
-from contracts.plates import normalise_plate
-from contracts.recognitions import Recognition
-from contracts.records import decode
+from common.alerting.rule import Rule, SeenPlate, seen_plate
+from common.errors import InvalidInputError
+from common.plates.normalise import normalise_plate
+from common.records.alerts import (
+    AlertCandidate,
+    AlertConfig,
+    CandidateKind,
+    EarlyAlerts,
+    PlateMatchMode,
+    ProvisionalKind,
+    ProvisionalRecognition,
+)
+from common.records.codec import decode
+from common.records.ids import may_be_captured
+from common.records.recognitions import Recognition
 from streams.alerts.metrics import AlertMetrics
-from streams.alerts.rules import RuleKeeper
+from streams.alerts.rules import RuleStore
 
 EARLY_WITHIN_MS = 15_000
-"""A sighting that lay on its topic for longer fires nothing, as an alert is early no more then: as
-settings stand no track is longer, and its recognition fires, or has. Where tracks may be longer
-(``PLATESTREAM_TRACKING_LONGEST_SECONDS``) the recognition fires all the same, only later."""
+"""A provisional recognition that lay on its topic for longer triggers nothing, as it would not be
+early: by default no track is longer, and its recognition triggers, or has. Where tracks may be
+longer (``PLATESTREAM_TRACKING_LONGEST_SECONDS``) the recognition still triggers, only later."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order; returns once Kafka has them."""
@@ -40,10 +47,10 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Sighted:
-    """What was told of a pass beside its recognition, and when (Unix ms, UTC)."""
+class PublishedProvisional:
+    """A provisional recognition, and when it was put on its topic (Unix ms, UTC)."""
 
-    told: AlertSighting
+    report: ProvisionalRecognition
     published_ms: int
 
 
@@ -56,15 +63,15 @@ def read_recognition(value: bytes) -> Recognition:
     return _checked(decode(Recognition, value))
 
 
-def read_sighting(value: bytes) -> AlertSighting:
-    """Return the sighting that a message holds.
+def read_provisional(value: bytes) -> ProvisionalRecognition:
+    """Return the provisional recognition that a message holds.
 
     Raises:
         InvalidInputError: it holds none, or one whose id is of another time.
     """
-    told = decode(AlertSighting, value)
-    _checked(told.recognition)
-    return told
+    report = decode(ProvisionalRecognition, value)
+    _checked(report.recognition)
+    return report
 
 
 def _checked(recognition: Recognition) -> Recognition:
@@ -73,32 +80,32 @@ def _checked(recognition: Recognition) -> Recognition:
     return recognition
 
 
-class Matching:
-    """Finds the rules that recognitions set off, and passes that are not over."""
+class RuleMatcher:
+    """Finds the rules that recognitions match, final and provisional ones."""
 
     def __init__(
         self,
-        keeper: RuleKeeper,
+        rules: RuleStore,
         publish: Publish,
         metrics: AlertMetrics,
         *,
         early: EarlyAlerts,
         now_ms: Callable[[], int],
     ) -> None:
-        """Take the rules, the way on, and which rules may fire early."""
-        self._keeper = keeper
+        """``early`` says which rules may trigger before a pass is over."""
+        self._rules = rules
         self._publish = publish
         self._metrics = metrics
         self._early = early
         self._now_ms = now_ms
 
     async def handle(self, batch: Sequence[Published]) -> None:
-        """Publish a candidate for each rule that each recognition sets off. Safe to do again.
+        """Publish a candidate for each rule that each recognition matches. Safe to do again.
 
-        A recognition that was published before an alert was made does not set it off.
+        A recognition that was published before an alert was made does not match it.
 
         Raises:
-            TransientError: Kafka is away.
+            TransientError: Kafka is unavailable.
         """
         found: list[AlertCandidate] = []
         for each in batch:
@@ -108,36 +115,36 @@ class Matching:
         await self._publish(found)
         self._metrics.recognitions_matched(len(batch))
 
-    async def handle_sightings(self, batch: Sequence[Sighted]) -> None:
-        """Publish a candidate for each rule that a pass sets off early, or had. Safe to do again.
+    async def handle_provisional(self, batch: Sequence[PublishedProvisional]) -> None:
+        """Publish a candidate for each rule that a pass matches early, or did. Safe to do again.
 
         Raises:
-            TransientError: Kafka is away.
+            TransientError: Kafka is unavailable.
         """
         found: list[AlertCandidate] = []
         for each in batch:
-            found += self._of_sighting(each)
+            found += self._of_provisional(each)
             await asyncio.sleep(0)
         await self._publish(found)
 
     def _of_recognition(self, each: Published) -> Iterator[AlertCandidate]:
-        seen, fired = each.recognition, set[UUID]()
-        for rule in self._set_off(seen_plate(seen), each.published_ms):
-            fired.add(rule.alert.alert_id)
+        seen, matched = each.recognition, set[UUID]()
+        for rule in self._matches(seen_plate(seen), each.published_ms):
+            matched.add(rule.alert.alert_id)
             yield AlertCandidate(
                 alert=rule.alert,
                 recognition=seen,
                 published_ms=each.published_ms,
                 may_be_early=self._may_be_early(rule.alert),
             )
-        yield from self._settling(seen, seen, each.published_ms, fired)
+        yield from self._resolved(seen, seen, each.published_ms, matched)
 
-    def _of_sighting(self, each: Sighted) -> Iterator[AlertCandidate]:
-        seen = each.told.recognition
-        if each.told.kind is SightingKind.SETTLED:
-            yield from self._settling(seen, each.told.came_out, each.published_ms, set())
+    def _of_provisional(self, each: PublishedProvisional) -> Iterator[AlertCandidate]:
+        seen = each.report.recognition
+        if each.report.kind is ProvisionalKind.RESOLVED:
+            yield from self._resolved(seen, each.report.final_recognition, each.published_ms, set())
         elif self._now_ms() - each.published_ms <= EARLY_WITHIN_MS:
-            for rule in self._set_off(seen_plate(seen), each.published_ms):
+            for rule in self._matches(seen_plate(seen), each.published_ms):
                 if self._may_be_early(rule.alert):
                     yield AlertCandidate(
                         alert=rule.alert,
@@ -147,52 +154,51 @@ class Matching:
                         may_be_early=True,
                     )
 
-    def _settling(
-        self, seen: Recognition, passed: Recognition | None, published_ms: int, fired: set[UUID]
+    def _resolved(
+        self, seen: Recognition, passed: Recognition | None, published_ms: int, matched: set[UUID]
     ) -> Iterator[AlertCandidate]:
-        """Find what the plates that a pass was told of as had set off, beside ``fired``."""
+        """Yield a candidate for each rule but ``matched`` that a provisional plate had matched."""
         found: dict[UUID, AlertConfig] = {}
-        for told in _told_of(seen):
-            for rule in self._set_off_or_was(told, published_ms):
-                if rule.alert.alert_id not in fired:
+        for plate in _provisional_plates(seen):
+            for rule in self._matches_or_matched(plate, published_ms):
+                if rule.alert.alert_id not in matched:
                     found.setdefault(rule.alert.alert_id, rule.alert)
         if not found:
             return
-        passes = () if passed is None else self._set_off_or_was(seen_plate(passed), published_ms)
-        set_off = {rule.alert.alert_id for rule in passes}
+        final = () if passed is None else self._matches_or_matched(seen_plate(passed), published_ms)
+        final_matches = {rule.alert.alert_id for rule in final}
         for alert in found.values():
             yield AlertCandidate(
                 alert=alert,
                 recognition=seen,
                 published_ms=published_ms,
-                kind=CandidateKind.SETTLING,
+                kind=CandidateKind.RESOLVED,
                 may_be_early=self._may_be_early(alert),
-                came_out=None if passed is seen else passed,
-                is_set_off=alert.alert_id in set_off,
+                final_recognition=None if passed is seen else passed,
+                is_match=alert.alert_id in final_matches,
             )
 
-    def _set_off_or_was(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
-        """Find rules as they are, and those as they were that were changed a moment ago."""
-        yield from self._set_off(seen, published_ms)
-        yield from self._keeper.former(seen)
+    def _matches_or_matched(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
+        """Yield the rules that match now, and those that did and were changed a moment ago."""
+        yield from self._matches(seen, published_ms)
+        yield from self._rules.former(seen)
 
-    def _set_off(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
-        for rule in self._keeper.book.matching(seen):
+    def _matches(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
+        for rule in self._rules.index.matching(seen):
             # A worker that lags, or a new group's first, reads what is older than the alert.
             if rule.alert.created_ms <= published_ms:
                 yield rule
 
     def _may_be_early(self, alert: AlertConfig) -> bool:
-        match self._early:
-            case EarlyAlerts.OFF:
-                return False
-            case EarlyAlerts.SPECIFIC:
-                return alert.plate_match_mode is PlateMatchMode.SPECIFIC
-            case EarlyAlerts.ALL:
-                return True
+        if self._early is EarlyAlerts.OFF:
+            return False
+        if alert.early is not None:
+            return alert.early
+        is_specific = alert.plate_match_mode is PlateMatchMode.SPECIFIC
+        return is_specific or self._early is EarlyAlerts.ALL
 
 
-def _told_of(seen: Recognition) -> Iterator[SeenPlate]:
-    for each in seen.sighted:
+def _provisional_plates(seen: Recognition) -> Iterator[SeenPlate]:
+    for each in seen.provisional_plates:
         plate = normalise_plate(each.plate)
         yield SeenPlate(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)

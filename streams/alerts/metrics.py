@@ -1,9 +1,9 @@
-"""Prometheus' side of the alerts stage: what is counted."""
+"""Prometheus metrics of the alerts stage."""
 
 from prometheus_client import CollectorRegistry
 
-from alert_rules.cooldown import CandidateOutcome
-from contracts.instruments import counter, gauge, histogram
+from common.alerting.cooldown import CandidateOutcome
+from common.metrics import counter, gauge, histogram
 
 _AGE_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0)
 
@@ -24,7 +24,7 @@ class AlertMetrics:
         self._cooldowns = gauge("platestream_alerts_cooldowns", registry)
 
     def rules_known(self, count: int) -> None:
-        """Take how many rules there are."""
+        """Set the number of rules."""
         self._rules.set(count)
 
     def rule_fault(self) -> None:
@@ -32,17 +32,17 @@ class AlertMetrics:
         self._faults.inc()
 
     def recognitions_matched(self, count: int) -> None:
-        """Count recognitions that were held against the rules."""
+        """Count recognitions that were matched with the rules."""
         self._recognitions.inc(count)
 
-    def decided(self, outcome: CandidateOutcome) -> None:
+    def candidate_decided(self, outcome: CandidateOutcome) -> None:
         """Count a candidate."""
         self._decisions.labels(outcome.value).inc()
 
     def trigger_published(self, age_ms: int) -> None:
-        """Take how old a recognition was, on its topic, when its alert was on its own."""
+        """Note the age of a recognition on its topic when its alert was on its own."""
         self._age.observe(max(0, age_ms) / 1000)
 
-    def cooldowns_remembered(self, count: int) -> None:
-        """Take how many cooldowns are remembered."""
+    def cooldowns_kept(self, count: int) -> None:
+        """Set the number of cooldowns in the table."""
         self._cooldowns.set(count)

@@ -1,4 +1,4 @@
-"""The rules as config-alerts tells them, in the memory of this process."""
+"""The rules of config-alerts in the memory of this process, and as they were a moment ago."""
 
 import asyncio
 import time
@@ -10,101 +10,101 @@ from uuid import UUID
 import structlog
 from mode import Service
 
-from alert_rules.rule import Rule, SeenPlate, rule_of
-from alert_rules.rule_book import RuleBook
-from contracts.alerts import AlertConfig
-from contracts.errors import InvalidInputError
-from contracts.topic_feed import TopicFeed
+from common.alerting.rule import Rule, SeenPlate, rule_of
+from common.alerting.rule_index import RuleIndex
+from common.errors import InvalidInputError
+from common.kafka.compacted import CompactedTopicReader
+from common.records.alerts import AlertConfig
 from streams.alerts.metrics import AlertMetrics
 
 log = structlog.get_logger()
 
-
 _FORMER_SECONDS = 120.0
-_MOST_FORMER = 200
-_MOST_VERSIONS = 5
+_MAX_FORMER = 200
+_MAX_VERSIONS = 5
 
 
-class RuleKeeper:
-    """Keeps a book as the topic says. Lives on one event loop."""
+class RuleStore:
+    """Holds the rules of config-alerts in an index. Lives on one event loop."""
 
     def __init__(
         self, metrics: AlertMetrics, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Begin without rules."""
-        self.book = RuleBook()
+        self.index = RuleIndex()
         self._metrics = metrics
         self._clock = clock
-        # As they were before each of their changes, the last one in the first book; and when they
+        # As they were before each of their changes, the last one in the first index; and when they
         # were changed last, the latest last.
-        self._former = tuple(RuleBook() for _ in range(_MOST_VERSIONS))
+        self._former = tuple(RuleIndex() for _ in range(_MAX_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
     def former(self, seen: SeenPlate) -> list[Rule]:
-        """Return the rules that were changed a moment ago and would have been set off before.
+        """Return the rules that were changed a moment ago and matched before.
 
-        What they fired for early is settled by them as they were. A rule that was changed more than
+        Their early triggers are resolved by them as they were. A rule that was changed more than
         once may be among them more than once, the latest first.
         """
-        self._drop_long_gone()
-        return [rule for book in self._former for rule in book.matching(seen)]
+        self._drop_expired()
+        return [rule for index in self._former for rule in index.matching(seen)]
 
-    def post(self, news: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
-        """Take news in the order of the topic; None forgets a rule."""
-        for alert_id, alert in news:
-            self._remember(alert_id)
+    def apply(self, updates: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
+        """Apply updates in the order of the topic; None removes a rule."""
+        for alert_id, alert in updates:
+            self._keep_former(alert_id)
             if alert is None:
-                self.book.remove(alert_id)
+                self.index.remove(alert_id)
             else:
                 self._put(alert)
-        self._metrics.rules_known(len(self.book))
+        self._metrics.rules_known(len(self.index))
 
-    def _remember(self, alert_id: UUID) -> None:
-        before = self.book.get(alert_id)
+    def _keep_former(self, alert_id: UUID) -> None:
+        before = self.index.get(alert_id)
         if before is not None:
             self._put_former(before)
             self._changed.pop(alert_id, None)
             self._changed[alert_id] = self._clock()
-            self._drop_long_gone()
+            self._drop_expired()
 
     def _put_former(self, rule: Rule) -> None:
-        versions = [rule, *(each for b in self._former if (each := b.get(rule.alert.alert_id)))]
-        for book, version in zip(self._former, versions, strict=False):
-            book.put(version)
+        versions = [
+            rule,
+            *(each for index in self._former if (each := index.get(rule.alert.alert_id))),
+        ]
+        for index, version in zip(self._former, versions, strict=False):
+            index.put(version)
 
-    def _drop_long_gone(self) -> None:
+    def _drop_expired(self) -> None:
         until = self._clock() - _FORMER_SECONDS
         while self._changed:
             alert_id, changed = next(iter(self._changed.items()))
-            if changed >= until and len(self._changed) <= _MOST_FORMER:
+            if changed >= until and len(self._changed) <= _MAX_FORMER:
                 return
             del self._changed[alert_id]
-            for book in self._former:
-                book.remove(alert_id)
+            for index in self._former:
+                index.remove(alert_id)
 
     def _put(self, alert: AlertConfig) -> None:
         try:
-            self.book.put(rule_of(alert))
+            self.index.put(rule_of(alert))
         except InvalidInputError as error:
-            # As it was it must not fire on.
-            self.book.remove(alert.alert_id)
+            # As it was it must not trigger any longer.
+            self.index.remove(alert.alert_id)
             self._metrics.rule_fault()
             log.error("alert_unusable", alert_id=str(alert.alert_id), error=str(error))
 
 
-class RuleFeed(Service):
-    """Follows the rules for as long as the app runs."""
+class RuleSubscription(Service):
+    """Reads the rules for as long as the app runs."""
 
-    def __init__(self, feed: TopicFeed[AlertConfig], **options: Any) -> None:
-        """Take what is to be started and ended."""
+    def __init__(self, reader: CompactedTopicReader[AlertConfig], **options: Any) -> None:
         super().__init__(**options)
-        self._feed = feed
+        self._reader = reader
 
     async def on_start(self) -> None:
         """Read all rules; a worker that knows only some must not take partitions."""
-        self._feed.start()
-        await self._feed.wait_until_caught_up()
+        self._reader.start()
+        await self._reader.wait_until_caught_up()
 
     async def on_stop(self) -> None:
-        """Follow no more."""
-        await asyncio.to_thread(self._feed.stop)
+        """Stop reading."""
+        await asyncio.to_thread(self._reader.stop)

@@ -1,10 +1,10 @@
 """Runs one worker of the MQTT stage: ``python -m streams.mqtt``."""
 
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
-from streams.common.worker import run
+from common.logs import configure_logging
+from common.settings import load_settings
 from streams.mqtt.app import build_mqtt_app
 from streams.mqtt.settings import MqttStageSettings
+from streams.runtime.worker import run
 
 if __name__ == "__main__":
     settings = load_settings(MqttStageSettings)

@@ -1,44 +1,65 @@
 """The MQTT stage: recognitions, alerts and cameras to the broker.
 
-A stage of its own: a broker that is away holds up these offsets and nothing else.
+A stage of its own: an unavailable broker holds up these offsets and nothing else.
 """
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 import faust
 import structlog
+from mode import Service
 
-from contracts.alert_records import AlertTrigger
-from contracts.errors import TransientError
-from contracts.exit_statuses import EXIT_TEMPORARY_FAILURE
-from contracts.moments import now_ms
-from contracts.recognitions import Recognition
-from contracts.records import decode
-from contracts.topics import (
+from common.errors import EXIT_TEMPORARY_FAILURE, TransientError
+from common.records.alerts import AlertTrigger
+from common.records.codec import decode
+from common.records.recognitions import Recognition
+from common.records.topics import (
     ALERTS,
     CAMERA_STATUS,
     CONFIG_CAMERAS,
     MQTT_DEAD_LETTERS,
     RECOGNITIONS,
 )
-from streams.common.app import StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent, add_batch_agent
-from streams.common.ending import end_process
-from streams.common.guard import Guard, build_guard
-from streams.common.retry import RetryPolicy
-from streams.common.tables import DurableTable, faust_table
-from streams.mqtt.beginning import Beginning
-from streams.mqtt.broker import Broker, tls_context, warn_of_clear_text
-from streams.mqtt.cameras import CameraBook
-from streams.mqtt.intake import CameraTeller, EventTeller
-from streams.mqtt.link import BrokerLink, Publish
+from common.retry import RetryPolicy
+from common.timestamps import now_ms
+from streams.mqtt.broker import Broker, tls_context, warn_of_plaintext_login
+from streams.mqtt.camera_registry import CameraRegistry
+from streams.mqtt.events import CameraUpdates, EventPublisher, StartTimes
 from streams.mqtt.messages import TopicNames
 from streams.mqtt.metrics import MqttMetrics
-from streams.mqtt.service import LinkService
+from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
 from streams.mqtt.settings import MqttStageSettings
+from streams.runtime.app import StageApp, build_app, raw_topic
+from streams.runtime.batch_agent import BatchAgent, add_batch_agent
+from streams.runtime.guard import Guard, build_guard
+from streams.runtime.process_exit import end_process
+from streams.runtime.tables import DurableTable, faust_table
+
+
+class ClientService(Service):
+    """The client of the broker, for as long as the app runs."""
+
+    def __init__(self, client: ReconnectingClient, **options: Any) -> None:
+        super().__init__(**options)
+        self._client = client
+        self._running: asyncio.Task[None] | None = None
+
+    async def on_start(self) -> None:
+        """Begin to connect; agents wait until that went well."""
+        self._running = asyncio.create_task(self._client.run())
+
+    async def on_stop(self) -> None:
+        """Say good-bye to the broker."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+
 
 log = structlog.get_logger()
 
@@ -59,78 +80,89 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
     guard = build_guard(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
     metrics = MqttMetrics(app.metrics.registry)
     names = TopicNames(settings.mqtt_topic_prefix, settings.mqtt_discovery_prefix)
-    link = _link(settings, names, metrics)
+    client = _reconnecting_client(settings, names, metrics)
     table = faust_table(app, "cameras")
-    beginning = Beginning(DurableTable(faust_table(app, "beginnings")), now_ms)
-    book = CameraBook(
+    start_times = StartTimes(DurableTable(faust_table(app, "beginnings")), now_ms)
+    registry = CameraRegistry(
         DurableTable(table),
-        link.publish,
+        client.publish,
         names,
-        wants=_wants(settings),
+        is_wanted=_owner_filter(settings),
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
     )
-    teller = EventTeller(
-        link.publish, names, metrics, beginning, wants=_wants(settings), now_ms=now_ms
+    publisher = EventPublisher(
+        client.publish,
+        names,
+        metrics,
+        start_times,
+        is_wanted=_owner_filter(settings),
+        now_ms=now_ms,
     )
-    _add_events(app, guard, teller)
-    _add_cameras(app, CameraTeller(guard, book, beginning), guard)
-    _join(app, link, book, beginning, table)
+    _add_events(app, guard, publisher)
+    _add_cameras(app, CameraUpdates(guard, registry, start_times), guard)
+    _join(app, client, registry, start_times, table)
     return app
 
 
-def _link(settings: MqttStageSettings, names: TopicNames, metrics: MqttMetrics) -> BrokerLink:
-    warn_of_clear_text(settings)
+def _reconnecting_client(
+    settings: MqttStageSettings, names: TopicNames, metrics: MqttMetrics
+) -> ReconnectingClient:
+    warn_of_plaintext_login(settings)
     broker = Broker(settings, names.availability, tls_context(settings))
     retry = RetryPolicy(longest_pause_seconds=settings.stream_retry_pause_seconds)
-    return BrokerLink(broker.open, metrics, retry=retry)
+    return ReconnectingClient(broker.open, metrics, retry=retry)
 
 
-def _add_events(app: StageApp, guard: Guard, teller: EventTeller) -> None:
-    recognitions = BatchAgent(guard, partial(decode, Recognition), teller.recognitions)
-    triggers = BatchAgent(guard, partial(decode, AlertTrigger), teller.triggers)
+def _add_events(app: StageApp, guard: Guard, publisher: EventPublisher) -> None:
+    recognitions = BatchAgent(guard, partial(decode, Recognition), publisher.publish_recognitions)
+    triggers = BatchAgent(guard, partial(decode, AlertTrigger), publisher.publish_triggers)
     for topic, take in ((RECOGNITIONS, recognitions.take), (ALERTS, triggers.take)):
         add_batch_agent(
-            app, topic, take, stage=STAGE, most=_BATCH, within_seconds=_BATCH_WAIT_SECONDS
+            app, topic, take, stage=STAGE, max_batch=_BATCH, within_seconds=_BATCH_WAIT_SECONDS
         )
 
 
-def _add_cameras(app: StageApp, teller: CameraTeller, guard: Guard) -> None:
+def _add_cameras(app: StageApp, updates: CameraUpdates, guard: Guard) -> None:
     @app.agent(raw_topic(app, CONFIG_CAMERAS), name=f"{STAGE}-configuration", concurrency=1)
     async def take_configurations(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await guard.run(event, teller.configuration)
+            await guard.run(event, updates.apply_configuration)
 
     @app.agent(raw_topic(app, CAMERA_STATUS), name=f"{STAGE}-cameras", concurrency=1)
     async def take_statuses(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await guard.run(event, teller.status)
+            await guard.run(event, updates.apply_status)
 
 
 def _join(
-    app: StageApp, link: BrokerLink, book: CameraBook, beginning: Beginning, table: Any
+    app: StageApp,
+    client: ReconnectingClient,
+    registry: CameraRegistry,
+    start_times: StartTimes,
+    table: Any,
 ) -> None:
     recognitions = raw_topic(app, RECOGNITIONS)
 
-    async def greet(publish: Publish) -> None:
-        await book.tell_all(publish, app.own_partitions(recognitions))
+    async def announce(publish: Publish) -> None:
+        await registry.publish_all(publish, app.own_partitions(recognitions))
 
     async def begin() -> None:
         try:
-            await beginning.note(sorted(app.own_partitions(recognitions)))
+            await start_times.record(sorted(app.own_partitions(recognitions)))
         except TransientError as error:
             # Nothing may be read before; the supervisor starts the stage again.
             log.error("kafka_away", error=str(error))
             end_process(EXIT_TEMPORARY_FAILURE)
-        book.begin()
-        # Before there is nothing to tell yet.
-        link.greet = greet
-        link.renew()
+        registry.reset()
+        # Before that there is nothing to announce.
+        client.announce = announce
+        client.announce_again()
 
     # When all tables are there, and before anything is read.
     table.on_recover(begin)
-    app.add_dependency(LinkService(link))
+    app.add_dependency(ClientService(client))
 
 
-def _wants(settings: MqttStageSettings) -> Callable[[UUID], bool]:
+def _owner_filter(settings: MqttStageSettings) -> Callable[[UUID], bool]:
     owners = frozenset(settings.mqtt_owners)
     return lambda owner_id: not owners or owner_id in owners

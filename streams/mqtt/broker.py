@@ -1,7 +1,7 @@
-"""One connection to the MQTT broker. The only module that knows paho.
+"""One connection to the MQTT broker. The only module that imports paho.
 
-paho runs in a thread of its own; what it tells comes to the event loop, in order. A connection that
-ended is not used again: what was under way on it is for the caller to send anew.
+paho runs in a thread of its own; its callbacks run on the event loop, in order. A connection that
+ended is not used again: what was under way on it is for the caller to send again.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ import structlog
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
-from contracts.clear_text import mqtt_server_in_clear
-from contracts.errors import MisconfiguredError, TransientError
+from common.errors import MisconfiguredError, TransientError
+from common.plaintext_warning import mqtt_server_in_clear
 from streams.mqtt.messages import AVAILABLE, UNAVAILABLE, Message, retained
 from streams.mqtt.settings import MqttBrokerSettings, MqttProtocol
 
@@ -39,7 +39,7 @@ class RefusedMessageError(TransientError):
 
 @dataclass(frozen=True)
 class Broker:
-    """Where the broker is, and under which topic it is told whether this process is there."""
+    """The broker's address, and the topic on which this process reports itself online."""
 
     settings: MqttBrokerSettings
     availability: str
@@ -60,8 +60,8 @@ class Broker:
         return connection
 
 
-def warn_of_clear_text(settings: MqttBrokerSettings) -> None:
-    """Say that the password crosses a network that anybody may listen to, where it does."""
+def warn_of_plaintext_login(settings: MqttBrokerSettings) -> None:
+    """Warn that the password crosses a network that anybody may listen to, where it does."""
     if server := mqtt_server_in_clear(settings.mqtt_host, settings):
         log.warning(
             "mqtt_login_not_encrypted",
@@ -71,7 +71,7 @@ def warn_of_clear_text(settings: MqttBrokerSettings) -> None:
 
 
 def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
-    """Return how the broker is trusted, None where TLS is off.
+    """Return the TLS context for the broker, None where TLS is off.
 
     Raises:
         MisconfiguredError: a file of the settings cannot be read.
@@ -101,8 +101,8 @@ class _ClosedOnFailure(ssl.SSLSocket):
             raise
 
 
-def most_in_flight(wanted: int, properties: object) -> int:
-    """Return how many messages may wait for acknowledgement, given what the broker greeted with.
+def max_in_flight(wanted: int, properties: object) -> int:
+    """Return the limit of unacknowledged messages, given the properties of the CONNACK.
 
     **Source:** MQTT 5.0, section 3.2.2.3.3 (Receive Maximum); paho leaves it to its caller.
     """
@@ -120,7 +120,7 @@ _OWN_NUMBER = secrets.token_hex(4)
 
 
 def client_id(settings: MqttBrokerSettings) -> str:
-    """Return what this process calls itself at the broker: always the same, and no other does.
+    """Return the client id of this process: always the same, and no other has it.
 
     So it ends a connection of its own that hangs, and never one of another worker.
     """
@@ -138,7 +138,7 @@ class Connection:
         self._accepted: asyncio.Future[None] = self._loop.create_future()
         self._ended = asyncio.Event()
         self._unacknowledged: dict[int, asyncio.Future[None]] = {}
-        self._room = asyncio.Semaphore(broker.settings.mqtt_in_flight)
+        self._slots = asyncio.Semaphore(broker.settings.mqtt_in_flight)
         self._is_leaving = False
         self._client = self._new_client()
 
@@ -162,42 +162,42 @@ class Connection:
         except TimeoutError as error:
             raise TransientError("the MQTT broker does not answer the greeting") from error
 
-    async def announce(self) -> None:
-        """Say that this process is there, and keep it said.
+    async def report_online(self) -> None:
+        """Report this process online, and keep it so.
 
-        The end of a worker that lost its network is told late, when another one is long there.
+        The will of a worker that lost its network comes late, when another one is long online.
 
         Raises:
             TransientError: the broker is gone.
         """
-        await self._say(AVAILABLE)
+        await self._publish_availability(AVAILABLE)
         self._client.subscribe(self._broker.availability, _AT_LEAST_ONCE)
 
     async def send(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
         """Publish messages in their order; returns when the broker has all.
 
-        ``acknowledged`` is told of each one.
+        ``acknowledged`` is called for each one.
 
         Raises:
             RefusedMessageError: the broker does not take one of them.
             TransientError: the broker is gone, or took too long.
         """
         waiting = iter(messages)
-        while part := list(islice(waiting, self._settings.mqtt_in_flight)):
-            await self._send_part(part, acknowledged)
+        while batch := list(islice(waiting, self._settings.mqtt_in_flight)):
+            await self._send_batch(batch, acknowledged)
 
     async def wait_until_ended(self) -> None:
         """Return once the connection is gone."""
         await self._ended.wait()
 
     async def leave(self) -> None:
-        """Say that this process goes, then close."""
+        """Report this process offline, then close."""
         self._is_leaving = True
         with suppress(TransientError):
-            await self._say(UNAVAILABLE)
+            await self._publish_availability(UNAVAILABLE)
         self._client.disconnect()
         with suppress(TimeoutError):
-            # Until it is written: a connection that just ends has the will told.
+            # Until it is written: a connection that just ends has the will published.
             async with asyncio.timeout(_GOODBYE_SECONDS):
                 await self._ended.wait()
         await self.close()
@@ -213,12 +213,12 @@ class Connection:
                 raw.shutdown(socket.SHUT_RDWR)
         await asyncio.to_thread(self._client.loop_stop)
 
-    async def _send_part(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
+    async def _send_batch(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
         sent: list[asyncio.Future[None]] = []
         try:
             async with asyncio.timeout(self._settings.mqtt_timeout_seconds):
                 for message in messages:
-                    await self._room.acquire()
+                    await self._slots.acquire()
                     sent.append(self._publish(message, acknowledged))
                 await asyncio.wait(sent)
         except TimeoutError as error:
@@ -230,7 +230,7 @@ class Connection:
         for promise in sent:
             promise.result()
 
-    async def _say(self, payload: bytes) -> None:
+    async def _publish_availability(self, payload: bytes) -> None:
         await self.send([retained(self._broker.availability, payload)], lambda _: None)
 
     def _publish(self, message: Message, acknowledged: Acknowledged) -> asyncio.Future[None]:
@@ -242,14 +242,14 @@ class Connection:
             promise.set_exception(TransientError("the connection to the MQTT broker is gone"))
         else:
             self._unacknowledged[info.mid] = promise
-        promise.add_done_callback(lambda done: self._settle(info.mid, message, done, acknowledged))
+        promise.add_done_callback(lambda done: self._finish(info.mid, message, done, acknowledged))
         return promise
 
-    def _settle(
+    def _finish(
         self, mid: int, message: Message, done: asyncio.Future[None], acknowledged: Acknowledged
     ) -> None:
         self._unacknowledged.pop(mid, None)
-        self._room.release()
+        self._slots.release()
         if not done.cancelled() and done.exception() is None:
             acknowledged(message)
 
@@ -271,21 +271,21 @@ class Connection:
         if self._broker.tls is not None:
             client.tls_set_context(self._broker.tls)
         client.on_socket_open = _without_delay
-        client.on_connect = self._told(self._on_connect)
-        client.on_disconnect = self._told(self._on_disconnect)
-        client.on_publish = self._told(self._on_publish)
-        client.on_message = self._told(self._on_message)
+        client.on_connect = self._on_loop(self._on_connect)
+        client.on_disconnect = self._on_loop(self._on_disconnect)
+        client.on_publish = self._on_loop(self._on_publish)
+        client.on_message = self._on_loop(self._on_message)
         return client
 
-    def _told(self, take: Callable[..., None]) -> Callable[..., None]:
+    def _on_loop(self, take: Callable[..., None]) -> Callable[..., None]:
         """Return a callback for paho's thread that has ``take`` called on the event loop."""
 
-        def tell(*arguments: Any) -> None:
+        def call(*arguments: Any) -> None:
             # Closed: the process ends.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(take, *arguments)
 
-        return tell
+        return call
 
     def _on_connect(
         self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, properties: Any
@@ -297,7 +297,7 @@ class Connection:
             self._accepted.set_exception(fault)
         else:
             wanted = self._settings.mqtt_in_flight
-            self._room = asyncio.Semaphore(most_in_flight(wanted, properties))
+            self._slots = asyncio.Semaphore(max_in_flight(wanted, properties))
             self._accepted.set_result(None)
 
     def _on_disconnect(self, *_: Any) -> None:

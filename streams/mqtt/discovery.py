@@ -1,4 +1,4 @@
-"""What Home Assistant is told of a camera, so that it appears by itself. Pure.
+"""Home Assistant's discovery message of a camera, so that it appears by itself. Pure.
 
 **Source:** Home Assistant, MQTT integration, "Device discovery payload" (2024.11 and later).
 """
@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.cameras import CameraConfig
-from contracts.webhooks import EventName
+from common.records.cameras import CameraConfig
+from common.records.webhooks import EventName
 from streams.mqtt.messages import TopicNames
 
 _PLATE = "{{ value_json.data.recognition.plate }}"
@@ -122,7 +122,7 @@ def discovery_payload(names: TopicNames, camera: CameraConfig) -> bytes:
         ),
         alert_settled=_AlertEvent(
             unique_id=_unique(identifier, "alert_settled"),
-            state_topic=names.settled(owner, identifier),
+            state_topic=names.alert_settled(owner, identifier),
             availability_topic=there,
             name="Alert settled",
             event_types=(EventName.ALERT_CONFIRMED, EventName.ALERT_CORRECTED),

@@ -1,4 +1,4 @@
-"""What is published under which topic. Pure."""
+"""The messages and their topics. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,27 +7,27 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.alert_records import AlertTrigger
-from contracts.cameras import CameraConfig, CameraStatus
-from contracts.deliveries import CameraEvent, trigger_event, trigger_occurred_ms
-from contracts.ids import event_id
-from contracts.moments import format_timestamp
-from contracts.recognitions import Recognition
-from contracts.webhooks import EventName
-from streams.common.shapes import (
-    Envelope,
-    RecognitionData,
-    alert_data,
-    camera_data,
-    recognition_shape,
+from common.records.alerts import AlertTrigger
+from common.records.cameras import CameraConfig, CameraStatus
+from common.records.deliveries import CameraEvent, trigger_event, trigger_occurred_ms
+from common.records.ids import event_id
+from common.records.payloads import (
+    EventEnvelope,
+    RecognitionEventData,
+    alert_event_data,
+    camera_event_data,
+    recognition_payload,
 )
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from common.timestamps import format_timestamp
 
 AVAILABLE = b"online"
 UNAVAILABLE = b"offline"
 
 
 class MessageKind(StrEnum):
-    """What a message is, for metrics."""
+    """The kind of a message, for metrics."""
 
     RECOGNITION = "recognition"
     ALERT = "alert"
@@ -45,7 +45,7 @@ class Message:
 
     @property
     def retain(self) -> bool:
-        """Whether the broker keeps it for those who come later."""
+        """True where the broker keeps it for later subscribers."""
         return self.kind is MessageKind.RETAINED
 
 
@@ -58,31 +58,31 @@ class TopicNames:
 
     @property
     def availability(self) -> str:
-        """Whether the stage is there: online or offline."""
+        """The topic of the stage's own state: online or offline."""
         return f"{self.prefix}/status"
 
     def recognition(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return where a camera's recognitions go."""
+        """Return the topic of a camera's recognitions."""
         return self._of(owner_id, camera_id, "recognition")
 
     def alert(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return where alerts go that a camera set off."""
+        """Return the topic of alerts that a camera triggers."""
         return self._of(owner_id, camera_id, "alert")
 
-    def settled(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return where it is told what became of alerts that fired early."""
+    def alert_settled(self, owner_id: UUID, camera_id: UUID) -> str:
+        """Return the topic on which early alerts are confirmed or corrected."""
         return self._of(owner_id, camera_id, "alert-settled")
 
     def camera(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return where a camera's coming and going goes, as events."""
+        """Return the topic of a camera's events: online and offline."""
         return self._of(owner_id, camera_id, "camera")
 
     def state(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return where a camera's state is kept: online or offline."""
+        """Return the topic of a camera's retained state: online or offline."""
         return self._of(owner_id, camera_id, "state")
 
     def discovery(self, owner_id: UUID, camera_id: UUID) -> str | None:
-        """Return where Home Assistant learns of a camera, None where it is not to."""
+        """Return Home Assistant's discovery topic of a camera, None where that is off."""
         if not self.discovery_prefix:
             return None
         start = self.discovery_prefix.replace("{owner}", str(owner_id))
@@ -97,32 +97,32 @@ class TopicNames:
 def recognition_message(
     names: TopicNames, recognition: Recognition, *, published_ms: int
 ) -> Message:
-    """Return recognition.created, with the id that webhooks are told."""
+    """Return recognition.created, with the id that webhooks get."""
     name = EventName.RECOGNITION_CREATED
-    envelope = Envelope(
+    envelope = EventEnvelope(
         id=event_id(recognition.captured_ms, name, str(recognition.id)),
         event=name,
         created_at=format_timestamp(published_ms),
-        data=RecognitionData(recognition=recognition_shape(recognition)),
+        data=RecognitionEventData(recognition=recognition_payload(recognition)),
     )
     topic = names.recognition(recognition.owner_id, recognition.camera_id)
     return Message(topic, msgspec.json.encode(envelope), MessageKind.RECOGNITION)
 
 
 def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
-    """Return alert.triggered, with the id that webhooks are told; not whom the alert notifies.
+    """Return alert.triggered, with the id that webhooks get, without its notifications.
 
-    What became of one that fired early goes elsewhere: whoever opens a gate on each message must
-    not open it twice.
+    Confirmations and corrections of an early one go elsewhere: whoever opens a gate on each message
+    must not open it twice.
     """
     name = trigger_event(trigger.phase)
-    envelope = Envelope(
+    envelope = EventEnvelope(
         id=event_id(trigger_occurred_ms(trigger, name), name, str(trigger.id)),
         event=name,
         created_at=format_timestamp(trigger.decided_ms),
-        data=alert_data(trigger, None),
+        data=alert_event_data(trigger, None),
     )
-    place = names.alert if name is EventName.ALERT_TRIGGERED else names.settled
+    place = names.alert if name is EventName.ALERT_TRIGGERED else names.alert_settled
     topic = place(trigger.owner_id, trigger.recognition.camera_id)
     return Message(topic, msgspec.json.encode(envelope), MessageKind.ALERT)
 
@@ -130,12 +130,12 @@ def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
 def camera_message(
     names: TopicNames, name: EventName, camera: CameraConfig, status: CameraStatus
 ) -> Message:
-    """Return camera.online or camera.offline, with the id that webhooks are told; no address."""
-    envelope = Envelope(
+    """Return camera.online or camera.offline, with the id that webhooks get; no address."""
+    envelope = EventEnvelope(
         id=event_id(status.at_ms, name, str(status.camera_id)),
         event=name,
         created_at=format_timestamp(status.at_ms),
-        data=camera_data(CameraEvent(camera=camera, status=status), None),
+        data=camera_event_data(CameraEvent(camera=camera, status=status), None),
     )
     topic = names.camera(status.owner_id, status.camera_id)
     return Message(topic, msgspec.json.encode(envelope), MessageKind.CAMERA)
@@ -147,5 +147,5 @@ def retained(topic: str, payload: bytes) -> Message:
 
 
 def removals(topics: Sequence[str]) -> list[Message]:
-    """Return what makes the broker forget what it kept under topics."""
+    """Return the messages that make the broker forget what it kept under topics."""
     return [retained(topic, b"") for topic in topics]

@@ -1,8 +1,8 @@
-"""Prometheus' side of the MQTT stage: what is counted."""
+"""The Prometheus metrics of the MQTT stage."""
 
 from prometheus_client import CollectorRegistry
 
-from contracts.instruments import counter, gauge, histogram
+from common.metrics import counter, gauge, histogram
 from streams.mqtt.messages import MessageKind
 
 _AGE_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 60.0, 600.0, 3600.0)
@@ -22,7 +22,7 @@ class MqttMetrics:
         )
 
     def connected(self, is_there: bool) -> None:
-        """Show whether the broker is there."""
+        """Show whether the broker is connected."""
         self._connected.set(1 if is_there else 0)
 
     def acknowledged(self, kind: MessageKind) -> None:
@@ -30,9 +30,9 @@ class MqttMetrics:
         self._messages.labels(kind.value).inc()
 
     def refused(self) -> None:
-        """Count a time that the broker did not take a message."""
+        """Count a message that the broker refused."""
         self._refused.inc()
 
     def delivered(self, age_ms: int) -> None:
-        """Take how old an event was, on its topic, when the broker had it."""
+        """Observe the age of an event, since its publication on Kafka, when the broker has it."""
         self._age.observe(max(0, age_ms) / 1000)

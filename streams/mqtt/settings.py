@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from contracts.settings import Fragment, MqttLoginSettings, Port
-from streams.common.settings import PresenceSettings, StreamSettings
+from common.settings import Fragment, MqttLoginSettings, Port
+from streams.runtime.settings import PresenceSettings, StreamSettings
 
 _TOPIC_PREFIX = r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$"
 _DISCOVERY_PREFIX = r"^([A-Za-z0-9_.{}-]+(/[A-Za-z0-9_.{}-]+)*)?$"
@@ -25,14 +25,14 @@ OwnerList = Annotated[tuple[UUID, ...], NoDecode, BeforeValidator(_owners)]
 
 
 class MqttProtocol(StrEnum):
-    """Which MQTT is spoken."""
+    """The version of MQTT."""
 
     V5 = "5"
     V311 = "3.1.1"
 
 
 class MqttBrokerSettings(MqttLoginSettings):
-    """The broker, and how it is spoken to."""
+    """The broker and the connection to it."""
 
     mqtt_host: str = Field(
         min_length=1,
@@ -67,7 +67,7 @@ class MqttBrokerSettings(MqttLoginSettings):
         10.0,
         gt=0,
         le=60,
-        description="How long the MQTT broker may take to acknowledge; then it is connected anew.",
+        description="How long the MQTT broker may take to acknowledge; then it is connected again.",
     )
     mqtt_in_flight: int = Field(
         100,
@@ -78,7 +78,7 @@ class MqttBrokerSettings(MqttLoginSettings):
 
 
 class MqttTopicSettings(Fragment):
-    """What is told under which names."""
+    """The topics, and the owners whose events are published."""
 
     mqtt_topic_prefix: str = Field(
         "platestream",

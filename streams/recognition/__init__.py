@@ -1,1 +1,0 @@
-"""Frames to recognitions: one Faust app that reads plates, follows them and settles each pass."""

@@ -1,10 +1,10 @@
 """Runs one worker of the recognition stage."""
 
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
-from streams.common.worker import run
+from common.logs import configure_logging
+from common.settings import load_settings
 from streams.recognition.app import build_recognition_app
 from streams.recognition.settings import RecognitionSettings
+from streams.runtime.worker import run
 
 if __name__ == "__main__":
     settings = load_settings(RecognitionSettings)

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import faust
 
-from contracts.moments import now_ms
-from contracts.readings import FrameReadings
-from contracts.topics import (
+from common.records.recognitions import FrameReadings
+from common.records.topics import (
     FRAMES,
     OUTCOMES,
     READING_DEAD_LETTERS,
@@ -14,24 +13,25 @@ from contracts.topics import (
     RECOGNITIONS,
     SIGHTINGS,
 )
-from recognition.pool import RecognizerPool
-from streams.common.app import Event, StageApp, build_app, raw_topic
-from streams.common.guard import Guard, build_guard
-from streams.common.tables import DurableTable, faust_table
-from streams.recognition.frame_cache import FrameCache
-from streams.recognition.frame_fetcher import FrameFetcher
-from streams.recognition.frames import FrameStore
-from streams.recognition.image_store import ImageStore
-from streams.recognition.lanes import ReadingLanes
+from common.timestamps import now_ms
+from recognition.workers.pool import RecognizerPool
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.ordered_window import OrderedWindow
-from streams.recognition.publishing import TopicPublisher
-from streams.recognition.reading import Reading
-from streams.recognition.rules import tracking_rules
-from streams.recognition.service import Recognizers
+from streams.recognition.reading.agent import ReadingAgent
+from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, FrameStore
+from streams.recognition.reading.ordered_worker import (
+    OrderedFrameWorker,
+    OrderedTaskPool,
+    RecognizerService,
+)
 from streams.recognition.settings import RecognitionSettings
-from streams.recognition.states import CameraStates
-from streams.recognition.tracking import Tracking
+from streams.recognition.tracking.agent import TrackingAgent
+from streams.recognition.tracking.images import RecognitionImageStore
+from streams.recognition.tracking.passes import tracking_rules
+from streams.recognition.tracking.state_store import TrackerStateStore
+from streams.runtime.app import Event, StageApp, build_app, raw_topic
+from streams.runtime.guard import Guard, build_guard
+from streams.runtime.sending import TopicPublisher
+from streams.runtime.tables import DurableTable, faust_table
 
 STAGE = "recognition"
 
@@ -39,8 +39,8 @@ _POLLED_RECORDS = 16
 
 
 @dataclass(frozen=True)
-class _Shared:
-    """What both agents use."""
+class _AgentParts:
+    """The parts that both agents use."""
 
     app: StageApp
     guard: Guard
@@ -54,60 +54,60 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
     app = build_app(
         settings,
         STAGE,
-        stream_buffer_maxsize=_window(settings),
+        stream_buffer_maxsize=_max_frames(settings),
         max_poll_records=_POLLED_RECORDS,
         linger_ms=0,
     )
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
-    shared = _Shared(
+    parts = _AgentParts(
         app,
         guard,
         FrameCache(settings.reading_cache_bytes),
         RecognitionMetrics(app.metrics.registry),
     )
-    _add_reading(shared, settings)
-    _add_tracking(shared, settings)
+    _add_reading(parts, settings)
+    _add_tracking(parts, settings)
     return app
 
 
-def _add_reading(shared: _Shared, settings: RecognitionSettings) -> None:
-    app = shared.app
+def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
+    app = parts.app
     pool = RecognizerPool(_pool_settings(settings))
-    window = OrderedWindow(_window(settings))
+    tasks = OrderedTaskPool(_max_frames(settings))
     readings = TopicPublisher(raw_topic(app, READINGS))
-    app.add_dependency(Recognizers(pool, window))
-    shared.metrics.watch_replaced(pool)
+    app.add_dependency(RecognizerService(pool, tasks))
+    parts.metrics.watch_replaced(pool)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
         await readings.publish(key, record, record.frame.partition)
 
-    reading = Reading(
+    reading = ReadingAgent(
         pool=pool,
-        cache=shared.cache,
+        cache=parts.cache,
         publish=publish,
-        metrics=shared.metrics,
+        metrics=parts.metrics,
         deadline_ms=round(settings.reading_deadline_seconds * 1000),
         now_ms=now_ms,
     )
 
-    lanes = ReadingLanes(window, shared.guard, reading)
+    worker = OrderedFrameWorker(tasks, parts.guard, reading)
 
     @app.agent(raw_topic(app, FRAMES), name=f"{STAGE}-reading", concurrency=1)
     async def read_frames(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await lanes.submit(event)
+            await worker.submit(event)
 
 
-def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
-    app, guard = shared.app, shared.guard
-    tracking = Tracking(
-        states=CameraStates(DurableTable(faust_table(app, "cameras"))),
-        frames=FrameStore(shared.cache, FrameFetcher(settings), shared.metrics),
-        images=ImageStore(settings),
+def _add_tracking(parts: _AgentParts, settings: RecognitionSettings) -> None:
+    app, guard = parts.app, parts.guard
+    tracking = TrackingAgent(
+        states=TrackerStateStore(DurableTable(faust_table(app, "cameras"))),
+        frames=FrameStore(parts.cache, FrameFetcher(settings), parts.metrics),
+        images=RecognitionImageStore(settings),
         publish=TopicPublisher(raw_topic(app, RECOGNITIONS)).publish,
         publish_outcome=TopicPublisher(raw_topic(app, OUTCOMES)).publish,
-        publish_sighting=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
-        metrics=shared.metrics,
+        publish_provisional=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
+        metrics=parts.metrics,
         rules=tracking_rules(settings),
         now_ms=now_ms,
     )
@@ -122,7 +122,7 @@ def _add_tracking(shared: _Shared, settings: RecognitionSettings) -> None:
             await guard.run(event, track)
 
 
-def _window(settings: RecognitionSettings) -> int:
+def _max_frames(settings: RecognitionSettings) -> int:
     # A process gets the next batch before it is done with the last.
     each = max(settings.reading_frames_per_worker, 2 * settings.batch_size)
     return each * settings.worker_count
@@ -130,5 +130,5 @@ def _window(settings: RecognitionSettings) -> int:
 
 def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
     """Return the settings with room in the pool for all that may be under way."""
-    room = max(settings.recognition_queue_limit, _window(settings))
+    room = max(settings.recognition_queue_limit, _max_frames(settings))
     return settings.model_copy(update={"recognition_queue_limit": room})

@@ -1,18 +1,18 @@
-"""Prometheus' side of the recognition stage: what is counted."""
+"""Prometheus metrics of the recognition stage."""
 
 from enum import StrEnum
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from contracts.instruments import counter, gauge, histogram
+from common.metrics import counter, gauge, histogram
 
 _FRAME_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _AGE_BUCKETS_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0)
 
 
 class FrameOutcome(StrEnum):
-    """What became of a frame."""
+    """The outcome of a frame."""
 
     READ = "read"
     STALE = "stale"
@@ -20,33 +20,33 @@ class FrameOutcome(StrEnum):
 
 
 class TrackOutcome(StrEnum):
-    """What became of a vehicle's track."""
+    """The outcome of a vehicle's track."""
 
     RECOGNIZED = "recognized"
-    SILENT = "silent"
+    SUPPRESSED = "silent"
     UNSURE = "unsure"
 
 
 class FetchOutcome(StrEnum):
-    """What became of a frame that was looked for on the frames topic."""
+    """The outcome of a frame that was looked for on the frames topic."""
 
     FOUND = "found"
     GONE = "gone"
 
 
 class CountsReplaced(Protocol):
-    """What counts the processes it replaced."""
+    """A pool that counts the processes it replaced."""
 
     @property
     def replaced(self) -> int:
-        """How many there were."""
+        """Their number."""
 
 
 class RecognitionMetrics:
     """The counters of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Make the metrics in ``registry``, or in one of their own."""
+        """Without ``registry`` the metrics have one of their own."""
         registry = registry or CollectorRegistry()
         self._frames = counter("platestream_recognition_frames_total", registry)
         self._tracks = counter("platestream_recognition_tracks_total", registry)
@@ -72,7 +72,7 @@ class RecognitionMetrics:
         self._frames.labels(outcome.value).inc()
 
     def readings_published(self, age_ms: int) -> None:
-        """Take how old a frame was when its readings were on their topic."""
+        """Observe the age of a frame when its readings were on their topic."""
         self._frame_age.observe(max(0, age_ms) / 1000)
 
     def tracks_ended(self, outcome: TrackOutcome, count: int = 1) -> None:
@@ -80,7 +80,7 @@ class RecognitionMetrics:
         self._tracks.labels(outcome.value).inc(count)
 
     def recognition_published(self, age_ms: int) -> None:
-        """Take how long after a vehicle's last sighting its recognition was on the topic."""
+        """Observe the time from a vehicle's last reading to its published recognition."""
         self._pass_age.observe(max(0, age_ms) / 1000)
 
     def frame_fetched(self, outcome: FetchOutcome) -> None:
@@ -88,5 +88,5 @@ class RecognitionMetrics:
         self._fetched.labels(outcome.value).inc()
 
     def watch_replaced(self, pool: CountsReplaced) -> None:
-        """Show how many processes a pool has replaced."""
+        """Export the number of processes that a pool has replaced."""
         self._replaced.set_function(lambda: pool.replaced)

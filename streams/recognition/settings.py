@@ -2,25 +2,25 @@
 
 from pydantic import Field
 
-from contracts.settings import Fragment, Port, S3Settings
+from common.settings import Fragment, Port, S3Settings
 from recognition.settings import RecognizerPoolSettings
-from streams.common.settings import EarlyAlertSettings, StreamSettings
+from streams.runtime.settings import EarlyAlertSettings, StreamSettings
 
 
 class TrackingSettings(Fragment):
-    """When readings of a camera are one pass, and when a pass is a recognition."""
+    """The rules by which readings are one pass, and a pass is a recognition."""
 
     tracking_end_seconds: float = Field(
         2.0, gt=0, le=60, description="A vehicle's track ends after being unseen for so long."
     )
     tracking_longest_seconds: float = Field(
-        15.0, gt=0, le=600, description="A track is settled after so long, seen or not."
+        15.0, gt=0, le=600, description="A track is resolved after so long, seen or not."
     )
     tracking_silence_seconds: float = Field(
         45.0,
         ge=0,
         le=86_400,
-        description="The same plate on the same camera stays silent until unseen for so long.",
+        description="The same plate on the same camera stays suppressed until unseen for so long.",
     )
     tracking_fixture_silence_seconds: float = Field(
         86_400.0,
@@ -41,7 +41,7 @@ class TrackingSettings(Fragment):
 
 
 class ReadingSettings(Fragment):
-    """How frames are taken from Kafka."""
+    """The reading of frames from Kafka."""
 
     reading_deadline_seconds: float = Field(
         60.0,
@@ -60,7 +60,7 @@ class ReadingSettings(Fragment):
     reading_cache_bytes: int = Field(
         134_217_728,
         ge=0,
-        description="Memory for frames with plates, kept until their pass is settled; what falls "
+        description="Memory for frames with plates, kept until their pass is over; what falls "
         "out is fetched again from Kafka.",
     )
 
@@ -73,7 +73,7 @@ class RecognitionSettings(
     TrackingSettings,
     EarlyAlertSettings,
 ):
-    """Everything the recognition stage can be told."""
+    """All settings of the recognition stage."""
 
     recognition_metrics_port: Port = Field(
         0, description="Local port of the recognition stage's Prometheus metrics; 0: none."

@@ -1,8 +1,8 @@
 """Runs the sink: ``python -m streams.sink``."""
 
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
-from streams.common.worker import run
+from common.logs import configure_logging
+from common.settings import load_settings
+from streams.runtime.worker import run
 from streams.sink.app import build_sink
 from streams.sink.settings import SinkSettings
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from contracts.topics import SINK_DEAD_LETTERS
-from streams.common.app import Event, StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent, add_batch_agent
-from streams.common.guard import Guard, build_guard
+from analytics_sql.client import ClickHouseClient
+from common.records.topics import SINK_DEAD_LETTERS
+from streams.runtime.app import Event, StageApp, build_app, raw_topic
+from streams.runtime.batch_agent import BatchAgent, add_batch_agent
+from streams.runtime.guard import Guard, build_guard
 from streams.sink.settings import SinkSettings
 from streams.sink.store import RowStore
 from streams.sink.tables import SINK_TABLES, SinkTable
@@ -37,19 +38,20 @@ def build_sink(settings: SinkSettings) -> StageApp:
     app = build_app(settings, STAGE, stream_buffer_maxsize=settings.sink_batch_rows)
     dead_letters = raw_topic(app, SINK_DEAD_LETTERS)
     guard = build_guard(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
-    store = RowStore(settings)
+    client = ClickHouseClient(settings)
+    store = RowStore(client)
     for table in SINK_TABLES:
         add_batch_agent(
             app,
             table.topic,
             Sink(guard, store, table).write,
             stage=STAGE,
-            most=settings.sink_batch_rows,
+            max_batch=settings.sink_batch_rows,
             within_seconds=settings.sink_batch_wait_seconds,
         )
 
     @app.on_before_shutdown.connect
-    async def close_store(*_: Any, **__: Any) -> None:
-        await store.close()
+    async def close_client(*_: Any, **__: Any) -> None:
+        await client.close()
 
     return app

@@ -2,15 +2,15 @@
 
 from pydantic import Field
 
-from contracts.settings import ClickHouseSettings, Port
-from streams.common.settings import StreamSettings
+from common.settings import ClickHouseSettings, Port
+from streams.runtime.settings import StreamSettings
 
 
 class SinkSettings(StreamSettings, ClickHouseSettings):
     """Settings of one sink worker."""
 
     sink_batch_rows: int = Field(
-        5000, ge=1, le=100_000, description="Most rows that are written to ClickHouse at once."
+        5000, ge=1, le=100_000, description="Maximum rows in a batch that is written to ClickHouse."
     )
     sink_batch_wait_seconds: float = Field(
         0.25,

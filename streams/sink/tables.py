@@ -1,51 +1,51 @@
-"""What the sink writes: for each topic its records as rows, and the table they go to."""
+"""The tables of the sink: for each topic its records as rows, and the table they go to."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from clickhouse_connect.driver.asyncclient import AsyncClient
-
 from analytics_sql.analytics import OwnerSpan
-from analytics_sql.attempts import check_attempt, insert_attempts
-from analytics_sql.delivery_plates import plates_of, without_content
-from analytics_sql.erased_images import images_of, note_images
-from analytics_sql.erasing import (
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.deliveries import check_attempt, insert_attempts, plates_of, without_content
+from analytics_sql.erased_images import (
+    erase_noted_photos,
+    has_shared_photo,
+    images_of,
+    note_images,
+    without_noted_photos,
+)
+from analytics_sql.erasure import (
+    Erasure,
+    Subject,
     erase_deliveries,
     erase_outcomes,
     erase_recognitions,
     erase_triggers,
 )
-from analytics_sql.erasures import Erasure, Subject
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
-from analytics_sql.shared_photos import (
-    erase_noted_photos,
-    has_shared_photo,
-    without_noted_photos,
-)
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
-from contracts.alert_records import AlertTrigger
-from contracts.deliveries import DeliveryAttempt
-from contracts.moments import now_ms
-from contracts.recognitions import PassOutcome, Recognition
-from contracts.records import decode
-from contracts.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
+from common.records.alerts import AlertTrigger
+from common.records.codec import decode
+from common.records.deliveries import DeliveryAttempt
+from common.records.recognitions import PassOutcome, Recognition
+from common.records.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
+from common.timestamps import now_ms
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SharedPhotos(Generic[R]):
-    """What becomes of a photo that rows of several plates share, where one of them was erased.
+    """The handling of a photo that rows of several plates share, where one of them was erased.
 
     ``without_noted`` returns rows that are to be written, without such a photo; ``erase_noted``
-    takes it from those of a span that were written.
+    removes it from those of a span that were written.
     """
 
     has_one: Callable[[R], bool]
-    without_noted: Callable[[AsyncClient, Sequence[R]], Awaitable[list[R]]]
-    erase_noted: Callable[[AsyncClient, OwnerSpan], Awaitable[int]]
+    without_noted: Callable[[ClickHouseClient, Sequence[R]], Awaitable[list[R]]]
+    erase_noted: Callable[[ClickHouseClient, OwnerSpan], Awaitable[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +57,16 @@ class SinkTable(Generic[R]):
 
     What was erased on request is looked for by the ``subject_of`` a row. Where its plate was erased
     it is written as ``without_plate`` says, and not at all where that is None; ``set_aside`` notes
-    what such rows leave elsewhere. ``erase`` takes out of the table what was written too late.
+    what such rows leave elsewhere. ``erase`` removes from the table what was written too late.
     """
 
     topic: Topic
     row_of: Callable[[bytes], R]
-    insert: Callable[[AsyncClient, Sequence[R]], Awaitable[None]]
+    insert: Callable[[ClickHouseClient, Sequence[R]], Awaitable[None]]
     subject_of: Callable[[R], Subject]
     without_plate: Callable[[R], R | None]
-    erase: Callable[[AsyncClient, Erasure], Awaitable[int]]
-    set_aside: Callable[[AsyncClient, Sequence[R]], Awaitable[None]] | None = None
+    erase: Callable[[ClickHouseClient, Erasure], Awaitable[int]]
+    set_aside: Callable[[ClickHouseClient, Sequence[R]], Awaitable[None]] | None = None
     shared_photos: SharedPhotos[R] | None = None
 
 
@@ -103,7 +103,7 @@ def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
     return Subject(delivery.owner_id, delivery.occurred_ms, plates_of(delivery))
 
 
-async def _set_images_aside(client: AsyncClient, rows: Sequence[RecognitionRow]) -> None:
+async def _set_images_aside(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
     noted_ms = now_ms()
     await note_images(client, [images_of(row, noted_ms) for row in rows])
 

@@ -1,1 +1,0 @@
-"""The webhooks stage: events to the receivers that asked for them."""

@@ -2,9 +2,9 @@
 
 import uvloop
 
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
-from streams.common.worker import run
+from common.logs import configure_logging
+from common.settings import load_settings
+from streams.runtime.worker import run
 from streams.webhooks.app import build_webhooks_app
 from streams.webhooks.settings import WebhooksSettings
 

@@ -1,22 +1,22 @@
-"""The webhooks stage: what happened -> deliveries -> attempts -> how each webhook fares."""
+"""The webhooks stage: events -> deliveries -> attempts -> the status of each webhook."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import faust
+from mode import Service
 
-from contracts.alert_records import AlertTrigger
-from contracts.cameras import CameraConfig
-from contracts.deliveries import DeliveryAttempt, WebhookStatus
-from contracts.moments import now_ms
-from contracts.outbound import OutboundRules
-from contracts.recognitions import Recognition
-from contracts.records import decode, encode
-from contracts.secrets import SecretBox
-from contracts.topic_feed import TopicFeed
-from contracts.topics import (
+from common.kafka.compacted import CompactedTopicReader
+from common.records.alerts import AlertTrigger
+from common.records.cameras import CameraConfig
+from common.records.codec import decode, encode
+from common.records.deliveries import DeliveryAttempt, WebhookStatus
+from common.records.recognitions import Recognition
+from common.records.topics import (
     ALERTS,
     ATTEMPTS,
     CAMERA_STATUS,
@@ -28,28 +28,29 @@ from contracts.topics import (
     WEBHOOKS_DEAD_LETTERS,
     Topic,
 )
-from contracts.webhooks import WebhookConfig
-from streams.common.app import StageApp, build_app, raw_topic
-from streams.common.batch_agent import BatchAgent, Take, add_batch_agent
-from streams.common.guard import Guard, build_guard
-from streams.common.sending import Outgoing, try_to_send
-from streams.common.tables import DurableTable, faust_table
-from streams.webhooks.bounds import PendingBounds
-from streams.webhooks.delivering import Deliverer, SendsMails
-from streams.webhooks.directory import Directory
-from streams.webhooks.dispatcher import Dispatcher
-from streams.webhooks.http_sender import HttpSender
-from streams.webhooks.images import ImageReader
-from streams.webhooks.intake import CameraWatch, DeliveryIntake, FanOut, StatusKeeper, publisher_of
-from streams.webhooks.jobs import DispatchRules, Send
-from streams.webhooks.mail import MailSender, NoMail
-from streams.webhooks.metrics import DeliveryMetrics
-from streams.webhooks.pending import PendingTable
-from streams.webhooks.queues import QueueRules
-from streams.webhooks.recorder import TellsAttempts
-from streams.webhooks.service import DeliveryService
+from common.records.webhooks import WebhookConfig
+from common.secrets import SecretBox
+from common.timestamps import now_ms
+from common.urls.outbound import OutboundRules
+from streams.runtime.app import StageApp, build_app, raw_topic
+from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
+from streams.runtime.guard import Guard, build_guard
+from streams.runtime.sending import OutgoingMessage, try_to_send
+from streams.runtime.tables import DurableTable, faust_table
+from streams.webhooks.delivery.dispatcher import Dispatcher
+from streams.webhooks.delivery.http_sender import HttpSender
+from streams.webhooks.delivery.job import DeliveryIntake, DispatchRules, SendDelivery
+from streams.webhooks.delivery.metrics import DeliveryMetrics
+from streams.webhooks.delivery.pending import PendingLimits, PendingTable
+from streams.webhooks.delivery.queues import QueueRules
+from streams.webhooks.delivery.sender import DeliverySender, EmailTransport
+from streams.webhooks.delivery.writer import AttemptPublisher
+from streams.webhooks.email.sender import DisabledEmail, EmailImageReader, EmailSender
+from streams.webhooks.events.camera_watch import CameraWatch
+from streams.webhooks.events.fan_out import FanOut, delivery_publisher
+from streams.webhooks.events.subscription_cache import SubscriptionCache
+from streams.webhooks.events.webhook_status import SwitchOffRules, WebhookStatusUpdater
 from streams.webhooks.settings import WebhooksSettings
-from streams.webhooks.status import SwitchOffRules
 
 STAGE = "webhooks"
 
@@ -58,14 +59,51 @@ _BATCH_WAIT_SECONDS = 0.02
 _STATUS_WAIT_SECONDS = 0.25
 
 
+class DeliveryService(Service):
+    """The readers of configuration and the dispatcher, for as long as the app runs."""
+
+    def __init__(
+        self,
+        readers: Sequence[CompactedTopicReader[Any]],
+        dispatcher: Dispatcher,
+        close: Callable[[], Awaitable[None]],
+        **options: Any,
+    ) -> None:
+        """``close`` lets go of the senders' connections and threads."""
+        super().__init__(**options)
+        self._readers = readers
+        self._dispatcher = dispatcher
+        self._close = close
+        self._running: asyncio.Task[None] | None = None
+
+    async def on_start(self) -> None:
+        """Read all configuration: without it an event would find no subscriber."""
+        for reader in self._readers:
+            reader.start()
+        for reader in self._readers:
+            await reader.wait_until_caught_up()
+        self._running = asyncio.create_task(self._dispatcher.run())
+
+    async def on_stop(self) -> None:
+        """Give up what is under way; it is tried again."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+        await self._dispatcher.stop()
+        await self._close()
+        for reader in self._readers:
+            await asyncio.to_thread(reader.stop)
+
+
 @dataclass(frozen=True)
-class _Shared:
-    """What all agents use."""
+class _StageParts:
+    """The parts that all agents share."""
 
     app: StageApp
     settings: WebhooksSettings
     guard: Guard
-    directory: Directory
+    subscriptions: SubscriptionCache
     box: SecretBox
 
 
@@ -78,7 +116,7 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     box = SecretBox(settings.secret_key.get_secret_value())
     app = build_app(settings, STAGE, linger_ms=2)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
-    shared = _Shared(app, settings, guard, Directory(box), box)
+    shared = _StageParts(app, settings, guard, SubscriptionCache(box), box)
     _add_fan_out(shared)
     _add_camera_watch(shared)
     _add_delivery(shared)
@@ -86,25 +124,27 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     return app
 
 
-def _add_fan_out(shared: _Shared) -> None:
-    publish = publisher_of(raw_topic(shared.app, DELIVERIES))
-    fan_out = FanOut(shared.directory, shared.box, publish)
-    recognitions = BatchAgent(shared.guard, partial(decode, Recognition), fan_out.recognitions)
-    triggers = BatchAgent(shared.guard, partial(decode, AlertTrigger), fan_out.triggers)
+def _add_fan_out(shared: _StageParts) -> None:
+    publish = delivery_publisher(raw_topic(shared.app, DELIVERIES))
+    fan_out = FanOut(shared.subscriptions, shared.box, publish)
+    recognitions = BatchAgent(
+        shared.guard, partial(decode, Recognition), fan_out.publish_recognitions
+    )
+    triggers = BatchAgent(shared.guard, partial(decode, AlertTrigger), fan_out.publish_triggers)
     _add_batches(shared.app, RECOGNITIONS, recognitions.take, _BATCH_WAIT_SECONDS)
     _add_batches(shared.app, ALERTS, triggers.take, _BATCH_WAIT_SECONDS)
 
 
-def _add_batches(app: StageApp, topic: Topic, take: Take, wait_seconds: float) -> None:
-    add_batch_agent(app, topic, take, stage=STAGE, most=_BATCH, within_seconds=wait_seconds)
+def _add_batches(app: StageApp, topic: Topic, take: HandleBatch, wait_seconds: float) -> None:
+    add_batch_agent(app, topic, take, stage=STAGE, max_batch=_BATCH, within_seconds=wait_seconds)
 
 
-def _add_camera_watch(shared: _Shared) -> None:
+def _add_camera_watch(shared: _StageParts) -> None:
     watch = CameraWatch(
         shared.guard,
-        shared.directory,
+        shared.subscriptions,
         DurableTable(faust_table(shared.app, "camera-presence")),
-        publisher_of(raw_topic(shared.app, DELIVERIES)),
+        delivery_publisher(raw_topic(shared.app, DELIVERIES)),
         offline_after_ms=round(shared.settings.camera_offline_seconds * 1000),
     )
 
@@ -114,37 +154,37 @@ def _add_camera_watch(shared: _Shared) -> None:
             await shared.guard.run(event, watch.handle)
 
 
-def _add_delivery(shared: _Shared) -> None:
+def _add_delivery(shared: _StageParts) -> None:
     app, settings = shared.app, shared.settings
     http = HttpSender(
         OutboundRules(settings.webhook_allowed_networks),
         timeout_seconds=settings.webhook_timeout_seconds,
     )
-    images = ImageReader(settings)
-    deliverer = Deliverer(
-        directory=shared.directory,
+    images = EmailImageReader(settings)
+    sender = DeliverySender(
+        subscriptions=shared.subscriptions,
         box=shared.box,
         http=http,
-        mail=_mail(settings, images),
+        email=_mail(settings, images),
         now_ms=now_ms,
     )
-    dispatcher = _add_dispatcher(shared, deliverer.send)
+    dispatcher = _add_dispatcher(shared, sender.send)
 
     async def close() -> None:
         images.close()
         await http.close()
 
-    app.add_dependency(DeliveryService(_feeds(shared), dispatcher, close))
+    app.add_dependency(DeliveryService(_readers(shared), dispatcher, close))
 
 
-def _add_dispatcher(shared: _Shared, send: Send) -> Dispatcher:
-    """Return the dispatcher with its table, its agent and what a rebalance means to it."""
+def _add_dispatcher(shared: _StageParts, send: SendDelivery) -> Dispatcher:
+    """Return the dispatcher with its table and its agent, wired to rebalances."""
     app = shared.app
     table = faust_table(app, "pending-deliveries")
     dispatcher = Dispatcher(
         stage=app,
         table=PendingTable(DurableTable(table)),
-        tell=_teller_of(raw_topic(app, ATTEMPTS)),
+        publish=_attempt_publisher(raw_topic(app, ATTEMPTS)),
         send=send,
         rules=_dispatch_rules(shared.settings),
         metrics=DeliveryMetrics(app.metrics.registry),
@@ -170,52 +210,60 @@ def _add_dispatcher(shared: _Shared, send: Send) -> Dispatcher:
     return dispatcher
 
 
-def _add_status(shared: _Shared) -> None:
-    keeper = StatusKeeper(
+def _add_status(shared: _StageParts) -> None:
+    updater = WebhookStatusUpdater(
         shared.guard,
-        shared.directory,
+        shared.subscriptions,
         raw_topic(shared.app, WEBHOOK_STATUS),
         SwitchOffRules(
             failures=shared.settings.webhook_switch_off_failures,
             over_ms=round(shared.settings.webhook_switch_off_seconds * 1000),
         ),
     )
-    attempts = BatchAgent(shared.guard, partial(decode, DeliveryAttempt), keeper.take)
+    attempts = BatchAgent(shared.guard, partial(decode, DeliveryAttempt), updater.publish_statuses)
     _add_batches(shared.app, ATTEMPTS, attempts.take, _STATUS_WAIT_SECONDS)
 
 
-def _mail(settings: WebhooksSettings, images: ImageReader) -> SendsMails:
+def _mail(settings: WebhooksSettings, images: EmailImageReader) -> EmailTransport:
     if not settings.smtp_host:
-        return NoMail()
-    return MailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)
+        return DisabledEmail()
+    return EmailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)
 
 
-def _teller_of(topic: faust.TopicT) -> TellsAttempts:
-    async def tell(attempts: Sequence[DeliveryAttempt]) -> Sequence[bool]:
-        messages = [Outgoing(each.delivery.endpoint.encode(), encode(each)) for each in attempts]
+def _attempt_publisher(topic: faust.TopicT) -> AttemptPublisher:
+    async def publish(attempts: Sequence[DeliveryAttempt]) -> Sequence[bool]:
+        messages = [
+            OutgoingMessage(each.delivery.endpoint.encode(), encode(each)) for each in attempts
+        ]
         return await try_to_send(topic, messages)
 
-    return tell
+    return publish
 
 
-def _feeds(shared: _Shared) -> tuple[TopicFeed[Any], ...]:
-    settings, directory = shared.settings, shared.directory
+def _readers(shared: _StageParts) -> tuple[CompactedTopicReader[Any], ...]:
+    settings, subscriptions = shared.settings, shared.subscriptions
     return (
-        TopicFeed(settings, CONFIG_WEBHOOKS, WebhookConfig, directory.take_webhooks, client=STAGE),
-        TopicFeed(settings, CONFIG_CAMERAS, CameraConfig, directory.take_cameras, client=STAGE),
-        TopicFeed(settings, WEBHOOK_STATUS, WebhookStatus, directory.take_statuses, client=STAGE),
+        CompactedTopicReader(
+            settings, CONFIG_WEBHOOKS, WebhookConfig, subscriptions.apply_webhooks, client=STAGE
+        ),
+        CompactedTopicReader(
+            settings, CONFIG_CAMERAS, CameraConfig, subscriptions.apply_cameras, client=STAGE
+        ),
+        CompactedTopicReader(
+            settings, WEBHOOK_STATUS, WebhookStatus, subscriptions.apply_statuses, client=STAGE
+        ),
     )
 
 
 def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
     return DispatchRules(
         queues=QueueRules(
-            most=settings.webhook_attempts_at_once,
-            most_per_endpoint=settings.webhook_attempts_per_endpoint,
+            max_attempts=settings.webhook_attempts_at_once,
+            max_per_endpoint=settings.webhook_attempts_per_endpoint,
         ),
-        pending=PendingBounds(
-            most=settings.webhook_pending_in_all,
-            most_per_endpoint=settings.webhook_pending_per_endpoint,
+        pending=PendingLimits(
+            max_total=settings.webhook_pending_in_all,
+            max_per_endpoint=settings.webhook_pending_per_endpoint,
         ),
         pauses_seconds=settings.webhook_retry_seconds,
     )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from synthetic.road import LightPlan, RoadSceneOptions, SceneTruth, generate_road_scene
 from tests.e2e.api_client import ApiClient
 from tests.services.stack import RunningStack, whole_stack
+from tools.synthetic.road import LightPlan, RoadSceneOptions, SceneTruth, generate_road_scene
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,6 @@ def test_the_walk_ends_with_a_plate_at_the_receiver(
     client.call("DELETE", f"/api/cameras/{camera}")
 
     assert walked.returncode == 0, walked.stdout
-    told = re.findall(r"^alert\.triggered (\w+)$", walked.stdout, re.MULTILINE)
-    assert told
-    assert set(told) <= set(road_clip.plates)
+    plates = re.findall(r"^alert\.triggered (\w+)$", walked.stdout, re.MULTILINE)
+    assert plates
+    assert set(plates) <= set(road_clip.plates)

@@ -7,15 +7,15 @@ import httpx
 import numpy as np
 import pytest
 
-from synthetic.score import score_passes
 from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import RoadClip
 from tests.services.rtsp import RtspCamera
+from tools.synthetic.score import score_passes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
-# Two seconds unseen end a track; the rest is the way to the API on a busy machine.
-_SETTLE_SECONDS = 30
+# Two seconds unseen end a track; the rest is the time to reach the API on a busy machine.
+_RESULT_SECONDS = 30
 
 
 def _plates(client: ApiClient, camera: str) -> list[str]:
@@ -29,7 +29,7 @@ def test_every_pass_through_rtsp_is_one_recognition(client: ApiClient, road_clip
         client.wait_until(
             "all passes",
             lambda: len(client.recognitions(camera)) >= len(road_clip.plates),
-            seconds=_SETTLE_SECONDS,
+            seconds=_RESULT_SECONDS,
         )
         # The camera's clock goes on by ticks, so whatever is still open ends within seconds.
         client.wait_until(
@@ -52,7 +52,7 @@ def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
 
     shown = client.call("GET", f"/api/recognitions/{listed['id']}").json()["recognition"]
 
-    photo, crop = _picture(shown["photoUrl"]), _picture(shown["cropUrl"])
+    photo, crop = _image(shown["photoUrl"]), _image(shown["cropUrl"])
     box = shown["plateCoordinates"]
     assert photo.shape == (1080, 1920, 3)
     assert 0 <= box["x"] <= box["x"] + box["width"] <= 1920
@@ -99,12 +99,12 @@ def test_a_change_of_a_camera_takes_effect_at_once(client: ApiClient, road_clip:
     client.call("GET", f"/api/cameras/{camera}/snapshot", expect=404)
 
 
-def _picture(url: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
+def _image(url: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
     answer = httpx.get(url, timeout=10)
     assert answer.status_code == 200, answer.text
-    picture = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
-    assert picture is not None
-    return np.asarray(picture, dtype=np.uint8)
+    decoded = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
+    assert decoded is not None
+    return np.asarray(decoded, dtype=np.uint8)
 
 
 def _frame_at(clip: Path, time_s: float) -> bytes:

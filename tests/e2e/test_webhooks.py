@@ -31,10 +31,10 @@ def test_events_reach_a_receiver_and_can_be_sent_again(
         path = f"/api/webhooks/{webhook['id']}"
         client.call("POST", f"{path}/test", expect=202, json={})
         client.wait_until("the test event", lambda: receiver.received, seconds=60)
-        camera = client.create_camera(road_clip.path.as_uri(), identifier="told")
+        camera = client.create_camera(road_clip.path.as_uri(), identifier="notified")
         recognized = client.wait_until(
             "a recognition",
-            lambda: [told for told in receiver.bodies() if "test" not in told],
+            lambda: [body for body in receiver.bodies() if "test" not in body],
             seconds=120,
         )[0]
         client.call("DELETE", f"/api/cameras/{camera}")
@@ -46,7 +46,7 @@ def test_events_reach_a_receiver_and_can_be_sent_again(
         client.call("POST", again, expect=202, json={})
         client.wait_until(
             "it came again",
-            lambda: [told["id"] for told in receiver.bodies()].count(one["eventId"]) == 2,
+            lambda: [body["id"] for body in receiver.bodies()].count(one["eventId"]) == 2,
             seconds=60,
         )
 
@@ -60,8 +60,8 @@ def test_events_reach_a_receiver_and_can_be_sent_again(
     listed = client.call(
         "GET", f"/api/recognitions/{recognized['data']['recognition']['id']}"
     ).json()["recognition"]
-    told = recognized["data"]["recognition"]
-    assert {k: v for k, v in told.items() if not k.endswith("Url")} == {
+    sent = recognized["data"]["recognition"]
+    assert {k: v for k, v in sent.items() if not k.endswith("Url")} == {
         k: v for k, v in listed.items() if not k.endswith("Url")
     }
     for request in receiver.received:

@@ -1,8 +1,8 @@
-"""All that went in against all that came out: passes, pictures, alerts, deliveries, credits."""
+"""All that went in against all that came out: passes, images, alerts, deliveries, credits."""
 
 from collections import Counter
 
-from contracts.recognitions import RecognitionSource
+from common.records.recognitions import RecognitionSource
 from tests.fault.conftest import Say
 from tests.fault.ledger import judge_shows, repeated_ids
 from tests.fault.scenery import Scenery
@@ -10,7 +10,7 @@ from tests.fault.scenery import Scenery
 
 def hold_to_account(scenery: Scenery, say: Say) -> None:
     """Compare what went in so far with what came out."""
-    verdict = scenery.until_settled()
+    verdict = scenery.until_nothing_is_open()
     say(str(verdict))
     assert not verdict, verdict
     dead_letters = scenery.stages.dead_letters()
@@ -25,5 +25,5 @@ def hold_to_account(scenery: Scenery, say: Say) -> None:
     say(f"{len(shows)} shows of {len(scenery.expected_plates)} passes: {len(of_shows)} passes")
     findings = judge_shows(shows, scenery.expected_plates, listed, published)
     assert not findings, findings
-    faults = {one.id: scenery.api.picture_faults(one.id) for one in of_shows}
+    faults = {one.id: scenery.api.image_faults(one.id) for one in of_shows}
     assert not any(faults.values()), {key: found for key, found in faults.items() if found}

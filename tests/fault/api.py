@@ -1,4 +1,4 @@
-"""The API as the fault tests use it. Every call may fail with httpx.HTTPError while it is away."""
+"""The API as the fault tests use it. While it is down, every call may fail with httpx.HTTPError."""
 
 import time
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ class Api:
         return str(self._call("POST", "/api/webhooks", json=body)["webhook"]["id"])
 
     def trigger_counts(self) -> dict[str, int]:
-        """Return by name how often each alert fired."""
+        """Return by name how often each alert triggered."""
         alerts = self._call("GET", "/api/alertas")["alerts"]
         return {alert["name"]: alert["triggerCount"] for alert in alerts}
 
@@ -83,12 +83,10 @@ class Api:
         """Return the balance."""
         return int(self._call("GET", "/api/credits")["credits"])
 
-    def reads(self, picture: bytes) -> bool:
+    def reads(self, image: bytes) -> bool:
         """Return whether the image call finds a plate."""
         headers = {"Content-Type": "application/octet-stream"}
-        return bool(
-            self._call("POST", "/api/recognize", content=picture, headers=headers)["plates"]
-        )
+        return bool(self._call("POST", "/api/recognize", content=image, headers=headers)["plates"])
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
         """Return what one call answers, whatever it is."""
@@ -110,10 +108,10 @@ class Api:
                 return found
             query["lastKey"] = page["nextKey"]
 
-    def picture_faults(self, recognition_id: str) -> list[str]:
+    def image_faults(self, recognition_id: str) -> list[str]:
         """Return what is wrong with the images of a recognition; empty: both can be seen."""
         one = self._call("GET", f"/api/recognitions/{recognition_id}")["recognition"]
-        faults = ((name, _picture_fault(one.get(name))) for name in ("photoUrl", "cropUrl"))
+        faults = ((name, _image_fault(one.get(name))) for name in ("photoUrl", "cropUrl"))
         return [f"{name}: {fault}" for name, fault in faults if fault]
 
     def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
@@ -127,11 +125,11 @@ def _listed(fields: dict[str, Any]) -> Listed:
     return Listed(fields["id"], fields["cameraId"], fields["plate"], fields["timestamp"])
 
 
-def _picture_fault(url: str | None) -> str | None:
+def _image_fault(url: str | None) -> str | None:
     if url is None:
         return "no address"
     answer = httpx.get(url, timeout=_TIMEOUT_SECONDS)
     if answer.status_code != httpx.codes.OK:
         return f"status {answer.status_code}"
-    picture = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
-    return "not a picture" if picture is None else None
+    decoded = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
+    return "not an image" if decoded is None else None

@@ -1,4 +1,4 @@
-"""One stack for all tests of this folder, with alerts, receivers and the load's pictures."""
+"""One stack for all tests of this folder, with alerts, receivers and the load's frames."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from synthetic.score import score_passes
 from tests.fault.faults import TWICE, quotas
 from tests.fault.footage import film
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS, Scenery, open_scenery
 from tests.services.stack import RunningStack
+from tools.synthetic.score import score_passes
 
 ROUNDS = int(os.environ.get("ROUNDS") or 0)
 
@@ -75,7 +75,7 @@ def _show_undisturbed(scenery: Scenery) -> None:
     """Show the scene once, and keep its plates as they are read here and the frames a second."""
     started = time.monotonic()
     show = scenery.cameras.show(None)
-    verdict = scenery.until_settled()
+    verdict = scenery.until_nothing_is_open()
     seconds = time.monotonic() - started
     assert not verdict, verdict
     plates = [one.plate for one in scenery.api.recognitions(str(show.camera_id))]
@@ -84,4 +84,4 @@ def _show_undisturbed(scenery: Scenery) -> None:
     scenery.expected_plates = frozenset(plates)
     scenery.frames_per_second = len(scenery.footage.shots) / seconds
     shots = scenery.footage.shots
-    scenery.picture = next(s.jpeg for s in shots[:: len(shots) // 12] if scenery.api.reads(s.jpeg))
+    scenery.image = next(s.jpeg for s in shots[:: len(shots) // 12] if scenery.api.reads(s.jpeg))

@@ -1,4 +1,4 @@
-"""Passes that are told of before they are over, as tracking tells of them, with any end. Pure."""
+"""Passes that are published before they are over, as tracking does, with any end. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.alert_records import AlertSighting, SightingKind
-from contracts.early import SightedPlate
-from contracts.ids import recognition_id
-from contracts.recognitions import Recognition
+from common.records.alerts import ProvisionalKind, ProvisionalRecognition
+from common.records.ids import recognition_id
+from common.records.recognitions import ProvisionalPlate, Recognition
 from tests.records import recognition
 
 EXPECTED: Final = tuple(f"EA0000{number}" for number in range(4))
@@ -23,7 +22,7 @@ LASTS_MS = 2_500
 class End(IntEnum):
     """What becomes of a pass."""
 
-    AS_TOLD = 0
+    AS_PUBLISHED = 0
     AS_ANOTHER_EXPECTED = 1
     AS_A_STRANGER = 2
     AS_NOTHING = 3
@@ -33,11 +32,11 @@ class End(IntEnum):
 
 @dataclass(frozen=True)
 class EarlyPass:
-    """What is told of a pass at first, and in the end: on recognitions, then on sightings."""
+    """What is published of a pass at first, and in the end: on recognitions, then on sightings."""
 
-    sighting: AlertSighting
+    provisional: ProvisionalRecognition
     recognition: Recognition | None
-    dismissal: AlertSighting | None
+    resolution: ProvisionalRecognition | None
 
 
 def early_pass(number: int, owner_id: UUID, camera_id: UUID, captured_ms: int) -> EarlyPass:
@@ -45,22 +44,24 @@ def early_pass(number: int, owner_id: UUID, camera_id: UUID, captured_ms: int) -
     end = End(number % len(End))
     first, other = (EXPECTED[(number + turn) % len(EXPECTED)] for turn in range(2))
     seen = _seen(number, owner_id, camera_id, captured_ms, first)
-    told = SightedPlate(plate=first, confidence=seen.confidence, captured_ms=captured_ms)
-    sighting = AlertSighting(kind=SightingKind.AGREED, recognition=seen)
-    over = msgspec.structs.replace(seen, sighted=(told,))
+    agreed = ProvisionalPlate(plate=first, confidence=seen.confidence, captured_ms=captured_ms)
+    provisional = ProvisionalRecognition(kind=ProvisionalKind.AGREED, recognition=seen)
+    over = msgspec.structs.replace(seen, provisional_plates=(agreed,))
     if end is End.AS_NOTHING:
-        return EarlyPass(sighting, None, _dismissal(over, None))
+        return EarlyPass(provisional, None, _resolution(over, None))
     if end is End.AS_ANOTHER_RECOGNITION:
         passed = _seen(-number - 1, owner_id, camera_id, captured_ms + LASTS_MS, first)
-        return EarlyPass(sighting, passed, _dismissal(over, passed))
-    plates = {End.AS_TOLD: first, End.AS_ANOTHER_EXPECTED: other}
+        return EarlyPass(provisional, passed, _resolution(over, passed))
+    plates = {End.AS_PUBLISHED: first, End.AS_ANOTHER_EXPECTED: other}
     plate = plates.get(end, f"FB{number:06}")
     passed = msgspec.structs.replace(over, plate=plate, captured_ms=captured_ms + LASTS_MS // 2)
-    return EarlyPass(sighting, passed, None)
+    return EarlyPass(provisional, passed, None)
 
 
-def _dismissal(over: Recognition, came_out: Recognition | None) -> AlertSighting:
-    return AlertSighting(kind=SightingKind.SETTLED, recognition=over, came_out=came_out)
+def _resolution(over: Recognition, final_recognition: Recognition | None) -> ProvisionalRecognition:
+    return ProvisionalRecognition(
+        kind=ProvisionalKind.RESOLVED, recognition=over, final_recognition=final_recognition
+    )
 
 
 def _seen(

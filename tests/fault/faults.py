@@ -73,7 +73,7 @@ class Saboteur:
         self._stack = stack
 
     def cause(self, fault: Fault) -> Callable[[], bool]:
-        """Do it, as long as it lasts, and return what tells whether the process is there again."""
+        """Do it, as long as it lasts, and return a check of whether the process is there again."""
         old = self._running_pid(fault.process)
         if fault.kind is FaultKind.KILL:
             self._stack.kill(fault.process)
@@ -94,7 +94,7 @@ class Saboteur:
         return lambda: self._stack.pid(fault.process) != 0
 
     def _running_pid(self, process: str) -> int:
-        """Return the pid once there is one: what a neighbour's end has ended is started again."""
+        """Return the pid once there is one: what ended with another process is started again."""
         wait_until(
             "there is something to harm", lambda: self._stack.pid(process) != 0, _THERE_SECONDS
         )

@@ -8,7 +8,7 @@ import av
 import cv2
 import numpy as np
 
-from synthetic.road import LightPlan, RoadScene, RoadSceneOptions
+from tools.synthetic.road import LightPlan, RoadScene, RoadSceneOptions
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 FRAMES_PER_SECOND = 5
@@ -19,7 +19,7 @@ _JPEG_QUALITY = 85
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture, with its time from the scene's start."""
+    """One image, with its time from the scene's start."""
 
     at_ms: int
     jpeg: bytes
@@ -27,14 +27,14 @@ class Shot:
 
 @dataclass(frozen=True)
 class Footage:
-    """The scene's pictures and the plates that are really in it, in order of time."""
+    """The scene's images and the plates that are really in it, in order of time."""
 
     shots: tuple[Shot, ...]
     plates: tuple[str, ...]
 
     @property
     def duration_ms(self) -> int:
-        """Time of the last picture."""
+        """Time of the last image."""
         return self.shots[-1].at_ms
 
 
@@ -47,22 +47,22 @@ def film(passes: int, seed: int) -> Footage:
 
 
 def write_clip(footage: Footage, path: Path, *, seconds: int) -> None:
-    """Write the scene as a video file, the last picture standing still until ``seconds``."""
+    """Write the scene as a video file, the last image standing still until ``seconds``."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND)
         stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, "yuv420p"
         stream.options = {"preset": "superfast", "crf": "18", "bf": "0"}
         for number in range(seconds * FRAMES_PER_SECOND):
             shot = footage.shots[min(number, len(footage.shots) - 1)]
-            picture = cv2.imdecode(np.frombuffer(shot.jpeg, np.uint8), cv2.IMREAD_COLOR)
-            assert picture is not None
-            frame = av.VideoFrame.from_ndarray(np.asarray(picture, np.uint8), format="bgr24")
+            decoded = cv2.imdecode(np.frombuffer(shot.jpeg, np.uint8), cv2.IMREAD_COLOR)
+            assert decoded is not None
+            frame = av.VideoFrame.from_ndarray(np.asarray(decoded, np.uint8), format="bgr24")
             frame.pts, frame.time_base = number, Fraction(1, FRAMES_PER_SECOND)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
 
 
 def _shot(scene: RoadScene, index: int) -> Shot:
-    ((time_s, picture),) = scene.frames(index, index + 1)
-    _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    ((time_s, frame),) = scene.frames(index, index + 1)
+    _, data = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     return Shot(round(time_s * 1000), data.tobytes())

@@ -13,7 +13,7 @@ from tests.blocks import RunsForABlock
 
 _TIMEOUT_SECONDS = 30
 _PAUSE_SECONDS = 0.5
-_PATIENCE_SECONDS = 900
+_GIVE_UP_SECONDS = 900
 _IN_USE = "idempotency_key_in_use"
 
 
@@ -26,12 +26,10 @@ class AnsweredCall:
 
 
 class ImageCalls(RunsForABlock):
-    """Sends a picture again and again, each time under a new key, until the block ends."""
+    """Sends an image again and again, each time under a new key, until the block ends."""
 
-    def __init__(
-        self, base_url: str, api_key: str, picture: bytes, *, pause_seconds: float
-    ) -> None:
-        """Take the picture and the pause between two calls."""
+    def __init__(self, base_url: str, api_key: str, image: bytes, *, pause_seconds: float) -> None:
+        """Take the image and the pause between two calls."""
         self._http = httpx.Client(
             base_url=base_url,
             headers={
@@ -40,7 +38,7 @@ class ImageCalls(RunsForABlock):
             },
             timeout=_TIMEOUT_SECONDS,
         )
-        self._picture = picture
+        self._image = image
         self._pause_seconds = pause_seconds
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -53,7 +51,7 @@ class ImageCalls(RunsForABlock):
             self._call(str(uuid4()))
 
     def _call(self, key: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _GIVE_UP_SECONDS
         for tries in range(1, 100_000):
             body = self._try(key)
             if body is not None:
@@ -61,7 +59,7 @@ class ImageCalls(RunsForABlock):
                 self.answered.append(AnsweredCall(plates, tries))
                 return
             if time.monotonic() > deadline:
-                self.faults.append(f"{key}: no answer in {_PATIENCE_SECONDS} s")
+                self.faults.append(f"{key}: no answer in {_GIVE_UP_SECONDS} s")
                 return
             time.sleep(_PAUSE_SECONDS)
 
@@ -71,7 +69,7 @@ class ImageCalls(RunsForABlock):
                 "/api/recognize",
                 params={"store": "true"},
                 headers={"Idempotency-Key": key},
-                content=self._picture,
+                content=self._image,
             )
         except httpx.HTTPError:
             return None

@@ -1,12 +1,12 @@
-"""What came out, held against what went in. Pure."""
+"""What came out, compared with what went in. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from contracts.edits import edit_distance
-from contracts.recognitions import Recognition
+from common.plates.edit_distance import edit_distance
+from common.records.recognitions import Recognition
 from tests.fault.api import Listed
 
 _LONGEST_PASS_SECONDS = 15.0
@@ -32,7 +32,7 @@ def judge_shows(
     published: Iterable[Recognition],
 ) -> Findings:
     """Compare what the API lists with what each camera, one show each, must have given: every
-    expected plate exactly once. ``published`` tells where a lost one was lost.
+    expected plate exactly once. ``published`` says where a lost one was lost.
     """
     on_topic = {(str(one.camera_id), one.plate) for one in published}
     found: defaultdict[tuple[str, str], list[Listed]] = defaultdict(list)
@@ -45,8 +45,10 @@ def judge_shows(
             f"{camera} {plate}: {'on the topic' if (camera, plate) in on_topic else 'never'}"
             for camera, plate in sorted(wanted - found.keys())
         ),
-        doubled=tuple(_told(ones) for key, ones in sorted(found.items()) if len(ones) > 1),
-        invented=tuple(_told(ones) for key, ones in sorted(found.items()) if key not in wanted),
+        doubled=tuple(_described(ones) for key, ones in sorted(found.items()) if len(ones) > 1),
+        invented=tuple(
+            _described(ones) for key, ones in sorted(found.items()) if key not in wanted
+        ),
     )
 
 
@@ -60,20 +62,20 @@ def judge_loop(
     """Judge a camera that plays the scene over and over: a plate comes at most once in the time
     in which it has to stay silent.
 
-    ``cuts`` are the moments (Unix s) at which its pictures broke off. The pass of that moment was
+    ``cuts`` are the moments (Unix s) at which its frames broke off. The pass of that moment was
     seen in part only: one wrong character is a reading of a bad view there, and no fault.
     """
     found: defaultdict[str, list[Listed]] = defaultdict(list)
     for one in listed:
         found[one.plate].append(one)
     doubled = [
-        _told([earlier, later])
+        _described([earlier, later])
         for ones in found.values()
-        for earlier, later in _neighbours(ones)
+        for earlier, later in _pairs(ones)
         if _unix_seconds(later) - _unix_seconds(earlier) < silence_seconds
     ]
     invented = [
-        _told([one])
+        _described([one])
         for plate, ones in found.items()
         for one in ones
         if plate not in expected and not (_is_cut(one, cuts) and _is_nearly(plate, expected))
@@ -94,7 +96,7 @@ def repeated_ids(listed: Iterable[Listed]) -> list[str]:
     return [i for i, count in Counter(one.id for one in listed).items() if count > 1]
 
 
-def _neighbours(ones: list[Listed]) -> list[tuple[Listed, Listed]]:
+def _pairs(ones: list[Listed]) -> list[tuple[Listed, Listed]]:
     ordered = sorted(ones, key=_unix_seconds)
     return list(zip(ordered, ordered[1:], strict=False))
 
@@ -103,6 +105,6 @@ def _unix_seconds(one: Listed) -> float:
     return datetime.fromisoformat(one.timestamp).timestamp()
 
 
-def _told(ones: list[Listed]) -> str:
+def _described(ones: list[Listed]) -> str:
     places = ", ".join(f"{one.timestamp} {one.id}" for one in ones)
     return f"{ones[0].camera_id} {ones[0].plate}: {places}"

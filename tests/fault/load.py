@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 
 from kafka import KafkaProducer
 
-from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
-from contracts.kafka import producer_options, topic_name
-from contracts.records import encode
-from contracts.settings import KafkaSettings
-from contracts.topics import FRAMES
+from common.kafka.clients import producer_options, topic_name
+from common.records.codec import encode
+from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from common.records.topics import FRAMES
+from common.settings import KafkaSettings
 from tests.blocks import RunsForABlock
 from tests.fault.footage import FRAMES_PER_SECOND, HEIGHT_PX, WIDTH_PX, Footage
 
@@ -32,7 +32,7 @@ class Show:
 
 
 class Cameras:
-    """Sends the scene. Nothing that it was told to send is lost, however long Kafka is away."""
+    """Sends the scene. Nothing that it was given is lost, however long Kafka is unavailable."""
 
     def __init__(self, kafka: KafkaSettings, owner_id: UUID, footage: Footage) -> None:
         """Connect."""
@@ -95,21 +95,21 @@ class Cameras:
 class Load(RunsForABlock):
     """Shows on two cameras at a time while the ``with`` block runs; every show begun is ended."""
 
-    LANES = 2
+    THREADS = 2
 
     def __init__(self, cameras: Cameras, frames_per_second: float) -> None:
         """Take the pace of all cameras together."""
         self._cameras = cameras
-        self._pace = min(FRAMES_PER_SECOND, frames_per_second / self.LANES)
+        self._pace = min(FRAMES_PER_SECOND, frames_per_second / self.THREADS)
         self._over = threading.Event()
         self._errors: list[Exception] = []
-        self._threads = [threading.Thread(target=self._run) for _ in range(self.LANES)]
+        self._threads = [threading.Thread(target=self._run) for _ in range(self.THREADS)]
 
     def _run(self) -> None:
         try:
             while not self._over.is_set():
                 self._cameras.show(self._pace, self._over)
-        # Told by the thread that waits for this one.
+        # Raised by the thread that waits for this one.
         except Exception as error:
             self._errors.append(error)
 

@@ -9,14 +9,14 @@ from uuid import UUID, uuid4
 import msgspec
 from kafka import KafkaProducer
 
-from contracts.alert_records import AlertSighting
-from contracts.ids import recognition_id
-from contracts.kafka import producer_options, topic_name
-from contracts.moments import now_ms
-from contracts.recognitions import Recognition
-from contracts.records import Record, encode
-from contracts.settings import KafkaSettings
-from contracts.topics import RECOGNITIONS, SIGHTINGS
+from common.kafka.clients import producer_options, topic_name
+from common.records.alerts import ProvisionalRecognition
+from common.records.codec import Record, encode
+from common.records.ids import recognition_id
+from common.records.recognitions import Recognition
+from common.records.topics import RECOGNITIONS, SIGHTINGS
+from common.settings import KafkaSettings
+from common.timestamps import now_ms
 from tests.blocks import RunsForABlock
 from tests.fault.early_passes import LASTS_MS, EarlyPass, early_pass, ends_after_seconds
 from tests.records import recognition
@@ -35,16 +35,16 @@ _MAX_BLOCK_MS = 600_000
 
 class Plates(RunsForABlock):
     """Sends unique plates, every third of them one that is known, every 25th an hour late; every
-    fourth time a pass that is told of before it is over.
+    fourth time a pass that is published before it is over.
 
-    Nothing that it has begun to send is lost, however long Kafka is away. Use it as a context
-    manager: it sends until the end of the block.
+    Nothing that it has begun to send is lost, however long Kafka is unavailable. Use it as a
+    context manager: it sends until the end of the block.
     """
 
     def __init__(self, kafka: KafkaSettings, owner_id: UUID, *, rate_hz: float, first: int) -> None:
         """Take the owner, how many a second, and the number of the first plate."""
         self._recognitions = topic_name(kafka, RECOGNITIONS)
-        self._sightings = topic_name(kafka, SIGHTINGS)
+        self._provisional_topic = topic_name(kafka, SIGHTINGS)
         self._producer = KafkaProducer(
             **producer_options(kafka, "fault-plates"), max_block_ms=_MAX_BLOCK_MS
         )
@@ -57,7 +57,7 @@ class Plates(RunsForABlock):
         self._thread = threading.Thread(target=self._run)
         self._error: Exception | None = None
         self._futures: list[Any] = []
-        self._under_way: list[tuple[float, EarlyPass]] = []
+        self._in_flight: list[tuple[float, EarlyPass]] = []
         self._lasting = ends_after_seconds()
         self.sent: list[Recognition] = []
         """In the order in which they went out."""
@@ -72,7 +72,7 @@ class Plates(RunsForABlock):
             self._end_passes(until=math.inf)
             for future in self._futures:
                 future.get(_TAKEN_SECONDS)
-        # Told by the thread that waits for this one.
+        # Raised by the thread that waits for this one.
         except Exception as error:
             self._error = error
 
@@ -83,28 +83,28 @@ class Plates(RunsForABlock):
             return
         turn = number // _EARLY_EVERY
         camera_id = self._cameras[turn % _CAMERAS]
-        # It is over, and read, at most this long after: nothing is told from the future.
+        # It is over, and read, at most this long after: nothing is published from the future.
         begun = early_pass(turn, self._owner_id, camera_id, now_ms() - LASTS_MS)
-        self._tell(begun.sighting)
-        self._under_way.append((time.monotonic() + next(self._lasting), begun))
+        self._send_provisional(begun.provisional)
+        self._in_flight.append((time.monotonic() + next(self._lasting), begun))
 
     def _end_passes(self, until: float) -> None:
-        over = [each for at, each in self._under_way if at <= until]
-        self._under_way = [(at, each) for at, each in self._under_way if at > until]
+        over = [each for at, each in self._in_flight if at <= until]
+        self._in_flight = [(at, each) for at, each in self._in_flight if at > until]
         for each in over:
             if each.recognition is not None:
                 self._send(each.recognition)
-            if each.dismissal is not None:
+            if each.resolution is not None:
                 # What it names is published before.
                 self._futures[-1].get(_TAKEN_SECONDS)
-                self._tell(each.dismissal)
+                self._send_provisional(each.resolution)
 
     def _send(self, seen: Recognition) -> None:
         self.sent.append(seen)
         self._put(self._recognitions, seen, seen)
 
-    def _tell(self, told: AlertSighting) -> None:
-        self._put(self._sightings, told, told.recognition)
+    def _send_provisional(self, provisional: ProvisionalRecognition) -> None:
+        self._put(self._provisional_topic, provisional, provisional.recognition)
 
     def _put(self, topic: str, record: Record, seen: Recognition) -> None:
         key = str(seen.camera_id).encode()

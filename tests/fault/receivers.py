@@ -1,11 +1,11 @@
-"""Receivers of webhooks and e-mail that keep everything, and can go away."""
+"""Receivers of webhooks and e-mail that keep everything, and can become unavailable."""
 
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from contracts.webhooks import EventName
+from common.records.webhooks import EventName
 from tests.blocks import RunsForABlock
 from tests.fault.rules import GATE
 from tests.services.mail import MailServer
@@ -14,7 +14,7 @@ from tests.services.receiver import Received, Receiver
 ALL = "/all"
 """Where the webhook of all events sends to; an alert's own notifications go to ``GATE``."""
 
-_RECOGNITION_OF_LETTER = re.compile(r"/api/recognitions/([0-9a-f-]{36})")
+_RECOGNITION_OF_EMAIL = re.compile(r"/api/recognitions/([0-9a-f-]{36})")
 
 
 Cause = tuple[str, EventName, str, str]
@@ -22,10 +22,10 @@ Cause = tuple[str, EventName, str, str]
 
 
 @dataclass(frozen=True)
-class Told:
+class ReceivedEvent:
     """One delivery as it arrived. ``alert`` is the alert's name, empty for a recognition.
 
-    ``about`` is the recognition's id; of an alert that a webhook is told of, the firing's.
+    ``about`` is the recognition's id; of an alert that a webhook gets, the trigger's.
     """
 
     endpoint: str
@@ -36,7 +36,7 @@ class Told:
 
     @property
     def cause(self) -> Cause:
-        """Return what was to be told to whom."""
+        """Return what was to be sent to whom."""
         return self.endpoint, self.event, self.about, self.alert
 
 
@@ -51,24 +51,24 @@ class Receivers(RunsForABlock):
         self.mail = MailServer()
         self._servers = ExitStack()
 
-    def told(self) -> list[Told]:
+    def received(self) -> list[ReceivedEvent]:
         """Return everything that arrived so far, repeats included."""
-        return [*self._webhooks(), *self._letters()]
+        return [*self._webhooks(), *self._emails()]
 
-    def _webhooks(self) -> Iterator[Told]:
+    def _webhooks(self) -> Iterator[ReceivedEvent]:
         for request in tuple(self.web.received):
             if request.path in (ALL, GATE):
-                yield _told(request)
+                yield _received_event(request)
 
-    def _letters(self) -> Iterator[Told]:
-        for letter in tuple(self.mail.letters):
-            plain = letter.get_body(("plain",))
+    def _emails(self) -> Iterator[ReceivedEvent]:
+        for email in tuple(self.mail.emails):
+            plain = email.get_body(("plain",))
             assert plain is not None
-            found = _RECOGNITION_OF_LETTER.search(plain.get_content())
-            assert found is not None, letter.as_string()
-            alert = str(letter["Subject"]).split(":")[0]
+            found = _RECOGNITION_OF_EMAIL.search(plain.get_content())
+            assert found is not None, email.as_string()
+            alert = str(email["Subject"]).split(":")[0]
             name = EventName.ALERT_TRIGGERED
-            yield Told(self.MAIL, str(letter["Message-ID"]), found[1], name, alert)
+            yield ReceivedEvent(self.MAIL, str(email["Message-ID"]), found[1], name, alert)
 
     def _begin(self) -> None:
         self._servers.enter_context(self.web)
@@ -78,10 +78,10 @@ class Receivers(RunsForABlock):
         self._servers.close()
 
 
-def _told(request: Received) -> Told:
+def _received_event(request: Received) -> ReceivedEvent:
     body = request.json
     assert request.headers["webhook-id"] == body["id"] == request.headers["x-event-id"]
     data, name = body["data"], EventName(body["event"])
     if "alert" not in data:
-        return Told(request.path, body["id"], data["recognition"]["id"], name)
-    return Told(request.path, body["id"], data["triggerId"], name, data["alert"]["name"])
+        return ReceivedEvent(request.path, body["id"], data["recognition"]["id"], name)
+    return ReceivedEvent(request.path, body["id"], data["triggerId"], name, data["alert"]["name"])

@@ -1,4 +1,4 @@
-"""Harms a process and takes the time until the whole way works again, by itself."""
+"""Harms a process and takes the time until the whole pipeline works again, by itself."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 from kafka.errors import KafkaError
 
-from contracts.errors import TransientError
+from common.errors import TransientError
 from deploy.local.supervisor import SupervisorUnreachableError
 from tests.fault.api import Api
 from tests.fault.faults import Fault, Saboteur
@@ -25,10 +25,10 @@ from tests.fault.stages import (
     Step,
 )
 
-BACK_SECONDS = 60
+RECOVERY_SECONDS = 60
 """What the service promises."""
 
-# Longer than the promise, so that a failure still tells how long it really took.
+# Longer than the promise, so that a failure still shows how long it really took.
 _GIVE_UP_SECONDS = 240
 _POLL_SECONDS = 0.5
 
@@ -53,8 +53,8 @@ class Recovery:
 
     @property
     def is_in_time(self) -> bool:
-        """Whether everything was back within the time that is promised."""
-        return self.missing is None and self.seconds <= BACK_SECONDS
+        """Whether everything had recovered within the time that is promised."""
+        return self.missing is None and self.seconds <= RECOVERY_SECONDS
 
     def __str__(self) -> str:
         """Return a line of a table."""
@@ -64,7 +64,7 @@ class Recovery:
 
 
 class Recoveries:
-    """Watches a stack that is under load come back.
+    """Watches a stack that is under load recover.
 
     Back means, one after the other: the process is there; the API is ready and with it every
     server; Kafka knows its groups; frames are read, tracks followed, recognitions written for
@@ -82,12 +82,12 @@ class Recoveries:
         self._done: dict[Step, int] = {}
 
     def harm(self, fault: Fault) -> Recovery:
-        """Cause a fault and wait until all is back, or it is clear that it does not come back."""
+        """Cause a fault and wait until all has recovered, or clearly does not recover."""
         is_there = self._saboteur.cause(fault)
         return self.wait(str(fault), is_there)
 
     def wait(self, after: str, is_there: Callable[[], bool]) -> Recovery:
-        """Wait from now on until ``is_there`` and everything else is back."""
+        """Wait from now on until ``is_there`` and everything else has recovered."""
         recovery = Recovery(after)
         started = time.monotonic()
         for name, check in self._steps(is_there, recovery):

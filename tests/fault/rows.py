@@ -4,7 +4,7 @@ from uuid import UUID
 
 import clickhouse_connect
 
-from contracts.settings import ClickHouseSettings
+from common.settings import ClickHouseSettings
 
 
 def count_rows(settings: ClickHouseSettings, table: str) -> dict[UUID, int]:

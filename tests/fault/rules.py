@@ -1,12 +1,12 @@
-"""The alerts that are set up under load, and when each has to fire by a slow, obvious model."""
+"""The alerts that are set up under load, and when each has to trigger by a slow, obvious model."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from contracts.alerts import CooldownScope, PlateMatchMode
-from contracts.recognitions import Recognition
+from common.records.alerts import CooldownScope, PlateMatchMode
+from common.records.recognitions import Recognition
 from tests.fault.early_passes import EXPECTED
 from tests.fault.plates import REGULARS
 
@@ -16,23 +16,23 @@ GATE = "/gate"
 
 @dataclass(frozen=True)
 class Rule:
-    """One alert: ``plates`` as in its list, ``cooldown_ms`` with its scope, whom it tells."""
+    """One alert: ``plates`` as in its list, ``cooldown_ms`` with its scope, whom it notifies."""
 
     name: str
     mode: PlateMatchMode
     plates: tuple[str, ...] = ()
     cooldown_ms: int = 0
     scope: CooldownScope = CooldownScope.ALERT
-    tells_gate: bool = False
-    tells_guard: bool = False
+    notifies_gate: bool = False
+    notifies_guard: bool = False
 
     def body(self, gate_url: str) -> Mapping[str, Any]:
         """Return it as a client writes it."""
-        told: list[dict[str, Any]] = []
-        if self.tells_gate:
-            told.append({"type": "webhook", "url": gate_url})
-        if self.tells_guard:
-            told.append({"type": "email", "addresses": [GUARD]})
+        notifications: list[dict[str, Any]] = []
+        if self.notifies_gate:
+            notifications.append({"type": "webhook", "url": gate_url})
+        if self.notifies_guard:
+            notifications.append({"type": "email", "addresses": [GUARD]})
         return {
             "name": self.name,
             "plateMatchMode": self.mode,
@@ -40,10 +40,11 @@ class Rule:
             "minConfidence": 0,
             "cooldownMinutes": self.cooldown_ms / 60_000,
             "cooldownScope": self.scope,
-            "notifications": told,
+            "early": self.mode is PlateMatchMode.SPECIFIC,
+            "notifications": notifications,
         }
 
-    def is_set_off_by(self, seen: Recognition) -> bool:
+    def is_matched_by(self, seen: Recognition) -> bool:
         """Return whether the plate is one of those that it names."""
         is_listed = any(fnmatchcase(seen.plate, pattern) for pattern in self.plates)
         return {
@@ -53,33 +54,33 @@ class Rule:
         }[self.mode]
 
     def place_of(self, seen: Recognition) -> tuple[str, ...]:
-        """Return what a firing for ``seen`` holds back."""
+        """Return what a trigger for ``seen`` suppresses."""
         return {
             CooldownScope.ALERT: (),
             CooldownScope.PLATE: (seen.plate,),
             CooldownScope.PLATE_CAMERA: (seen.plate, str(seen.camera_id)),
         }[self.scope]
 
-    def holds_back(self, one: Recognition, other: Recognition) -> bool:
-        """Return whether a firing for one of the two leaves no room for the other."""
+    def suppresses(self, one: Recognition, other: Recognition) -> bool:
+        """Return whether a trigger for one of the two leaves no room for the other."""
         apart_ms = abs(one.captured_ms - other.captured_ms)
         return self.place_of(one) == self.place_of(other) and apart_ms < self.cooldown_ms
 
-    def may_miss(self, seen: Recognition, fired: Iterable[Recognition]) -> bool:
-        """Return whether a firing among ``fired`` explains that there is none for ``seen``."""
-        return any(self.holds_back(seen, one) for one in fired)
+    def may_miss(self, seen: Recognition, triggered_for: Iterable[Recognition]) -> bool:
+        """Return whether one that it ``triggered_for`` explains that there is none for ``seen``."""
+        return any(self.suppresses(seen, one) for one in triggered_for)
 
 
 RULES = (
     Rule("any", PlateMatchMode.ANY),
-    Rule("regulars", PlateMatchMode.SPECIFIC, REGULARS[:4], tells_gate=True),
+    Rule("regulars", PlateMatchMode.SPECIFIC, REGULARS[:4], notifies_gate=True),
     Rule(
         "regulars, one in a while",
         PlateMatchMode.SPECIFIC,
         ("RG*",),
         cooldown_ms=3_000,
         scope=CooldownScope.PLATE,
-        tells_gate=True,
+        notifies_gate=True,
     ),
     Rule(
         "regulars at a camera",
@@ -89,8 +90,8 @@ RULES = (
         scope=CooldownScope.PLATE_CAMERA,
     ),
     Rule("strangers", PlateMatchMode.ALLOWLIST, ("FA*",), cooldown_ms=6_000),
-    Rule("guard", PlateMatchMode.ANY, cooldown_ms=6_000, tells_guard=True),
-    Rule("expected", PlateMatchMode.SPECIFIC, EXPECTED, tells_gate=True),
+    Rule("guard", PlateMatchMode.ANY, cooldown_ms=6_000, notifies_guard=True),
+    Rule("expected", PlateMatchMode.SPECIFIC, EXPECTED, notifies_gate=True),
     Rule(
         "expected, one in a while",
         PlateMatchMode.SPECIFIC,
@@ -102,5 +103,5 @@ RULES = (
 )
 """Modes, wildcards, scopes and cooldowns; a change of the list changes what is proved.
 
-Those of mode specific fire early: the last one for vehicles that the cameras of the load show.
+Those of mode specific trigger early: the last one for vehicles that the cameras of the load show.
 """

@@ -11,9 +11,9 @@ from uuid import UUID
 
 import msgspec
 
-from contracts.recognitions import Recognition
-from contracts.settings import ClickHouseSettings, KafkaSettings
-from contracts.webhooks import EventName
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from common.settings import ClickHouseSettings, KafkaSettings
 from deploy.local.servers.base import CLONE
 from tests.fault.api import Api
 from tests.fault.footage import Footage
@@ -59,7 +59,7 @@ class _Owners(msgspec.Struct):
 @dataclass
 class Scenery:
     """What the tests of this folder share. ``frames_per_second`` is what the machine reads,
-    ``picture`` one in which there is a plate.
+    ``image`` one in which there is a plate.
     """
 
     stack: RunningStack
@@ -72,7 +72,7 @@ class Scenery:
     webhook_id: str
     frames_per_second: float = 0.0
     expected_plates: frozenset[str] = frozenset()
-    picture: bytes = b""
+    image: bytes = b""
     sent: list[Recognition] = field(default_factory=list)
     plates_begun: int = 0
     image_plates: Counter[str] = field(default_factory=Counter)
@@ -87,7 +87,7 @@ class Scenery:
         calls = ImageCalls(
             self.stack.access.base_url,
             self.stack.access.api_key,
-            self.picture,
+            self.image,
             pause_seconds=_CALL_PAUSE_SECONDS,
         )
         kafka = self.stack.settings(KafkaSettings)
@@ -99,7 +99,7 @@ class Scenery:
         assert not calls.faults, calls.faults
         for call in calls.answered:
             self.image_plates.update(call.plates)
-        # What a call held that was cut off comes back after half a minute.
+        # What a call held that was cut off is refunded after half a minute.
         wait_until(
             f"one credit for each of {len(calls.answered)} calls",
             lambda: balance - self.api.credits() == len(calls.answered),
@@ -107,10 +107,10 @@ class Scenery:
             _POLL_SECONDS,
         )
 
-    def until_settled(self) -> Verdict:
-        """Wait until nothing is under way and every delivery has come; return what is wrong."""
+    def until_nothing_is_open(self) -> Verdict:
+        """Wait until nothing is in flight and every delivery has come; return what is wrong."""
         wait_until(
-            "nothing under way",
+            "nothing in flight",
             lambda: not any(self.stages.lag().values()),
             _DRAIN_SECONDS,
             _POLL_SECONDS,
@@ -129,9 +129,9 @@ class Scenery:
                 sent=self.sent,
                 entered=self.stages.recognitions(),
                 rows=count_rows(clickhouse, "recognitions"),
-                fired=self.stages.alerts(),
+                triggers=self.stages.alerts(),
                 alert_rows=count_rows(clickhouse, "alert_triggers"),
-                told=self.receivers.told(),
+                received=self.receivers.received(),
             ),
             RULES,
         )

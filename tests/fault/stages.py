@@ -8,12 +8,11 @@ from typing import TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from contracts.alert_records import AlertTrigger
-from contracts.kafka import group_name, open_admin, open_consumer, topic_name
-from contracts.recognitions import Recognition
-from contracts.records import DeadLetter, Record, decode
-from contracts.settings import KafkaSettings
-from contracts.topics import (
+from common.kafka.clients import group_name, open_admin, open_consumer, topic_name
+from common.records.alerts import AlertTrigger
+from common.records.codec import DeadLetter, Record, decode
+from common.records.recognitions import Recognition
+from common.records.topics import (
     ALERT_CANDIDATES,
     ALERT_DEAD_LETTERS,
     ALERTS,
@@ -29,6 +28,7 @@ from contracts.topics import (
     WEBHOOKS_DEAD_LETTERS,
     Topic,
 )
+from common.settings import KafkaSettings
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ STEPS = (
     Step("sink", ATTEMPTS),
     Step("sink", OUTCOMES),
 )
-"""Every step of a plate's way."""
+"""Every step that a plate takes."""
 
 _DEAD_LETTERS = (
     READING_DEAD_LETTERS,
@@ -78,9 +78,10 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Stages:
-    """Asks Kafka. Each call connects anew, since Kafka itself is killed in between.
+    """Asks Kafka. Each call connects again, since Kafka itself is killed in between.
 
-    Every call raises kafka.errors.KafkaError or contracts.errors.TransientError while it is away.
+    While it is unavailable every call raises kafka.errors.KafkaError or
+    common.errors.TransientError.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -100,7 +101,7 @@ class Stages:
         }
 
     def lag(self) -> dict[Step, int]:
-        """Return for each step how many records wait or are under way."""
+        """Return for each step how many records wait or are in flight."""
         # What is done first: what it gave to the next topic is then among what is there.
         done = self.done()
         with self._consumer() as consumer:
@@ -115,7 +116,7 @@ class Stages:
         return self._all(RECOGNITIONS, Recognition)
 
     def alerts(self) -> list[AlertTrigger]:
-        """Return every alert that was told, repeats included."""
+        """Return every alert that was published, repeats included."""
         return self._all(ALERTS, AlertTrigger)
 
     def dead_letters(self) -> list[DeadLetter]:

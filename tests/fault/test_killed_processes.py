@@ -1,10 +1,10 @@
 """Every process is harmed under load, and everything comes out once all the same.
 
-In a round one fault follows another without waiting for the way to work again, at seeded moments:
-every process and recogniser process is killed, and one stage frozen. One round is part of every
-test run; ``ROUNDS=20 pytest -m fault`` runs twenty, and then causes each fault by itself, freezes
-and full disks too, and takes the time until all is back (``FAULT_ONLY=freeze``: only those whose
-name holds that). ``FAULT_SEED`` chooses order and moments.
+In a round one fault follows another without waiting for the pipeline to work again, at seeded
+moments: every process and recogniser process is killed, and one stage frozen. One round is part of
+every test run; ``ROUNDS=20 pytest -m fault`` runs twenty, and then causes each fault by itself,
+freezes and full disks too, and takes the time until all has recovered (``FAULT_ONLY=freeze``: only
+those whose name holds that). ``FAULT_SEED`` chooses order and moments.
 """
 
 import os
@@ -32,7 +32,7 @@ from tests.fault.faults import (
 )
 from tests.fault.footage import write_clip
 from tests.fault.ledger import judge_loop
-from tests.fault.recovery import BACK_SECONDS, Recoveries, Recovery
+from tests.fault.recovery import RECOVERY_SECONDS, Recoveries, Recovery
 from tests.fault.scenery import Scenery
 from tests.waiting import wait_until
 
@@ -68,7 +68,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         recovery = _cause_all(scenery, faults, chance)
         say(str(recovery))
         hold_to_account(scenery, say)
-        assert recovery.is_in_time, f"not back within {BACK_SECONDS} s: {recovery}"
+        assert recovery.is_in_time, f"not recovered within {RECOVERY_SECONDS} s: {recovery}"
 
 
 def _cause_all(scenery: Scenery, faults: list[Fault], chance: random.Random) -> Recovery:
@@ -107,7 +107,7 @@ def test_each_fault_alone_is_over_within_a_minute(
     findings = judge_loop(scenery.footage.plates, loop, silence_seconds=_SILENCE_SECONDS, cuts=cuts)
     assert not findings, findings
     late = [str(each) for each in recoveries if not each.is_in_time]
-    assert not late, f"not back within {BACK_SECONDS} s: {late}"
+    assert not late, f"not recovered within {RECOVERY_SECONDS} s: {late}"
 
 
 @contextmanager

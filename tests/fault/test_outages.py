@@ -1,7 +1,7 @@
-"""Each server away for a while under load: nothing is lost, all comes back by itself, and meanwhile
-the API answers or says what is down.
+"""Each server unavailable for a while under load: nothing is lost, all recovers by itself, and
+meanwhile the API answers or says what is down.
 
-Some seconds in every test run; ``OUTAGE_SECONDS=300 pytest -m fault`` takes each away for five
+Some seconds in every test run; ``OUTAGE_SECONDS=300 pytest -m fault`` stops each for five
 minutes.
 An odd ``FAULT_SEED`` freezes ClickHouse and S3 (nothing answers) and stops the others
 (connections are refused), an even one the other way round.
@@ -21,7 +21,7 @@ from tests.fault.account import hold_to_account
 from tests.fault.api import Answer, Api
 from tests.fault.conftest import Say
 from tests.fault.faults import SERVERS, Saboteur
-from tests.fault.recovery import BACK_SECONDS, Recoveries
+from tests.fault.recovery import RECOVERY_SECONDS, Recoveries
 from tests.fault.scenery import Scenery
 
 OUTAGE_SECONDS = float(os.environ.get("OUTAGE_SECONDS") or 0)
@@ -32,12 +32,13 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(900 + 3 * OUTAGE_SECONDS)]
 
 _SHORT_SECONDS = 5.0
 _NOTICED_SECONDS = 5.0
-# The API looks for a sign of life after a second and a half and for three (api/patience.py).
+# The API looks for a sign of life after a second and a half and for three
+# (api/adapters/circuit_breaker.py).
 _LONGEST_ANSWER_SECONDS = 10.0
-# What the interface has for a part that is away, see api/errors.py.
+# What the interface has for a dependency that is unavailable, see api/errors.py.
 _UNAVAILABLE = '"code":"dependency_unavailable"'
 _LOAD_SHARE = 0.3
-_ALONE = tuple((away,) for away in (*SERVERS, "mail", "receiver"))
+_ALONE = tuple((stopped,) for stopped in (*SERVERS, "mail", "receiver"))
 _TOGETHER = (("clickhouse", "s3", "mail"), ("kafka", "postgres", "receiver"))
 
 
@@ -50,7 +51,7 @@ class Asked:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with it: too slow, or neither an answer nor word that a part is away."""
+        """What is wrong with it: too slow, or neither an answer nor word of what is unavailable."""
         if self.answer.seconds > _LONGEST_ANSWER_SECONDS:
             return f"{self.what}: {self.answer.seconds:.1f} s"
         if 200 <= self.answer.status < 300:
@@ -62,52 +63,52 @@ class Asked:
         return f"{self.what}: {self.answer.status} {self.answer.text[:200]}"
 
 
-@pytest.mark.parametrize("away", _ALONE if OUTAGE_SECONDS else _TOGETHER, ids=" ".join)
-def test_nothing_is_lost_while_servers_are_away(
-    away: tuple[str, ...], scenery: Scenery, say: Say
+@pytest.mark.parametrize("stopped", _ALONE if OUTAGE_SECONDS else _TOGETHER, ids=" ".join)
+def test_nothing_is_lost_while_servers_are_unavailable(
+    stopped: tuple[str, ...], scenery: Scenery, say: Say
 ) -> None:
     watch = Recoveries(Saboteur(scenery.stack), scenery.api, scenery.stages, None)
     with scenery.under_load(share=_LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
         with ExitStack() as outage:
-            for one in away:
+            for one in stopped:
                 outage.enter_context(_without(scenery, one))
-            asked = list(_ask_meanwhile(scenery.api, scenery.webhook_id, away))
-        servers = [one for one in away if one in SERVERS]
+            asked = list(_ask_meanwhile(scenery.api, scenery.webhook_id, stopped))
+        servers = [one for one in stopped if one in SERVERS]
         recovery = watch.wait(
-            ", ".join(f"{one} {'frozen' if _is_frozen(one) else 'gone'}" for one in away),
+            ", ".join(f"{one} {'frozen' if _is_frozen(one) else 'gone'}" for one in stopped),
             lambda: all(scenery.stack.pid(server) for server in servers),
         )
     say(str(recovery))
-    say(_told(asked))
+    say(_summary(asked))
     hold_to_account(scenery, say)
     faults = [each.fault for each in asked if each.fault]
     assert not faults, faults
-    assert recovery.is_in_time, f"not back within {BACK_SECONDS} s: {recovery}"
+    assert recovery.is_in_time, f"not recovered within {RECOVERY_SECONDS} s: {recovery}"
 
 
-def _is_frozen(away: str) -> bool:
-    return away in SERVERS and (SERVERS.index(away) + SEED) % 2 == 0
+def _is_frozen(stopped: str) -> bool:
+    return stopped in SERVERS and (SERVERS.index(stopped) + SEED) % 2 == 0
 
 
 @contextmanager
-def _without(scenery: Scenery, away: str) -> Iterator[None]:
+def _without(scenery: Scenery, stopped: str) -> Iterator[None]:
     stack, receivers = scenery.stack, scenery.receivers
-    if away == "mail":
-        leave, come_back = receivers.mail.go_away, receivers.mail.come_back
-    elif away == "receiver":
-        leave, come_back = receivers.web.go_away, receivers.web.come_back
-    elif _is_frozen(away):
-        leave, come_back = partial(stack.pause, away), partial(stack.resume, away)
+    if stopped == "mail":
+        leave, recover = receivers.mail.become_unavailable, receivers.mail.recover
+    elif stopped == "receiver":
+        leave, recover = receivers.web.become_unavailable, receivers.web.recover
+    elif _is_frozen(stopped):
+        leave, recover = partial(stack.pause, stopped), partial(stack.resume, stopped)
     else:
-        leave, come_back = partial(stack.stop_process, away), partial(stack.start_process, away)
+        leave, recover = partial(stack.stop_process, stopped), partial(stack.start_process, stopped)
     leave()
     try:
         yield
     finally:
-        come_back()
+        recover()
 
 
-def _ask_meanwhile(api: Api, webhook_id: str, away: tuple[str, ...]) -> Iterator[Asked]:
+def _ask_meanwhile(api: Api, webhook_id: str, stopped: tuple[str, ...]) -> Iterator[Asked]:
     """Search, read and change configuration, and look at /readyz, until the outage is over."""
     began = time.monotonic()
     seconds = OUTAGE_SECONDS or _SHORT_SECONDS
@@ -119,7 +120,7 @@ def _ask_meanwhile(api: Api, webhook_id: str, away: tuple[str, ...]) -> Iterator
         is_due = time.monotonic() > began + _NOTICED_SECONDS
         ready = api.ask("GET", "/readyz")
         yield Asked("readyz", ready)
-        servers = {one for one in away if one in SERVERS}
+        servers = {one for one in stopped if one in SERVERS}
         # A server that has just gone may have answered a moment before.
         assert not is_due or _named(ready) >= servers, f"/readyz does not name {servers}: {ready}"
         assert servers or ready.status == 200, ready
@@ -132,7 +133,7 @@ def _named(ready: Answer) -> set[str]:
     return {name for name, said in checks.items() if said != "ok"}
 
 
-def _told(asked: list[Asked]) -> str:
+def _summary(asked: list[Asked]) -> str:
     """Return for each question how often it was answered, how often not, and the slowest."""
     lines = []
     for what in dict.fromkeys(each.what for each in asked):

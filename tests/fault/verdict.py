@@ -1,4 +1,4 @@
-"""What went in held against what came out: rows, alerts, deliveries. Pure."""
+"""What went in compared with what came out: rows, alerts, deliveries. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -6,26 +6,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 from uuid import UUID
 
-from contracts.alert_records import AlertTrigger
-from contracts.deliveries import trigger_event
-from contracts.early import TriggerPhase
-from contracts.recognitions import Recognition
-from contracts.webhooks import EventName
-from tests.fault.firings import (
-    Firing,
+from common.records.alerts import AlertTrigger, TriggerPhase
+from common.records.deliveries import trigger_event
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from tests.fault.receivers import ALL, Cause, ReceivedEvent, Receivers
+from tests.fault.rules import GATE, Rule
+from tests.fault.trigger_histories import (
+    TriggerHistory,
     causes,
-    firings,
     inconsistent,
+    trigger_histories,
     unfounded,
-    unsettled,
+    unresolved,
     wrongly_withdrawn,
 )
-from tests.fault.receivers import ALL, Cause, Receivers, Told
-from tests.fault.rules import GATE, Rule
 
 _SHOWN = 5
 _FORGOTTEN = "delivery forgotten"
-_UNSETTLED = "early alert is not settled once"
+_UNRESOLVED = "early alert is not resolved once"
 
 
 @dataclass(frozen=True)
@@ -33,16 +32,16 @@ class Evidence:
     """Everything that is known after a run.
 
     ``sent`` are recognitions that the test published itself, ``entered`` what lies on the topic;
-    ``fired`` what lies on the alerts topic, and ``told`` what reached receivers, repeats included;
+    ``triggers`` what lies on the alerts topic, ``received`` what reached receivers, with repeats;
     ``rows`` and ``alert_rows`` count the rows that ClickHouse shows for an id.
     """
 
     sent: Sequence[Recognition]
     entered: Sequence[Recognition]
     rows: Mapping[UUID, int]
-    fired: Sequence[AlertTrigger]
+    triggers: Sequence[AlertTrigger]
     alert_rows: Mapping[UUID, int]
-    told: Sequence[Told]
+    received: Sequence[ReceivedEvent]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Verdict:
     @property
     def is_open(self) -> bool:
         """Whether deliveries, or the ends of passes, are yet to come."""
-        return any(self.faults.get(kind) for kind in (_FORGOTTEN, _UNSETTLED))
+        return any(self.faults.get(kind) for kind in (_FORGOTTEN, _UNRESOLVED))
 
     def __str__(self) -> str:
         """Return the figures, then the first of each kind of fault."""
@@ -73,47 +72,47 @@ def judge(evidence: Evidence, rules: Iterable[Rule]) -> Verdict:
     """Return everything that was lost, doubled, out of policy or forgotten."""
     entered = {seen.id: seen for seen in evidence.entered}
     by_name = {rule.name: rule for rule in rules}
-    fired = firings(evidence.fired, by_name)
-    due = _due(entered, fired)
+    histories = trigger_histories(evidence.triggers, by_name)
+    due = _due(entered, histories)
     faults = {
         "recognition that was sent is not on the topic": [
             str(seen.id) for seen in evidence.sent if seen.id not in entered
         ],
         "recognition is not one row": _not_once(entered.values(), evidence.rows),
-        "alert under two ids": _not_alone(causes(evidence.fired)),
-        "alert that was repeated says something else": inconsistent(evidence.fired),
-        _UNSETTLED: unsettled(fired),
-        "early alert was withdrawn though it fires": list(wrongly_withdrawn(fired, entered)),
-        "alert is not one row": _alerts_not_once(fired, evidence.alert_rows),
-        "alert that should not have fired": list(unfounded(fired, entered)),
-        "alert that did not fire": list(_missing(fired, by_name, entered)),
-        "cooldown broken": list(_broken_cooldowns(fired, by_name)),
-        _FORGOTTEN: _forgotten(evidence.told, due),
-        "delivery of nothing": _invented(evidence.told, due),
-        "delivery under two ids": _ids_of_one_cause(evidence.told),
+        "alert under two ids": _not_alone(causes(evidence.triggers)),
+        "alert that was repeated says something else": inconsistent(evidence.triggers),
+        _UNRESOLVED: unresolved(histories),
+        "early alert was withdrawn though it triggers": list(wrongly_withdrawn(histories, entered)),
+        "alert is not one row": _alerts_not_once(histories, evidence.alert_rows),
+        "alert that should not have triggered": list(unfounded(histories, entered)),
+        "alert that did not trigger": list(_missing(histories, by_name, entered)),
+        "cooldown broken": list(_broken_cooldowns(histories, by_name)),
+        _FORGOTTEN: _forgotten(evidence.received, due),
+        "delivery of nothing": _invented(evidence.received, due),
+        "delivery under two ids": _ids_of_one_cause(evidence.received),
     }
     return Verdict(
         {kind: tuple(found) for kind, found in faults.items() if found},
-        _figures(evidence, entered, fired),
+        _figures(evidence, entered, histories),
     )
 
 
 def _figures(
-    evidence: Evidence, entered: Mapping[UUID, Recognition], fired: Sequence[Firing]
+    evidence: Evidence, entered: Mapping[UUID, Recognition], histories: Sequence[TriggerHistory]
 ) -> dict[str, int]:
-    phases = Counter(phase for each in fired for phase in each.told)
-    deliveries = len({told.cause for told in evidence.told})
+    phases = Counter(phase for each in histories for phase in each.by_phase)
+    deliveries = len({one.cause for one in evidence.received})
     return {
         "recognitions": len(entered),
         "published again": len(evidence.entered) - len(entered),
-        "alerts": len(fired),
+        "alerts": len(histories),
         "early": phases[TriggerPhase.EARLY],
         "confirmed": phases[TriggerPhase.CONFIRMED],
         "corrected": phases[TriggerPhase.CORRECTED],
         "withdrawn": phases[TriggerPhase.WITHDRAWN],
-        "told again": len(evidence.fired) - phases.total(),
+        "triggered again": len(evidence.triggers) - phases.total(),
         "deliveries": deliveries,
-        "delivered again": len(evidence.told) - deliveries,
+        "delivered again": len(evidence.received) - deliveries,
     }
 
 
@@ -125,12 +124,14 @@ def _not_once(entered: Iterable[Recognition], rows: Mapping[UUID, int]) -> list[
     ]
 
 
-def _alerts_not_once(fired: Iterable[Firing], rows: Mapping[UUID, int]) -> list[str]:
-    return [f"{each}: {rows.get(each.id, 0)} rows" for each in fired if rows.get(each.id, 0) != 1]
+def _alerts_not_once(histories: Iterable[TriggerHistory], rows: Mapping[UUID, int]) -> list[str]:
+    return [
+        f"{each}: {rows.get(each.id, 0)} rows" for each in histories if rows.get(each.id, 0) != 1
+    ]
 
 
-def _ids_of_one_cause(told: Iterable[Told]) -> list[str]:
-    return _not_alone((one.id, one.cause) for one in told)
+def _ids_of_one_cause(received: Iterable[ReceivedEvent]) -> list[str]:
+    return _not_alone((one.id, one.cause) for one in received)
 
 
 def _not_alone(pairs: Iterable[tuple[Hashable, Hashable]]) -> list[str]:
@@ -142,60 +143,64 @@ def _not_alone(pairs: Iterable[tuple[Hashable, Hashable]]) -> list[str]:
 
 
 def _missing(
-    fired: Iterable[Firing], rules: Mapping[str, Rule], entered: Mapping[UUID, Recognition]
+    histories: Iterable[TriggerHistory],
+    rules: Mapping[str, Rule],
+    entered: Mapping[UUID, Recognition],
 ) -> Iterator[str]:
-    told: defaultdict[str, set[UUID]] = defaultdict(set)
+    triggered: defaultdict[str, set[UUID]] = defaultdict(set)
     spent: defaultdict[tuple[str, ...], list[Recognition]] = defaultdict(list)
-    for firing in fired:
-        if firing.standing is not None:
-            told[firing.rule.name].add(firing.standing.id)
-        # One that was taken back held others back until then.
-        for one in firing.spent():
-            spent[firing.rule.name, *firing.rule.place_of(one)].append(one)
+    for history in histories:
+        if history.standing is not None:
+            triggered[history.rule.name].add(history.standing.id)
+        # One that was withdrawn suppressed others until then.
+        for one in history.spent():
+            spent[history.rule.name, *history.rule.place_of(one)].append(one)
     for name, rule in rules.items():
         for seen in entered.values():
-            if seen.id in told[name] or not rule.is_set_off_by(seen):
+            if seen.id in triggered[name] or not rule.is_matched_by(seen):
                 continue
             if not rule.may_miss(seen, spent[name, *rule.place_of(seen)]):
                 yield f"{name!r} for {seen.plate} {seen.id}"
 
 
-def _broken_cooldowns(fired: Iterable[Firing], rules: Mapping[str, Rule]) -> Iterator[str]:
+def _broken_cooldowns(
+    histories: Iterable[TriggerHistory], rules: Mapping[str, Rule]
+) -> Iterator[str]:
     spent: defaultdict[str, list[Recognition]] = defaultdict(list)
-    for firing in fired:
-        one = firing.spends()
+    for history in histories:
+        one = history.spends()
         if one is not None:
-            spent[firing.rule.name].append(one)
+            spent[history.rule.name].append(one)
     for name, of_rule in spent.items():
         rule = rules[name]
         by_time = sorted(of_rule, key=lambda seen: seen.captured_ms)
         # The sort keeps the order in time of those of one place.
         for one, other in pairwise(sorted(by_time, key=rule.place_of)):
-            if rule.holds_back(one, other):
+            if rule.suppresses(one, other):
                 yield f"{name!r}: {one.id} and {other.id}, {other.captured_ms - one.captured_ms} ms"
 
 
-def _due(entered: Iterable[UUID], fired: Iterable[Firing]) -> set[Cause]:
+def _due(entered: Iterable[UUID], histories: Iterable[TriggerHistory]) -> set[Cause]:
     due = {(ALL, EventName.RECOGNITION_CREATED, str(seen), "") for seen in entered}
-    return due.union(*(set(_due_of(firing)) for firing in fired))
+    return due.union(*(set(_due_of(history)) for history in histories))
 
 
-def _due_of(firing: Firing) -> Iterator[Cause]:
-    name, about = firing.rule.name, str(firing.id)
-    for phase in firing.told:
+def _due_of(history: TriggerHistory) -> Iterator[Cause]:
+    name, about = history.rule.name, str(history.id)
+    for phase in history.by_phase:
         event = trigger_event(phase)
         yield ALL, event, about, name
-        # Where an early alert was right, it is not told again.
-        if firing.rule.tells_gate and phase is not TriggerPhase.CONFIRMED:
+        # Where an early alert was right, it is not sent again.
+        if history.rule.notifies_gate and phase is not TriggerPhase.CONFIRMED:
             yield GATE, event, about, name
-    if firing.rule.tells_guard and firing.standing is not None:
+    if history.rule.notifies_guard and history.standing is not None:
         # Once, in the end.
-        yield Receivers.MAIL, EventName.ALERT_TRIGGERED, str(firing.standing.id), name
+        yield Receivers.MAIL, EventName.ALERT_TRIGGERED, str(history.standing.id), name
 
 
-def _forgotten(told: Iterable[Told], due: set[Cause]) -> list[str]:
-    return [" ".join(cause) for cause in sorted(due - {one.cause for one in told})]
+def _forgotten(received: Iterable[ReceivedEvent], due: set[Cause]) -> list[str]:
+    return [" ".join(cause) for cause in sorted(due - {one.cause for one in received})]
 
 
-def _invented(told: Iterable[Told], due: set[Cause]) -> list[str]:
-    return [" ".join(cause) for cause in sorted({one.cause for one in told} - due)]
+def _invented(received: Iterable[ReceivedEvent], due: set[Cause]) -> list[str]:
+    return [" ".join(cause) for cause in sorted({one.cause for one in received} - due)]

@@ -3,7 +3,7 @@
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from contracts.settings import HttpUrlText
+from common.settings import HttpUrlText
 
 
 class GivenServers(BaseSettings):

@@ -11,7 +11,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 from pydantic import SecretStr
 
-from contracts.settings import ClickHouseSettings, load_settings
+from common.settings import ClickHouseSettings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.clickhouse import ClickHouseServer
 from tests.services.addresses import GivenServers

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.kafka import create_topics
-from contracts.settings import KafkaSettings, load_settings
+from common.kafka.clients import create_topics
+from common.settings import KafkaSettings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.kafka import KafkaServer
 from tests.services.addresses import GivenServers
@@ -54,6 +54,6 @@ def kafka_settings(kafka_bootstrap_servers: str) -> KafkaSettings:
 
 @pytest.fixture
 def kafka_topics(kafka_settings: KafkaSettings) -> KafkaSettings:
-    """Settings of a fresh Kafka with every topic of the contracts, empty."""
+    """Settings of a fresh Kafka with every topic, empty."""
     create_topics(kafka_settings)
     return kafka_settings

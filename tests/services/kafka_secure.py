@@ -7,8 +7,8 @@ from typing import Any
 
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
-from contracts.kafka import open_admin
-from contracts.settings import KafkaSettings
+from common.kafka.clients import open_admin
+from common.settings import KafkaSettings
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import PortUse
 from deploy.local.servers.kafka import KafkaServer
@@ -44,8 +44,8 @@ class SecureKafkaServer(KafkaServer):
         for name in _SCRAM_MECHANISMS:
             mechanism = ScramMechanism[name.replace("-", "_")]
             login = UserScramCredentialUpsertion(USER, mechanism, PASSWORD, iterations=4096)
-            told = admin.alter_user_scram_credentials([login])
-            assert told == {USER: None}, told
+            answer = admin.alter_user_scram_credentials([login])
+            assert answer == {USER: None}, answer
         admin.close()
 
     def _write_properties(self, name: str, data: Path) -> Path:
@@ -106,9 +106,9 @@ class SecureKafka(ServerProcess):
         self.plaintext_port = port
 
     def settings(self, listener: str, *, host: str = "127.0.0.1", **more: Any) -> KafkaSettings:
-        """Return what a client of a listener is told, with a topic prefix of its own.
+        """Return the settings of a client of a listener, with a topic prefix of its own.
 
-        ``more`` are settings without the prefix ``kafka_``, and win; None takes one away.
+        ``more`` are settings without the prefix ``kafka_``, and win; None removes one.
         """
         given: dict[str, Any] = {"security_protocol": "SSL" if listener == "MUTUAL" else listener}
         if not listener.endswith("PLAINTEXT"):

@@ -16,7 +16,7 @@ from tests.blocks import RunsForABlock
 
 @dataclass
 class _Handler:
-    letters: list[EmailMessage] = field(default_factory=list)
+    emails: list[EmailMessage] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
     replies: dict[str, str] = field(default_factory=dict)
 
@@ -31,9 +31,9 @@ class _Handler:
     async def handle_DATA(  # noqa: N802 - the library's name
         self, server: Any, session: Any, envelope: Any
     ) -> str:
-        letter = message_from_bytes(envelope.content, policy=policy.default)
-        assert isinstance(letter, EmailMessage)
-        self.letters.append(letter)
+        message = message_from_bytes(envelope.content, policy=policy.default)
+        assert isinstance(message, EmailMessage)
+        self.emails.append(message)
         self.recipients.extend(envelope.rcpt_tos)
         return "250 taken"
 
@@ -80,19 +80,19 @@ class MailServer(RunsForABlock):
             authenticator=None if self._login is None else _authenticator(self._login),
         )
 
-    def go_away(self) -> None:
-        """Refuse connections until :meth:`come_back`."""
+    def become_unavailable(self) -> None:
+        """Refuse connections until :meth:`recover`."""
         self._controller.stop()
 
-    def come_back(self) -> None:
+    def recover(self) -> None:
         """Listen at the same port again."""
         self._controller = self._new_controller()
         self._controller.start()
 
     @property
-    def letters(self) -> list[EmailMessage]:
+    def emails(self) -> list[EmailMessage]:
         """What was taken, in order."""
-        return self._handler.letters
+        return self._handler.emails
 
     @property
     def recipients(self) -> list[str]:
@@ -100,11 +100,11 @@ class MailServer(RunsForABlock):
         return self._handler.recipients
 
     def refuse(self, address: str, reply: str) -> None:
-        """Answer ``reply`` to letters for an address."""
+        """Answer ``reply`` to emails for an address."""
         self._handler.replies[address] = reply
 
     def accept(self, address: str) -> None:
-        """Take letters for an address again."""
+        """Take emails for an address again."""
         self._handler.replies.pop(address, None)
 
     def _begin(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 from pydantic import SecretStr
 
-from contracts.settings import DatabaseSettings, load_settings
+from common.settings import DatabaseSettings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.postgres import PostgresServer
 from tests.services.addresses import GivenServers

@@ -134,7 +134,7 @@ class ServerProcess:
         self.process.kill()
 
     def restart(self) -> None:
-        """Kill it and bring it back with the same data and port."""
+        """Kill it and start it again with the same data and port."""
         self.kill()
         self.start()
 

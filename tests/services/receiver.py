@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def finish(self) -> None:
         self.state.sockets.discard(self.connection)
-        # What is left to write has nobody to read it where the server went away.
+        # What is left to write has nobody to read it where the server is gone.
         with suppress(OSError):
             super().finish()
 
@@ -172,8 +172,8 @@ class Receiver(RunsForABlock):
             self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
-    def go_away(self) -> None:
-        """Refuse connections and end those that are there, until :meth:`come_back`."""
+    def become_unavailable(self) -> None:
+        """Refuse connections and end those that are there, until :meth:`recover`."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(10)
@@ -182,7 +182,7 @@ class Receiver(RunsForABlock):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def come_back(self) -> None:
+    def recover(self) -> None:
         """Listen at the same port again."""
         self._listen()
         self._thread.start()

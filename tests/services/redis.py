@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from contracts.settings import load_settings
+from common.settings import load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
 from tests.services.addresses import GivenServers

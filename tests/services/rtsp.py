@@ -39,7 +39,7 @@ class RtspCamera:
         self._command = tied(_SYSTEM_PYTHON, str(_SCRIPT), str(clip), *options)
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
-        self._told: Queue[str] = Queue()
+        self._lines: Queue[str] = Queue()
 
     @property
     def url(self) -> str:
@@ -55,11 +55,11 @@ class RtspCamera:
         self._wait_for("listening", _START_SECONDS)
 
     def wait_until_ended(self, *, seconds: float) -> None:
-        """Wait until a camera that plays once has sent its last picture."""
+        """Wait until a camera that plays once has sent its last frame."""
         self._wait_for("ended", seconds)
 
     def pause(self) -> None:
-        """Freeze it: the connection stays, no picture comes (SIGSTOP)."""
+        """Freeze it: the connection stays, no frame comes (SIGSTOP)."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -90,11 +90,11 @@ class RtspCamera:
     def _listen(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            self._told.put(line.strip())
+            self._lines.put(line.strip())
 
     def _wait_for(self, word: str, seconds: float) -> None:
         try:
-            while not self._told.get(timeout=seconds).startswith(word):
+            while not self._lines.get(timeout=seconds).startswith(word):
                 pass
         except Empty as error:
             raise AssertionError(f"the camera is not {word!r} after {seconds} s") from error

@@ -24,8 +24,8 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402 - versions are 
 PATH = "/camera"
 CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
 READER = f"filesrc name=file ! qtdemux ! h264parse ! {CAPS} ! appsink name=sink sync=false"
-# Parameter sets go before each key picture, put there by the parser: the payloader would put them
-# before each slice of it, where they cut the picture in two.
+# Parameter sets go before each keyframe, put there by the parser: the payloader would put them
+# before each slice of it, where they cut the frame in two.
 SENDER = (
     f"( appsrc name=source is-live=true format=time max-bytes=50000000 caps={CAPS} "
     "! h264parse config-interval=-1 ! rtph264pay name=pay0 pt=96 )"
@@ -34,7 +34,7 @@ SENDER = (
 
 @dataclass(frozen=True)
 class AccessUnit:
-    """One coded picture, and the seconds from the clip's start to decode and to show it."""
+    """One coded frame, and the seconds from the clip's start to decode and to show it."""
 
     data: bytes
     decode_seconds: float
@@ -43,14 +43,14 @@ class AccessUnit:
 
 @dataclass(frozen=True)
 class Clip:
-    """The coded pictures of a file, and how long they last."""
+    """The coded frames of a file, and how long they last."""
 
     units: tuple[AccessUnit, ...]
     seconds: float
 
 
 def read_clip(file: str) -> Clip:
-    """Read a file into memory; the last picture is shown for as long as the others on average."""
+    """Read a file into memory; the last frame is shown for as long as the others on average."""
     units = tuple(read_units(file))
     if not units:
         raise SystemExit(f"no H.264 in {file}")
@@ -75,7 +75,7 @@ def read_units(file: str) -> Iterator[AccessUnit]:
 
 
 class Player:
-    """Feeds one RTSP medium, picture by picture, at the pace of the clip."""
+    """Feeds one RTSP medium, frame by frame, at the pace of the clip."""
 
     def __init__(self, clip: Clip, source: Any, *, once: bool, on_end: Callable[[], None]) -> None:
         """Take the clip and the medium's ``appsrc``; nothing is played."""
@@ -89,7 +89,7 @@ class Player:
     def start(self) -> None:
         """Begin to play; again does nothing."""
         if self._thread.ident is None:
-            tell("playing")
+            announce("playing")
             self._thread.start()
 
     def stop(self) -> None:
@@ -132,10 +132,10 @@ class Player:
 
 
 class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GStreamer is untyped
-    """Makes the one medium that all clients share, as they share a camera's picture."""
+    """Makes the one medium that all clients share, as they share a camera's stream."""
 
     def __init__(self, clip: Clip, *, once: bool, on_end: Callable[[], None]) -> None:
-        """Take what is played, how, and whom to tell of the end."""
+        """Take what is played, how, and whom to notify of the end."""
         super().__init__()
         self._clip = clip
         self._once = once
@@ -149,12 +149,12 @@ class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GSt
         GstRtspServer.RTSPMediaFactory.do_configure(self, media)
         source = media.get_element().get_by_name("source")
         player = Player(self._clip, source, once=self._once, on_end=self._on_end)
-        # Before a client can play, the server looks at the first pictures to describe the stream.
+        # Before a client can play, the server looks at the first frames to describe the stream.
         source.connect("need-data", lambda *_: player.start())
         media.connect("unprepared", lambda _: player.stop())
 
 
-def tell(line: str) -> None:
+def announce(line: str) -> None:
     """Write a line for the test to read."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -188,14 +188,14 @@ def main() -> None:
 
     def on_end() -> None:
         mounts.remove_factory(PATH)
-        tell("ended")
+        announce("ended")
 
     factory = CameraFactory(read_clip(options.file), once=options.once, on_end=on_end)
     if options.user:
         protect(server, factory, options.user, options.password)
     mounts.add_factory(PATH, factory)
     server.attach(None)
-    tell(f"listening {server.get_bound_port()}")
+    announce(f"listening {server.get_bound_port()}")
     GLib.MainLoop().run()
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from minio import Minio
 
-from contracts.settings import S3Settings, load_settings
+from common.settings import S3Settings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.s3 import S3Server
 from tests.services.addresses import GivenServers

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Self, TypeVar
 
 from pydantic_settings import BaseSettings
@@ -20,7 +20,7 @@ from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.supervisor import ProcessState
 from deploy.local.waiting import Progress
-from recognition.process import WORKER_MODULE
+from recognition.workers.process import WORKER_MODULE
 from tests.services.families import running_below, signal_family
 
 _PREFIX = "PLATESTREAM_"
@@ -32,7 +32,11 @@ _PORT_SETTINGS = (
     "postgres_port",
     "clickhouse_port",
 )
-_NO_LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0"}
+_DEFAULTS = {
+    "RATE_LIMIT_PER_MINUTE": "0",
+    "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
+    "CAMERA_FILES_FOLDER": gettempdir(),
+}
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 
 
@@ -40,8 +44,9 @@ class RunningStack:
     """A local stack in a folder of its own, up while the ``with`` block runs.
 
     ``settings`` are environment variables without their prefix, for example
-    ``{"INGEST_SAMPLE_FPS": "25"}``; they reach every process. Unless they say otherwise the API
-    has no request limits, since tests ask it in loops.
+    ``{"INGEST_SAMPLE_FPS": "25"}``; they reach each process that uses them. Unless they say
+    otherwise the API has no request limits, since tests ask it in loops, and cameras play the
+    tests' own clips.
     """
 
     def __init__(
@@ -57,7 +62,7 @@ class RunningStack:
         :func:`second_name`.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
-        given = {_PREFIX + name: value for name, value in (_NO_LIMITS | (settings or {})).items()}
+        given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
         local = LocalStackSettings.model_validate({"local_dir": folder, **ports})
         outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
         self.folder = folder
@@ -76,7 +81,9 @@ class RunningStack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every process of the stack is told, addresses and secrets included."""
+        """The environment of the stack, addresses and secrets included, of which each process is
+        given its part.
+        """
         return dict(self._stack.plan.environment)
 
     def settings(self, settings_type: type[_Settings]) -> _Settings:
@@ -130,7 +137,7 @@ class RunningStack:
         signal_family(self.pid(process), signal.SIGCONT)
 
     def stop_process(self, process: str) -> None:
-        """Stop one process in good order; it stays away until :meth:`start_process`."""
+        """Stop one process in good order; it stays stopped until :meth:`start_process`."""
         self._stack.supervisor.stop_process(process)
 
     def start_process(self, process: str) -> None:
@@ -172,7 +179,7 @@ def second_name(stage: str) -> str:
 
 
 def _second(worker: Program, folder: Path) -> Program:
-    # A plan's environment is that of all processes: what this one is told alone, it is told here.
+    # A plan's environment is that of all processes: what this one alone needs is set here.
     data = f"{_PREFIX}STREAM_DATA_DIRECTORY={folder / second_name('streams')}"
     return replace(
         worker, name=second_name(worker.name), command=("/usr/bin/env", data, *worker.command)

@@ -13,9 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SERVING = ("contracts", "recognition", "ingest", "streams", "analytics_sql", "alert_rules", "api")
-TRAINING = ROOT / "recognition" / "training"
-OWN = frozenset({*SERVING, "synthetic", "deploy", "benchmarks", "tests"})
+SERVING = ("common", "recognition", "ingest", "streams", "analytics_sql", "api")
+TRAINING = ROOT / "tools" / "training"
+OWN = frozenset({*SERVING, "deploy", "tools", "tests"})
 # What Debian has for its own interpreter only (tests/services/rtsp_server.py).
 OF_THE_SYSTEM = frozenset({"gi"})
 OURS = OWN | OF_THE_SYSTEM | sys.stdlib_module_names
@@ -29,6 +29,7 @@ NOT_IMPORTED = {
     # Tools that are started, and plugins that pytest finds by itself.
     "mypy": "a tool",
     "ruff": "a tool",
+    "types-cachetools": "mypy finds it by itself",
     "openapi-python-client": "a tool",
     "pytest-asyncio": "a plugin",
     "pytest-timeout": "a plugin",
@@ -84,9 +85,8 @@ def _packages(module: str) -> set[str]:
     ("folder", "extras"),
     [
         *((room, ()) for room in SERVING),
-        ("synthetic", ()),
         ("deploy", ("local",)),
-        ("benchmarks", ("local", "dev")),
+        ("tools", ("local", "dev")),
         ("tests", ("local", "dev")),
     ],
     ids=lambda value: str(value),
@@ -99,7 +99,7 @@ def test_what_is_imported_is_declared(folder: str, extras: tuple[str, ...]) -> N
 
 def test_what_training_imports_is_declared() -> None:
     declared = _declared("train")
-    for path, module in _imported("recognition", training=True):
+    for path, module in _imported("tools", training=True):
         assert _packages(module) & declared, f"{path} imports {module}"
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.access import ACCESS
-from api.metrics import MetricName as ApiMetricName
-from contracts.metrics import METRICS
-from deploy import settings_docs
+from api.app import create_app
+from api.middleware.request_context import MetricName as ApiMetricName
+from common.metrics import METRICS
+from tools.scripts import scopes_docs, settings_docs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,22 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_settings_page_is_current() -> None:
     page = settings_docs.DOCUMENT.read_text(encoding="utf-8")
 
-    assert page == settings_docs.render(), "run: python -m deploy.settings_docs"
+    assert page == settings_docs.render(), "run: python -m tools.scripts.settings_docs"
+
+
+def test_table_of_scopes_is_current() -> None:
+    page = scopes_docs.DOCUMENT.read_text(encoding="utf-8")
+
+    assert page == scopes_docs.render(page), "run: python -m tools.scripts.scopes_docs"
+
+
+def test_every_test_that_the_security_page_names_is_there() -> None:
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:unit|integration)/[^`:]+)::(\w+)`", page)
+
+    assert len(named) > 30
+    for path, test in named:
+        assert f"def {test}(" in (ROOT / "tests" / path).read_text(encoding="utf-8"), test
 
 
 def test_every_setting_has_a_sentence() -> None:
@@ -40,7 +55,7 @@ LINKING = [
     *PAGES,
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
-    ROOT / "clients" / "python" / "README.md",
+    ROOT / "tools" / "client" / "README.md",
     *sorted((ROOT / "recognition").rglob("*.md")),
 ]
 NAMES_PATHS = [ROOT / "docs" / name for name in ("deployment.md", "operations.md", "runbook.md")]
@@ -130,7 +145,7 @@ def _yaml(name: str) -> Any:
 def test_words_of_the_log_that_a_page_names_are_said(page: Path) -> None:
     said = "".join(
         path.read_text(encoding="utf-8")
-        for room in ("alert_rules", "api", "contracts", "ingest", "recognition", "streams")
+        for room in ("api", "common", "ingest", "recognition", "streams")
         for path in (ROOT / room).rglob("*.py")
     )
     words = re.findall(r"`(?!platestream_)([a-z]+(?:_[a-z]+)+)`", _text(page))
@@ -151,8 +166,8 @@ def _text(page: Path) -> str:
 def test_paths_that_a_page_names_are_answered(page: Path) -> None:
     of_ingest = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "ingest" / "health.py"))
     assert of_ingest
-    known = {_any_id(path) for _, path in ACCESS} | set(of_ingest)
-    # Not what ends a file's name, as in contracts/metrics.py.
+    known = {_any_id(path) for _, path in create_app().state.permissions.access} | set(of_ingest)
+    # Not what ends a file's name, as in common/metrics.py.
     named = re.findall(
         r"(?<![a-z.])(/(?:livez|readyz|healthz|metrics)\b|/api/[\w:{}./-]*[\w}])", _text(page)
     )

@@ -7,29 +7,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = (
-    "contracts",
-    "recognition",
-    "synthetic",
-    "analytics_sql",
-    "alert_rules",
-    "ingest",
-    "streams",
-    "api",
-    "deploy",
-)
+ROOMS = ("common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy", "tools")
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "contracts": frozenset(),
-    "synthetic": frozenset(),
-    "recognition": frozenset({"contracts"}),
-    "analytics_sql": frozenset({"contracts"}),
-    "alert_rules": frozenset({"contracts"}),
-    "ingest": frozenset({"contracts"}),
-    "streams": frozenset({"contracts", "recognition", "analytics_sql", "alert_rules"}),
-    "api": frozenset({"contracts", "recognition", "analytics_sql", "alert_rules"}),
-    "deploy": frozenset(ROOMS),
+    "common": frozenset(),
+    "recognition": frozenset({"common"}),
+    "analytics_sql": frozenset({"common"}),
+    "ingest": frozenset({"common"}),
+    "streams": frozenset({"common", "recognition", "analytics_sql"}),
+    "api": frozenset({"common", "recognition", "analytics_sql"}),
+    "deploy": frozenset(ROOMS) - {"tools"},
+    "tools": frozenset({*ROOMS, "tests"}),
 }
-TRAINING_MAY_ALSO_IMPORT = frozenset({"synthetic"})
 # The extra `train`, and what such libraries would bring: large, slow to load, AGPL.
 NEVER_WHILE_SERVING = frozenset(
     {
@@ -75,16 +63,14 @@ def _imports(path: Path, *, at_import_time: bool = False) -> set[str]:
     return found
 
 
-def _is_training(path: Path) -> bool:
-    return path.is_relative_to(ROOT / "recognition" / "training")
+def _is_tool(path: Path) -> bool:
+    return path.is_relative_to(ROOT / "tools")
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_what_it_may(room: str) -> None:
     for path in _modules(room):
         allowed = MAY_IMPORT[room] | {room}
-        if _is_training(path):
-            allowed |= TRAINING_MAY_ALSO_IMPORT
         foreign = {name.split(".")[0] for name in _imports(path)} & set(ROOMS) - allowed
         assert not foreign, f"{path.relative_to(ROOT)} imports {sorted(foreign)}"
 
@@ -94,7 +80,7 @@ def test_a_stage_never_imports_another_stage() -> None:
         stage = path.relative_to(ROOT / "streams").parts[0]
         others = {name.split(".")[1] for name in _imports(path) if name.startswith("streams.")} - {
             stage,
-            "common",
+            "runtime",
         }
         assert not others, f"{path.relative_to(ROOT)} imports stage {sorted(others)}"
 
@@ -102,7 +88,7 @@ def test_a_stage_never_imports_another_stage() -> None:
 def test_no_serving_process_imports_a_training_library() -> None:
     for room in ROOMS:
         for path in _modules(room):
-            if not _is_training(path):
+            if not _is_tool(path):
                 roots = {name.split(".")[0] for name in _imports(path)}
                 assert not roots & NEVER_WHILE_SERVING, path.relative_to(ROOT)
 

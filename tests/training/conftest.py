@@ -1,4 +1,4 @@
-"""Drawn pictures to train on, and the Python that trains."""
+"""Drawn images to train on, and the Python that trains."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of pictures without a plate."""
+    """A folder of images without a plate."""
     folder = tmp_path_factory.mktemp("others")
     write_screens(folder)
     return folder

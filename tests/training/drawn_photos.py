@@ -1,4 +1,4 @@
-"""Writes a small labelled data set of drawn pictures, as the training commands take it."""
+"""Writes a small labelled data set of drawn images, as the training commands take it."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from recognition.evaluation.photos import Image
-from recognition.training.writing import screen
-from synthetic.road import LightPlan, RoadScene, RoadSceneOptions
-from synthetic.scene import FPS
+from tools.evaluation.photos import Image
+from tools.synthetic.road import LightPlan, RoadScene, RoadSceneOptions
+from tools.synthetic.scene import FPS
+from tools.training.writing import screen
 
 _PASSES, _EVERY = 8, 8
 _LEAST_PLATE_PX = 30
@@ -19,7 +19,7 @@ _SCREENS = 12
 
 
 def write_photos(folder: Path) -> None:
-    """Write ``scenes.jsonl`` and ``crops.jsonl`` of a drawn road, and the pictures they name."""
+    """Write ``scenes.jsonl`` and ``crops.jsonl`` of a drawn road, and the images they name."""
     scene = RoadScene(
         RoadSceneOptions(passes=_PASSES, seed=3, light=LightPlan.DAY, width_px=960, height_px=540)
     )
@@ -62,11 +62,11 @@ def write_photos(folder: Path) -> None:
 
 
 def write_screens(folder: Path) -> None:
-    """Write pictures without a plate into a folder."""
+    """Write images without a plate into a folder."""
     rng = np.random.default_rng(5)
     for index in range(_SCREENS):
-        picture: Image = screen(rng)
-        cv2.imwrite(str(folder / f"{index}.png"), np.ascontiguousarray(picture[..., ::-1]))
+        image: Image = screen(rng)
+        cv2.imwrite(str(folder / f"{index}.png"), np.ascontiguousarray(image[..., ::-1]))
 
 
 def _plates(scene: RoadScene, time_s: float) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """The training commands, each for a moment: what they write works, and they go on where they ended.
 
-Nothing worth keeping is learnt from so few drawn pictures. Starting weights are the committed ones,
+Nothing worth keeping is learnt from so few drawn images. Starting weights are the committed ones,
 and those of the wheel that the second reader was made from.
 """
 
@@ -18,12 +18,12 @@ from zipfile import ZipFile
 import cv2
 import pytest
 
-from recognition.detector import Detector
+from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
-from recognition.evaluation.photos import load_photos
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
 from tests.waiting import wait_until
+from tools.evaluation.photos import load_photos
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "recognition" / "models"
@@ -88,9 +88,9 @@ def workplace(tmp_path: Path, photos: Path, trainer: str) -> Workplace:
     return Workplace(tmp_path, photos, trainer)
 
 
-def assert_picture(path: Path) -> None:
-    picture = cv2.imread(str(path))
-    assert picture is not None and picture.std() > 1, path
+def assert_image(path: Path) -> None:
+    decoded = cv2.imread(str(path))
+    assert decoded is not None and decoded.std() > 1, path
 
 
 def test_a_detector_is_trained_in_one_command_that_may_be_killed(
@@ -112,7 +112,7 @@ def test_a_detector_is_trained_in_one_command_that_may_be_killed(
     assert f"{checkpoint}: goes on where it ended" in said
     assert f"{workplace.work / 'detector'}: finished" not in said
     for name in ("first/detector/loss.png", "detector/loss.png", "detector/train_batch0.jpg"):
-        assert_picture(workplace.work / name)
+        assert_image(workplace.work / name)
     assert "plates found" in (workplace.work / "misses.html").read_text()
     assert (workplace.models / "plate-detector.onnx").read_bytes() != (
         COMMITTED / "plate-detector.onnx"
@@ -145,7 +145,7 @@ def test_a_reader_is_trained_and_goes_on(workplace: Workplace, tmp_path: Path) -
     further = losses(2)
     assert len(further) == 2 * len(once) and further[: len(once)] == once
     for name in ("loss.png", "errors.jpg"):
-        assert_picture(workplace.work / "reader" / name)
+        assert_image(workplace.work / "reader" / name)
     Recognizer(workplace.settings())
 
 
@@ -171,7 +171,7 @@ def test_a_second_reader_is_trained_from_a_reader_of_printed_text(
     assert "step 100: loss" in further.split("learnt")[-1]
     assert "step 50: loss" not in further.split("learnt")[-1]
     for name in ("head_loss.png", "loss.png", "errors.jpg"):
-        assert_picture(workplace.work / "second" / name)
+        assert_image(workplace.work / "second" / name)
     Recognizer(workplace.settings())
 
 

@@ -1,4 +1,4 @@
-"""What the embedded servers have in common."""
+"""The common parts of the embedded servers."""
 
 import os
 import socket
@@ -9,6 +9,9 @@ from pathlib import Path
 from signal import Signals
 from typing import Protocol
 
+from common.environment import bare_environment, own_environment, settings_within
+from common.settings import Fragment
+
 CLONE = Path(__file__).resolve().parents[3]
 
 
@@ -18,14 +21,29 @@ class NotReadyError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One long-running process: what starts it and how it is asked to stop."""
+    """One long-running process: what starts it, what it is given, how it is asked to stop."""
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[type[Fragment], ...] = ()
+    """The classes of the settings that it loads: it is given these, no others."""
+    is_own: bool = False
+    """One of the service's own processes, which get what is no setting too: their libraries read
+    proxies, certificates and more from there.
+    """
+    variables: tuple[str, ...] = ()
+    """Other variables that it needs, with ``*`` for any ending."""
     directory: Path = CLONE
     stop_signal: Signals = Signals.SIGTERM
     stop_seconds: int = 20
+
+    def environment_within(self, whole: Mapping[str, str]) -> dict[str, str]:
+        """Return the part of the stack's environment that the process is given."""
+        if self.is_own:
+            return own_environment(whole, *self.settings)
+        bare = bare_environment(whole, *self.variables)
+        return {**bare, **settings_within(whole, *self.settings)}
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,9 @@ def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ..
 def python_module(module: str, *arguments: str) -> tuple[str, ...]:
     """Return the command that runs a module with this interpreter."""
     return tied(sys.executable, "-u", "-m", module, *arguments)
+
+
+JAVA_VARIABLES = ("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
 def java(class_path: Path, *arguments: str) -> tuple[str, ...]:

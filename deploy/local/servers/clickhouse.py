@@ -5,6 +5,7 @@ from pathlib import Path
 
 import urllib3
 
+from deploy.clickhouse.settings import ClickHouseServerSettings
 from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, python_module
 
 
@@ -22,7 +23,7 @@ class ClickHouseServer:
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
+        """The address for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     def ports(self) -> tuple[PortUse, ...]:
@@ -47,6 +48,7 @@ class ClickHouseServer:
                 "PLATESTREAM_CLICKHOUSE_SERVER_READER_USER": self.analyst,
                 "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD": self.analyst_password,
             },
+            settings=(ClickHouseServerSettings,),
             stop_seconds=40,
         )
 

@@ -1,6 +1,7 @@
 """Apache Kafka: one KRaft node, broker and controller in one Java process."""
 
 import base64
+import os
 import shutil
 import socket
 import struct
@@ -12,6 +13,7 @@ from string import Template
 
 from deploy.local.files import JARS, java_property, write_whole
 from deploy.local.servers.base import (
+    JAVA_VARIABLES,
     NotReadyError,
     PortUse,
     Program,
@@ -38,7 +40,7 @@ class KafkaServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
+        """The address for clients."""
         return f"127.0.0.1:{self.port}"
 
     def ports(self) -> tuple[PortUse, ...]:
@@ -62,6 +64,7 @@ class KafkaServer:
         return Program(
             name=self.name,
             command=java(self.jars, *_JVM, logging, "kafka.Kafka", properties),
+            variables=JAVA_VARIABLES,
             directory=self.directory,
             stop_seconds=30,
         )
@@ -81,7 +84,7 @@ class KafkaServer:
             raise NotReadyError(f"Kafka's error {error_code}")
 
     def initialise(self) -> None:
-        """Nothing: topics are made by ``contracts.topics``, on every kind of Kafka."""
+        """Nothing: topics are made by ``common.records.topics``, on every kind of Kafka."""
 
     @property
     def _data(self) -> Path:
@@ -107,6 +110,7 @@ class KafkaServer:
             java(self.jars, "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", *arguments),
             check=True,
             capture_output=True,
+            env=self.program().environment_within(os.environ),
             timeout=60,
         )
         properties.unlink()

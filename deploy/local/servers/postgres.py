@@ -10,10 +10,7 @@ from pathlib import Path
 from signal import Signals
 from urllib.parse import quote
 
-import psycopg
-from psycopg import sql
-
-from contracts.errors import MisconfiguredError
+from common.errors import MisconfiguredError
 from deploy.local.files import write_whole
 from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
 
@@ -81,6 +78,9 @@ class PostgresServer:
         Raises:
             NotReadyError: the server does not answer.
         """
+        # Imported here: it takes longer than all else of a command like `status`.
+        import psycopg
+
         check_port(self.port)
         try:
             with psycopg.connect(self.url("postgres"), connect_timeout=3) as connection:
@@ -90,6 +90,9 @@ class PostgresServer:
 
     def initialise(self) -> None:
         """Make the service's database if it is missing."""
+        import psycopg
+        from psycopg import sql
+
         with psycopg.connect(
             self.url("postgres"), autocommit=True, connect_timeout=10
         ) as connection:
@@ -116,7 +119,11 @@ class PostgresServer:
         options = ("-U", self.user, "--auth=scram-sha-256", "--encoding=utf8", "--locale=C.UTF-8")
         command = ("initdb", "-D", str(fresh), f"--pwfile={password_file}", *options)
         subprocess.run(
-            _unprivileged(self.directory, *command), check=True, capture_output=True, timeout=120
+            _unprivileged(self.directory, *command),
+            check=True,
+            capture_output=True,
+            env=self.program().environment_within(os.environ),
+            timeout=120,
         )
         password_file.unlink()
         fresh.rename(self._data)

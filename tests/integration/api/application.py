@@ -4,7 +4,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from ipaddress import ip_address
 from uuid import UUID
 
@@ -14,9 +13,9 @@ from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
 from analytics_sql.analytics import OwnerSpan, Traffic
-from analytics_sql.attempts import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
+from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
 from analytics_sql.erased_images import ErasedImages
-from analytics_sql.erasures import Erasures
+from analytics_sql.erasure import Erasures
 from analytics_sql.recognitions import (
     ListedRecognition,
     RecognitionCursor,
@@ -24,52 +23,59 @@ from analytics_sql.recognitions import (
     RecognitionPage,
     RecognitionRow,
 )
-from analytics_sql.trigger_queries import (
+from analytics_sql.triggers import (
     CooldownQuestion,
-    Fired,
-    HoldingTrigger,
+    RecognitionTrigger,
     SpanRow,
+    SuppressingTrigger,
     TriggerCount,
 )
 from api.accounts.service import create_key, create_owner
-from api.alerts.history import TriggerStore
+from api.adapters.image_store import ImageStore
+from api.alerts.service import TriggerStore
 from api.analytics.service import TrafficStore
 from api.app import create_app
-from api.assembly import News, Outside, Stores, assemble
-from api.cameras.service import CameraRules
-from api.cameras.status_board import StatusBoard
-from api.db.engine import Database
+from api.cameras.status_cache import CameraStatusCache
+from api.container import AppDependencies, Repositories, Services, TopicCaches, build_services
+from api.db.database import Database
+from api.deliveries.service import DeliveryStore
 from api.erasure.images import ErasedImageNotes
 from api.erasure.watch import ErasureList
-from api.health import Health
-from api.image_store import ImageStore
-from api.limits import LimitRules
+from api.health.service import Health
+from api.limits.limiter import LimitRules
 from api.live.recent import RecentRecognitions
-from api.live.service import StreamRules
-from api.live.slots import StreamBounds
 from api.recognitions.service import RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
-from api.scopes import ALL_SCOPES, Scope
-from api.service_rules import ServiceRules
-from api.services import Services
+from api.security.permissions import ALL_SCOPES, Scope
 from api.sessions.attempts import AttemptRules
-from api.validation import ValidationRules
-from api.webhooks.board import WebhookBoard
-from api.webhooks.deliveries import DeliveryStore
-from contracts.errors import TransientError
-from contracts.outbound import IpAddress, OutboundRules, parse_networks
-from contracts.readings import PlateReading
-from contracts.secrets import SecretBox
-from contracts.settings import S3Settings
-from recognition.pool import ImageReadings
+from api.settings import ApiSettings
+from api.webhooks.status_cache import WebhookStatusCache
+from common.errors import TransientError
+from common.networks import IpAddress
+from common.records.recognitions import PlateReading
+from common.secrets import SecretBox
+from common.settings import S3Settings
+from recognition.workers.pool import ImageReadings
 
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
-_STALE_MS = 30_000
-STREAM_RULES = StreamRules(
-    heart_beat_seconds=15, bounds=StreamBounds(per_credential=3, per_owner=5, in_all=20)
-)
+_SETTINGS = {
+    "database_url": "postgresql://nobody@127.0.0.1:1/nothing",
+    "clickhouse_password": "nobody connects by it",
+    "s3_secret_key": "nobody connects by it",
+    "camera_status_stale_seconds": 30,
+    "cameras_per_owner": PER_OWNER,
+    "alerts_per_owner": PER_OWNER,
+    "webhooks_per_owner": PER_OWNER,
+    "api_keys_per_owner": PER_OWNER,
+    "session_hours": 1,
+    "recognition_timeout_seconds": 2.5,
+    "stream_heart_beat_seconds": 15,
+    "streams_per_key": 3,
+    "streams_per_owner": 5,
+    "streams_per_process": 20,
+}
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
 
@@ -102,12 +108,12 @@ class StandInStore:
     async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
         return {}
 
-    async def fired_for(
+    async def triggers_for(
         self, owner_id: UUID, recognition_id: UUID, captured_ms: int
-    ) -> tuple[Fired, ...]:
+    ) -> tuple[RecognitionTrigger, ...]:
         return ()
 
-    async def holding(self, question: CooldownQuestion) -> HoldingTrigger | None:
+    async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
         return None
 
     async def span(
@@ -142,7 +148,7 @@ class StandInDeliveries(StandInStore):
 
 
 class StandInReader:
-    """Finds no plate in any image, or raises what it is told to."""
+    """Finds no plate in any image, or raises what it is given."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
@@ -185,22 +191,22 @@ class Application:
     services: Services
     box: SecretBox
     resolver: StandInResolver
-    news: News
+    caches: TopicCaches
 
     @property
-    def board(self) -> StatusBoard:
+    def camera_statuses(self) -> CameraStatusCache:
         """What is known of cameras."""
-        return self.news.cameras
+        return self.caches.cameras
 
     @property
-    def webhook_board(self) -> WebhookBoard:
+    def webhook_board(self) -> WebhookStatusCache:
         """What is known of webhooks."""
-        return self.news.webhooks
+        return self.caches.webhooks
 
     @property
     def recent(self) -> RecentRecognitions:
         """What streams are fed from."""
-        return self.news.recent
+        return self.caches.recent
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -260,39 +266,38 @@ class Options:
     take_seconds: float = 0.5
     s3: S3Settings | None = None
     limits: LimitRules = NO_LIMITS
+    failed_authentications: int = 0
     allowed_networks: str = ""
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
     attempts: AttemptRules = NO_ATTEMPT_RULES
-    streams: StreamRules = STREAM_RULES
     feeds_streams: bool = False
     now_ms: Callable[[], int] = lambda: NOW_MS
 
-    def rules(self, secret_keys: str) -> ServiceRules:
-        """Return the rules of the service."""
-        return ServiceRules(
-            secret_keys=secret_keys,
-            validation=ValidationRules(
-                outbound=OutboundRules(parse_networks(self.allowed_networks))
-            ),
-            cameras=CameraRules(self.take_seconds, _STALE_MS, PER_OWNER, self.subscription_credits),
-            limits=self.limits,
-            attempts=self.attempts,
-            streams=self.streams,
-            session_lifetime=timedelta(hours=1),
-            image_lease=timedelta(seconds=10),
-            image_retention=None,
-            alerts_per_owner=PER_OWNER,
-            webhooks_per_owner=PER_OWNER,
-            api_keys_per_owner=PER_OWNER,
-            demo_enabled=self.demo_enabled,
-            trusted_proxies=parse_networks(self.trusted_proxies),
-        )
+    def settings(self, secret_keys: str) -> ApiSettings:
+        """Return the settings of the service."""
+        given = {
+            "secret_key": secret_keys,
+            "webhook_allowed_networks": self.allowed_networks,
+            "trusted_proxies": self.trusted_proxies,
+            "camera_take_seconds": self.take_seconds,
+            "camera_subscription_credits": self.subscription_credits,
+            "demo_enabled": self.demo_enabled,
+            "rate_limit_per_minute": self.limits.per_minute,
+            "rate_limit_recognize_per_minute": self.limits.recognize_per_minute,
+            "rate_limit_demo_per_minute": self.limits.demo_per_minute,
+            "rate_limit_block_seconds": self.limits.block_seconds,
+            "rate_limit_failed_authentications_per_minute": self.failed_authentications,
+            "login_attempts_per_minute": self.attempts.per_minute,
+            "login_attempts_per_address_per_minute": self.attempts.per_address_per_minute,
+            "login_attempts_per_account_per_hour": self.attempts.per_account_per_hour,
+        }
+        return ApiSettings.model_validate({**_SETTINGS, **given})
 
-    def stores(self) -> Stores:
+    def repositories(self) -> Repositories:
         """Return what stands for ClickHouse."""
-        return Stores(
+        return Repositories(
             recognitions=self.store,
             traffic=self.traffic,
             triggers=self.triggers,
@@ -311,14 +316,14 @@ async def running_application(
     secret_keys = Fernet.generate_key().decode()
     stand_in, resolver = StandInReader(), StandInResolver()
     ping = _is_fed if options.feeds_streams else _is_not_fed
-    news = News(StatusBoard(), WebhookBoard(), RecentRecognitions(1000), ping)
+    caches = TopicCaches(CameraStatusCache(), WebhookStatusCache(), RecentRecognitions(1000), ping)
     images = ImageStore(options.s3 or s3_settings_of_nothing())
-    services = assemble(
-        options.rules(secret_keys),
-        Outside(
+    services = build_services(
+        options.settings(secret_keys),
+        AppDependencies(
             database=database,
-            stores=options.stores(),
-            news=news,
+            repositories=options.repositories(),
+            caches=caches,
             images=images,
             photos=options.photos or images,
             reader=options.reader or stand_in,
@@ -329,7 +334,9 @@ async def running_application(
         ),
     )
     async with _started(services, images) as app:
-        yield Application(app, database, stand_in, services, SecretBox(secret_keys), resolver, news)
+        yield Application(
+            app, database, stand_in, services, SecretBox(secret_keys), resolver, caches
+        )
 
 
 @asynccontextmanager

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from api.db.engine import Database
-from contracts.cameras import CameraState, CameraStatus
+from api.db.database import Database
+from common.records.cameras import CameraState, CameraStatus
 from tests.integration.api.application import NOW_MS, Application
 
 
@@ -24,7 +24,7 @@ async def taking_cameras(application: Application) -> AsyncIterator[None]:
                 if camera_id not in taken:
                     taken.add(camera_id)
                     status = camera_status(camera_id, CameraState.CONNECTING)
-                    application.board.post([(camera_id, status)])
+                    application.camera_statuses.post([(camera_id, status)])
             await asyncio.sleep(0.01)
 
     task = asyncio.create_task(take_all())

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from api.accounts.service import create_owner
 from api.cameras import repository
-from api.cameras.models import CameraValues
+from api.cameras.repository import CameraValues
 from api.db.engine import in_transaction
 
 

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from clickhouse_connect.driver.asyncclient import AsyncClient
 from psycopg import sql
 
-from analytics_sql.connection import connect
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.migrate import migrate as migrate_clickhouse
-from api.db.engine import Database, open_engine
+from api.db.database import Database
+from api.db.engine import open_engine
 from api.db.migrate import migrate
-from contracts.settings import DatabaseSettings
+from common.settings import DatabaseSettings
 from tests.integration.api.application import (
     Application,
     Caller,
@@ -95,11 +95,11 @@ async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
+async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client of a fresh, migrated database of ClickHouse."""
     schema = clickhouse_address.client()
     migrate_clickhouse(schema, retention_days=36_500)
     schema.close()
-    opened = await connect(clickhouse_address.settings())
+    opened = ClickHouseClient(clickhouse_address.settings())
     yield opened
     await opened.close()

@@ -3,8 +3,8 @@
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from api.db.engine import Database
-from contracts.topics import Topic
+from api.db.database import Database
+from common.records.topics import Topic
 
 
 async def outbox_of(database: Database, topic: Topic) -> list[tuple[str, bytes | None]]:

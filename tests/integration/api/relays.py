@@ -4,15 +4,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.config_log.publisher import KafkaPublisher
-from api.config_log.relay import Relay
+from prometheus_client import CollectorRegistry
+
 from api.db.engine import plain_database_url
-from contracts.settings import DatabaseSettings, KafkaSettings
+from api.outbox.publisher import KafkaPublisher
+from api.outbox.relay import Relay
+from common.settings import DatabaseSettings, KafkaSettings
 
 
 @contextmanager
 def running_relay(
-    database: DatabaseSettings, kafka: KafkaSettings, *, poll_seconds: float = 0.5
+    database: DatabaseSettings,
+    kafka: KafkaSettings,
+    *,
+    poll_seconds: float = 0.5,
+    registry: CollectorRegistry | None = None,
 ) -> Iterator[Relay]:
     """Run a relay until the block ends."""
     relay = Relay(
@@ -20,6 +26,7 @@ def running_relay(
         lambda: KafkaPublisher(kafka),
         poll_seconds=poll_seconds,
         batch_rows=100,
+        registry=registry,
     )
     thread = threading.Thread(target=relay.run, daemon=True)
     thread.start()

@@ -6,13 +6,16 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 
-from api.http_protocol import ApiHttpProtocol
+from api.middleware.connections import ConnectionLimits
+from api.middleware.http_protocol import http_protocol
 from tests.integration.api.application import Application
 from tests.integration.api.waiting import until
 
 
 @asynccontextmanager
-async def served(application: Application) -> AsyncIterator[str]:
+async def served(
+    application: Application, limits: ConnectionLimits | None = None
+) -> AsyncIterator[str]:
     """Serve the application on a free port of loopback."""
     config = uvicorn.Config(
         application.app,
@@ -20,7 +23,7 @@ async def served(application: Application) -> AsyncIterator[str]:
         port=0,
         lifespan="off",
         log_config=None,
-        http=ApiHttpProtocol,
+        http=http_protocol(limits or ConnectionLimits(0, 0)),
         ws="none",
     )
     server = uvicorn.Server(config)

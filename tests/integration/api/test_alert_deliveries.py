@@ -7,18 +7,18 @@ from uuid import UUID
 import httpx
 import pytest
 
-from analytics_sql.attempts import DeliveryChannel, DeliveryPlace, DeliverySummary
-from contracts.alert_records import AlertTrigger
-from contracts.deliveries import (
+from analytics_sql.deliveries import DeliveryChannel, DeliveryPlace, DeliverySummary
+from common.records.alerts import AlertTrigger
+from common.records.codec import decode, encode
+from common.records.deliveries import (
     AttemptOutcome,
     Delivery,
     DeliveryCause,
     EmailTarget,
     trigger_delivery,
 )
-from contracts.records import decode, encode
-from contracts.topics import DELIVERIES
-from contracts.webhooks import EventName
+from common.records.topics import DELIVERIES
+from common.records.webhooks import EventName
 from tests.integration.api.application import (
     NOW_MS,
     Application,

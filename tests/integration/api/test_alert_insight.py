@@ -1,4 +1,4 @@
-"""How often alerts fired, why, and what they would have fired for, from a real ClickHouse."""
+"""How often alerts triggered, why, and what they would have triggered for, from ClickHouse."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -8,19 +8,17 @@ from uuid import UUID
 import httpx
 import msgspec
 import pytest
-from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import insert_recognitions, recognition_row
-from analytics_sql.trigger_queries import TriggerCount
-from analytics_sql.triggers import insert_triggers, trigger_row
-from api.db.engine import Database
-from api.recognitions.repository import ClickHouseStore
-from api.scopes import Scope
-from contracts.alert_records import AlertTrigger
-from contracts.early import EarlyFiring, TriggerPhase
-from contracts.ids import recognition_id, trigger_id
-from contracts.moments import format_timestamp
-from contracts.recognitions import Recognition
+from analytics_sql.triggers import TriggerCount, insert_triggers, trigger_row
+from api.adapters.clickhouse import ClickHouseStore
+from api.db.database import Database
+from api.security.permissions import Scope
+from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
+from common.records.ids import recognition_id, trigger_id
+from common.records.recognitions import Recognition
+from common.timestamps import format_timestamp
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.waiting import until
 from tests.records import alert, recognition
@@ -38,7 +36,7 @@ class Place:
     """The API over a ClickHouse, and an owner of it."""
 
     application: Application
-    clickhouse: AsyncClient
+    clickhouse: ClickHouseClient
     store: ClickHouseStore
     owner: Caller
     client: httpx.AsyncClient
@@ -63,8 +61,8 @@ class Place:
         await insert_recognitions(self.clickhouse, [recognition_row(seen)])
         return seen
 
-    async def fire(self, alert_id: UUID, *seen: Recognition, is_late: bool = False) -> None:
-        """Store that an alert fired."""
+    async def trigger(self, alert_id: UUID, *seen: Recognition, is_late: bool = False) -> None:
+        """Store that an alert triggered."""
         rows = [
             trigger_row(
                 AlertTrigger(
@@ -80,11 +78,11 @@ class Place:
         ]
         await insert_triggers(self.clickhouse, rows)
 
-    async def settle(
+    async def resolve(
         self, alert_id: UUID, phase: TriggerPhase, first: Recognition, last: Recognition
     ) -> None:
-        """Store that an alert fired early for one reading of a pass, and what became of it."""
-        fired = AlertTrigger(
+        """Store that an alert triggered early for one reading of a pass, and what became of it."""
+        early = AlertTrigger(
             id=trigger_id(first.captured_ms, alert_id, first.id),
             owner_id=self.owner.owner_id,
             alert=msgspec.structs.replace(alert(1), alert_id=alert_id),
@@ -92,18 +90,18 @@ class Place:
             decided_ms=first.captured_ms + 1500,
             phase=TriggerPhase.EARLY,
         )
-        settled = msgspec.structs.replace(
-            fired,
+        resolved = msgspec.structs.replace(
+            early,
             recognition=last,
             decided_ms=first.captured_ms + 5000,
             phase=phase,
-            early=EarlyFiring(
-                plate=first.plate, captured_ms=first.captured_ms, decided_ms=fired.decided_ms
+            early=EarlyTrigger(
+                plate=first.plate, captured_ms=first.captured_ms, decided_ms=early.decided_ms
             ),
         )
         # In one insert, and again in one of their own: what was written last counts.
-        await insert_triggers(self.clickhouse, [trigger_row(fired), trigger_row(settled)])
-        for each in (fired, settled):
+        await insert_triggers(self.clickhouse, [trigger_row(early), trigger_row(resolved)])
+        for each in (early, resolved):
             await insert_triggers(self.clickhouse, [trigger_row(each)])
 
     async def explain(self, seen: Recognition) -> dict[UUID, dict[str, Any]]:
@@ -113,7 +111,7 @@ class Place:
         return {UUID(each.pop("alertId")): each for each in answer.json()["alerts"]}
 
     async def try_alert(self, alert_body: dict[str, Any], minutes: float = 60) -> dict[str, Any]:
-        """Return what an alert would have fired for."""
+        """Return what an alert would have triggered for."""
         body = {
             "alert": alert_body,
             "from": format_timestamp(START_MS),
@@ -127,7 +125,7 @@ class Place:
 
 @pytest.fixture
 async def place(
-    database: Database, clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
+    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
 ) -> AsyncIterator[Place]:
     store = ClickHouseStore(clickhouse_address.settings())
     async with running_application(database, Options(store=store, triggers=store)) as application:
@@ -159,8 +157,8 @@ async def test_counts_are_right_after_replays(place: Place) -> None:
     often, never = await place.make(), await place.make()
     seen = [await place.see(minute, f"AB{minute}") for minute in range(3)]
     for _ in range(2):
-        await place.fire(often, *seen)
-    await place.fire(often, seen[0])
+        await place.trigger(often, *seen)
+    await place.trigger(often, seen[0])
 
     counts, counted_at = await _counted(place)
     last = format_timestamp(seen[-1].captured_ms)
@@ -171,14 +169,14 @@ async def test_counts_are_right_after_replays(place: Place) -> None:
     assert (changed["triggerCount"], changed["lastTriggeredAt"]) == (3, last)
 
 
-async def test_an_early_firing_counts_once_and_one_that_was_withdrawn_not_at_all(
+async def test_an_early_trigger_counts_once_and_one_that_was_withdrawn_not_at_all(
     place: Place,
 ) -> None:
     rule = await place.make(plates=["AB12"], cooldownMinutes=10)
     first, last = await place.see(0, "AB1Z"), await place.see(0.1)
     wrong, other = await place.see(30), await place.see(30.1, "ZZ9")
-    await place.settle(rule, TriggerPhase.CONFIRMED, first, last)
-    await place.settle(rule, TriggerPhase.WITHDRAWN, wrong, other)
+    await place.resolve(rule, TriggerPhase.CONFIRMED, first, last)
+    await place.resolve(rule, TriggerPhase.WITHDRAWN, wrong, other)
 
     # Asked of the store: the list does not wait for it while the machine is busy.
     counts = await place.store.trigger_counts(place.owner.owner_id)
@@ -196,7 +194,7 @@ async def test_an_early_firing_counts_once_and_one_that_was_withdrawn_not_at_all
     assert (held["outcome"], held["heldBackBy"]) == ("held_back", str(last.id))
 
 
-async def test_alerts_are_listed_and_changed_while_clickhouse_is_away(
+async def test_alerts_are_listed_and_changed_while_clickhouse_is_unavailable(
     place: Place, database: Database
 ) -> None:
     nobody = ClickHouseStore(ClickHouseAddress("127.0.0.1", 9, "tester", "none").settings())
@@ -216,15 +214,15 @@ async def test_alerts_are_listed_and_changed_while_clickhouse_is_away(
 async def test_each_alert_says_why(place: Place) -> None:
     seen = await place.see(10, confidence=0.6)
     earlier = await place.see(7, "XY9")
-    fired = await place.make(plateMatchMode="any")
+    matching = await place.make(plateMatchMode="any")
     strict = await place.make(
         plates=["ZZ*"], minConfidence=0.9, enabled=False, cameraScope="specific"
     )
     held = await place.make(plateMatchMode="any")
     by_plate = await place.make(plateMatchMode="any", cooldownScope="plate")
-    await place.fire(fired, seen, is_late=True)
-    await place.fire(held, earlier)
-    await place.fire(by_plate, earlier)
+    await place.trigger(matching, seen, is_late=True)
+    await place.trigger(held, earlier)
+    await place.trigger(by_plate, earlier)
 
     said = await place.explain(seen)
     nothing: dict[str, Any] = {
@@ -237,7 +235,7 @@ async def test_each_alert_says_why(place: Place) -> None:
         "cooldownUntil": None,
     }
     assert said == {
-        fired: nothing
+        matching: nothing
         | {
             "outcome": "fired",
             "triggeredAt": format_timestamp(seen.captured_ms + 1500),
@@ -259,7 +257,7 @@ async def test_each_alert_says_why(place: Place) -> None:
     }
 
 
-async def test_what_an_alert_would_have_fired_for(place: Place) -> None:
+async def test_what_an_alert_would_have_triggered_for(place: Place) -> None:
     seen = [await place.see(minute, plate) for minute, plate in enumerate(["AB1", "AB2"] * 5)]
     await place.see(0.5, "ab 3", confidence=0.2)
     found = await place.try_alert({"plates": ["ab*"], "cooldownMinutes": 4, "enabled": False})
@@ -285,7 +283,7 @@ async def test_what_an_alert_would_have_fired_for(place: Place) -> None:
         assert answer.status_code == 404
 
 
-async def test_bad_trials_are_told_as_bad_alerts_are(place: Place) -> None:
+async def test_bad_trials_are_refused_as_bad_alerts_are(place: Place) -> None:
     body = {
         "alert": {"matchTolerance": 9, "cameraIds": [str(UUID(int=5))]},
         "from": "2026-01-01T00:00:00Z",
@@ -311,7 +309,9 @@ async def test_bad_trials_are_told_as_bad_alerts_are(place: Place) -> None:
         ("POST", Scope.ALERTS_WRITE, 403),
     ],
 )
-async def test_scopes(place: Place, method: str, scope: Scope, status: int) -> None:
+async def test_insight_needs_its_scope(
+    place: Place, method: str, scope: Scope, status: int
+) -> None:
     caller = await place.application.new_owner(scopes=frozenset({scope}))
     path = f"/api/recognitions/{UUID(int=9)}/alerts" if method == "GET" else f"{PATH}/test"
     async with place.application.client(caller) as client:

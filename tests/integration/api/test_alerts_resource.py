@@ -13,10 +13,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.cameras import repository as cameras_repository
-from contracts.alerts import AlertConfig, Notification, WebhookNotification
-from contracts.ids import NIL_UUID
-from contracts.records import decode
-from contracts.topics import CONFIG_ALERTS
+from common.records.alerts import AlertConfig, Notification, WebhookNotification
+from common.records.codec import decode
+from common.records.ids import NIL_UUID
+from common.records.topics import CONFIG_ALERTS
 from tests.integration.api.application import PER_OWNER, Application, Caller
 from tests.integration.api.cameras import values as camera_values
 from tests.integration.api.outbox import outbox_of
@@ -37,7 +37,7 @@ async def alerts(application: Application, owner: Caller) -> httpx.AsyncClient:
     return application.client(owner)
 
 
-async def test_the_defaults(alerts: httpx.AsyncClient) -> None:
+async def test_an_alert_has_the_defaults(alerts: httpx.AsyncClient) -> None:
     answer = await alerts.post(PATH, json=BODY)
 
     assert answer.status_code == 201
@@ -59,6 +59,7 @@ async def test_the_defaults(alerts: httpx.AsyncClient) -> None:
         "cooldownMinutes": 5,
         "cooldownScope": "alert",
         "matchTolerance": 0,
+        "early": False,
         "notifications": [],
         "triggerCount": 0,
         "lastTriggeredAt": None,
@@ -84,6 +85,7 @@ async def test_every_field_is_kept_and_listed_newest_first(
         "cooldownMinutes": 0.5,
         "cooldownScope": "plate_camera",
         "matchTolerance": 2,
+        "early": True,
         "notifications": NOTIFICATIONS,
     }
     first = (await alerts.post(PATH, json=BODY)).json()["alert"]
@@ -97,9 +99,9 @@ async def test_every_field_is_kept_and_listed_newest_first(
 
 
 async def test_without_alerts_there_is_no_secret(alerts: httpx.AsyncClient) -> None:
-    book = (await alerts.get(PATH)).json()
-    assert book.pop("countedAt") is not None
-    assert book == {"alerts": [], "notificationSecret": None}
+    listing = (await alerts.get(PATH)).json()
+    assert listing.pop("countedAt") is not None
+    assert listing == {"alerts": [], "notificationSecret": None}
 
 
 async def test_an_update_changes_what_is_sent_and_nothing_else(alerts: httpx.AsyncClient) -> None:
@@ -121,6 +123,7 @@ async def test_an_update_changes_what_is_sent_and_nothing_else(alerts: httpx.Asy
         {"cooldownMinutes": 0},
         {"cooldownScope": "plate"},
         {"matchTolerance": 1},
+        {"early": True},
         {"notifications": NOTIFICATIONS},
     )
     for change in changes:
@@ -301,7 +304,7 @@ async def test_a_fault_is_named(
     assert (await alerts.get(PATH)).json()["alerts"] == [created]
 
 
-async def test_all_faults_are_told_at_once(alerts: httpx.AsyncClient) -> None:
+async def test_all_faults_are_reported_at_once(alerts: httpx.AsyncClient) -> None:
     plates = [plate for number in range(500) for plate in (f"AB{number}", "!?")]
     body = {
         "plates": plates,
@@ -326,10 +329,10 @@ async def test_all_faults_are_told_at_once(alerts: httpx.AsyncClient) -> None:
     assert len(paths) == 507
 
 
-async def test_the_limits(alerts: httpx.AsyncClient) -> None:
-    most = await alerts.post(PATH, json=BODY | {"plates": [f"AB{n}" for n in range(1000)]})
+async def test_the_limits_hold(alerts: httpx.AsyncClient) -> None:
+    just_enough = await alerts.post(PATH, json=BODY | {"plates": [f"AB{n}" for n in range(1000)]})
     too_many = await alerts.post(PATH, json=BODY | {"plates": [f"AB{n}" for n in range(1001)]})
-    assert (most.status_code, too_many.status_code) == (201, 409)
+    assert (just_enough.status_code, too_many.status_code) == (201, 409)
     assert too_many.json()["code"] == "limit_reached"
     answers = [await alerts.post(PATH, json=BODY) for _ in range(PER_OWNER)]
 

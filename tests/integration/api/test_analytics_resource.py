@@ -11,24 +11,23 @@ from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
-from clickhouse_connect.driver.asyncclient import AsyncClient
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions
 from api.accounts.service import create_key
-from api.analytics.charts import SPAN_MS
-from api.analytics.service import Analytics
-from api.db.engine import Database
+from api.adapters.clickhouse import ClickHouseStore
+from api.analytics.service import SPAN_MS, Analytics
+from api.db.database import Database
 from api.db.tables import ApiKey, Camera, Owner
-from api.recognitions.repository import ClickHouseStore
-from api.scopes import ALL_SCOPES, Scope
-from contracts.frames import Box
-from contracts.ids import image_call_id, recognition_id
-from contracts.moments import format_timestamp
-from contracts.object_keys import crop_key, photo_key
-from contracts.recognitions import RecognitionSource
+from api.security.permissions import ALL_SCOPES, Scope
+from common.records.frames import Box
+from common.records.ids import image_call_id, recognition_id
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import RecognitionSource
+from common.timestamps import format_timestamp
 from tests.integration.api.application import (
     NOW_MS,
     Application,
@@ -47,7 +46,7 @@ PATH = "/api/analytics"
 
 @pytest.fixture
 async def store(
-    clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
+    clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
 ) -> AsyncIterator[ClickHouseStore]:
     opened = ClickHouseStore(clickhouse_address.settings())
     yield opened
@@ -102,7 +101,7 @@ async def _set_zone(database: Database, owner_id: UUID, zone: str) -> None:
     await database.run(work)
 
 
-async def test_an_account_without_anything(client: httpx.AsyncClient) -> None:
+async def test_an_account_without_anything_has_empty_charts(client: httpx.AsyncClient) -> None:
     days = [date(2026, 8, 22) + timedelta(days=number) for number in range(31)]
 
     assert await _get(client) == {
@@ -116,7 +115,7 @@ async def test_an_account_without_anything(client: httpx.AsyncClient) -> None:
 
 
 async def test_exactly_the_fields_of_the_interface(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     at_ms = NOW_MS - DAY_MS
     one = _row(owner.owner_id, at_ms)
@@ -173,8 +172,8 @@ async def test_exactly_the_fields_of_the_interface(
     ]
 
 
-async def test_thirty_times_24_hours_and_ten_of_each(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+async def test_thirty_days_count_and_ten_of_each_list_are_shown(
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     first_ms = NOW_MS - SPAN_MS
     edges = [_row(owner.owner_id, at, "EDGE") for at in (first_ms - 1, first_ms, NOW_MS)]
@@ -198,10 +197,10 @@ async def test_thirty_times_24_hours_and_ten_of_each(
 
 
 async def test_a_repeated_insert_changes_nothing(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     rows = [_row(owner.owner_id, NOW_MS - DAY_MS + n * 1000, f"P{n % 7}") for n in range(50)]
-    await clickhouse.command("SYSTEM STOP MERGES recognitions")
+    await clickhouse.run("SYSTEM STOP MERGES recognitions")
     await insert_recognitions(clickhouse, rows)
     once = await _get(client)
     for _ in range(3):
@@ -212,7 +211,7 @@ async def test_a_repeated_insert_changes_nothing(
 
 
 async def test_success_counts_passes_and_image_calls(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     def outcome(number: int, camera_id: UUID, *, accepted: bool) -> OutcomeRow:
         at_ms = NOW_MS - DAY_MS - number
@@ -221,12 +220,12 @@ async def test_success_counts_passes_and_image_calls(
             at_ms=at_ms,
             id=image_call_id(at_ms, UUID(int=number)),
             camera_id=camera_id,
-            source="api" if camera_id == NIL else "camera",
+            source=RecognitionSource.API if camera_id == NIL else RecognitionSource.CAMERA,
             accepted=accepted,
         )
 
     # What lies past its retention on the day of the test stays for it.
-    await clickhouse.command("SYSTEM STOP MERGES pass_outcomes")
+    await clickhouse.run("SYSTEM STOP MERGES pass_outcomes")
     # Three passes that became recognitions, and two plates of one image call that was stored.
     passes = [_row(owner.owner_id, NOW_MS - DAY_MS + n, f"P{n}") for n in range(3)]
     stored = [
@@ -246,7 +245,7 @@ async def test_success_counts_passes_and_image_calls(
 
 
 async def test_other_owners_count_nothing(
-    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    application: Application, clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     stranger = await application.new_owner()
     await insert_recognitions(
@@ -285,7 +284,7 @@ async def _add_camera(database: Database, owner_id: UUID, name: str, **values: A
 
 
 async def test_cameras_and_keys_that_work(
-    application: Application, clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    application: Application, clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     database, owner_id = application.database, owner.owner_id
     renamed = await _add_camera(database, owner_id, "New name")
@@ -330,7 +329,7 @@ async def test_cameras_and_keys_that_work(
 )
 async def test_days_and_hours_of_the_owners_zone(
     application: Application,
-    clickhouse: AsyncClient,
+    clickhouse: ClickHouseClient,
     store: ClickHouseStore,
     owner: Caller,
     zone: str,
@@ -357,7 +356,7 @@ async def test_days_and_hours_of_the_owners_zone(
     assert [hour.recognitions for hour in overview.hours] == [by_hour[n] for n in range(24)]
 
 
-async def test_the_scope_it_needs(application: Application) -> None:
+async def test_it_needs_its_scope(application: Application) -> None:
     reader = await application.new_owner(scopes=frozenset({Scope.ANALYTICS_READ}))
     other = await application.new_owner(scopes=ALL_SCOPES - {Scope.ANALYTICS_READ})
     async with application.client(reader) as client:

@@ -8,13 +8,16 @@ from uuid import UUID
 
 import httpx
 import pytest
+from sqlalchemy import delete
 
-from api.accounts import keys
-from api.accounts.cache import CACHE_SECONDS
-from api.db.engine import Database
-from api.scopes import Scope
-from contracts.settings import DatabaseSettings
+from api.db.database import Database
+from api.db.tables import ApiKey
+from api.security import credentials
+from api.security.lookup import CACHE_SECONDS
+from api.security.permissions import Scope
+from common.settings import DatabaseSettings
 from tests.integration.api.application import (
+    PASSWORD,
     PER_OWNER,
     Application,
     Caller,
@@ -37,7 +40,7 @@ async def test_create_shows_the_key_once(application: Application) -> None:
         body = answer.json()
         plain = body.pop("plainKey")
         key = body["apiKey"]
-        assert keys.is_well_formed(plain)
+        assert credentials.is_api_key(plain)
         assert set(body) == {"apiKey"}
         listed = (await client.get(PATH)).json()["apiKeys"]
 
@@ -53,6 +56,7 @@ async def test_create_shows_the_key_once(application: Application) -> None:
         "enabled": True,
         "lastUsedAt": None,
         "expiresAt": None,
+        "ancestors": [listed[1]["id"]],
     }
     async with application.client(Caller(owner.owner_id, plain)) as client:
         assert (await client.get("/api/credits")).status_code == 200
@@ -144,6 +148,122 @@ async def test_a_key_can_neither_make_nor_widen_beyond_itself(application: Appli
     assert after.status_code == 403
 
 
+END = datetime(2031, 1, 1, tzinfo=UTC)
+EARLIER, SAME, LATER = (
+    (END + timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    for days in (-1, 0, 1)
+)
+
+
+async def _ending(application: Application, maker: httpx.AsyncClient) -> tuple[str, str]:
+    """Return the plain key and the id of a key of all scopes that ends at ``END``."""
+    body = BODY | {"scopes": [str(scope) for scope in Scope], "expiresAt": SAME}
+    made = (await maker.post(PATH, json=body)).json()
+    return made["plainKey"], made["apiKey"]["id"]
+
+
+async def test_a_key_that_ends_makes_none_that_outlives_it(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    plain, own_id = await _ending(application, client)
+    async with application.client(Caller(UUID(int=0), plain)) as ending:
+        refused = [await ending.post(PATH, json=BODY | {"expiresAt": at}) for at in (None, LATER)]
+        made = [
+            await ending.post(PATH, json=BODY),
+            await ending.post(PATH, json=BODY | {"expiresAt": SAME}),
+            await ending.post(PATH, json=BODY | {"expiresAt": EARLIER}),
+        ]
+
+    for answer in refused:
+        assert (answer.status_code, answer.json()["code"]) == (403, "beyond_own_expiry")
+    assert [answer.status_code for answer in made] == [201] * 3
+    keys = [answer.json()["apiKey"] for answer in made]
+    # Left out, the end is its maker's.
+    assert [key["expiresAt"] for key in keys] == [SAME, SAME, EARLIER]
+    assert [key["ancestors"][0] for key in keys] == [own_id] * 3
+
+
+async def test_a_key_that_ends_prolongs_and_widens_none_beyond_its_end(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    plain, own_id = await _ending(application, client)
+    endless = (await client.post(PATH, json=BODY | {"enabled": False})).json()["apiKey"]["id"]
+    async with application.client(Caller(UUID(int=0), plain)) as ending:
+        refused = [
+            await ending.put(f"{PATH}/{own_id}", json={"expiresAt": None}),
+            await ending.put(f"{PATH}/{own_id}", json={"expiresAt": LATER}),
+            await ending.put(f"{PATH}/{endless}", json={"enabled": True}),
+            await ending.put(
+                f"{PATH}/{endless}", json={"scopes": [*BODY["scopes"], "alerts:read"]}
+            ),
+        ]
+        allowed = [
+            await ending.put(f"{PATH}/{endless}", json={"name": "Other", "expiresAt": LATER}),
+            await ending.put(f"{PATH}/{endless}", json={"expiresAt": SAME, "enabled": True}),
+            await ending.put(f"{PATH}/{own_id}", json={"expiresAt": EARLIER}),
+        ]
+        # Its new end counts from the answer on.
+        refused.append(await ending.post(PATH, json=BODY | {"expiresAt": SAME}))
+        refused.append(await ending.put(f"{PATH}/{own_id}", json={"expiresAt": SAME}))
+
+    for answer in refused:
+        assert (answer.status_code, answer.json()["code"]) == (403, "beyond_own_expiry")
+    assert [answer.status_code for answer in allowed] == [200] * 3
+
+
+async def test_a_session_prolongs_any_key(application: Application, owner: Caller) -> None:
+    origin = {"Origin": "http://api.test"}
+    async with application.client() as browser:
+        login = {"email": owner.email, "password": PASSWORD}
+        token = (await browser.post("/api/session", json=login)).cookies["session"]
+        cookie = {"Cookie": f"session={token}"} | origin
+        made = await browser.post(PATH, json=BODY | {"expiresAt": SAME}, headers=cookie)
+        path = f"{PATH}/{made.json()['apiKey']['id']}"
+        prolonged = await browser.put(path, json={"expiresAt": None}, headers=cookie)
+
+    assert (made.status_code, made.json()["apiKey"]["ancestors"]) == (201, [])
+    assert (prolonged.status_code, prolonged.json()["apiKey"]["expiresAt"]) == (200, None)
+
+
+async def test_keys_name_those_that_they_descend_from_also_once_these_are_revoked(
+    application: Application,
+) -> None:
+    caller = await application.new_owner()
+    ids = []
+    async with application.client(caller) as first:
+        (own,) = (await first.get(PATH)).json()["apiKeys"]
+        ids.append(own["id"])
+        plain = caller.key
+        for _ in range(2):
+            async with application.client(Caller(caller.owner_id, plain)) as maker:
+                body = BODY | {"scopes": ["api-keys:read", "api-keys:write"]}
+                made = (await maker.post(PATH, json=body)).json()
+                ids.append(made["apiKey"]["id"])
+                plain = made["plainKey"]
+        assert (await first.delete(f"{PATH}/{ids[1]}")).status_code == 204
+        assert (await first.delete(f"{PATH}/{ids[0]}")).status_code == 204
+    async with application.client(Caller(caller.owner_id, plain)) as last:
+        listed = (await last.get(PATH)).json()["apiKeys"]
+
+    assert [(key["id"], key["ancestors"]) for key in listed] == [(ids[2], [ids[1], ids[0]])]
+
+
+async def test_a_key_revoked_elsewhere_makes_and_changes_none_while_it_is_still_believed(
+    application: Application,
+) -> None:
+    caller = await application.new_owner()
+    async with application.client(caller) as client:
+        (own,) = (await client.get(PATH)).json()["apiKeys"]
+        await application.database.run(lambda session: session.execute(delete(ApiKey)))
+        answers = [
+            await client.post(PATH, json=BODY),
+            await client.put(f"{PATH}/{own['id']}", json={"name": "Other"}),
+        ]
+
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (401, "invalid_credentials")
+
+
 async def test_a_revoked_key_is_refused_at_once_and_elsewhere_within_a_second(
     application: Application, api_database: DatabaseSettings
 ) -> None:
@@ -164,7 +284,7 @@ async def test_a_revoked_key_is_refused_at_once_and_elsewhere_within_a_second(
         assert (await client.delete(path)).status_code == 204
         assert (await client.delete(path)).status_code == 404
         assert (await here.get("/api/credits")).status_code == 401
-        # How long a key is believed elsewhere (tests/unit/api/test_credential_cache.py).
+        # How long a key is believed elsewhere (tests/unit/api/accounts/test_authentication.py).
         assert CACHE_SECONDS < 1
         await until(partial(_is_refused, there), seconds=30)
     second.close()

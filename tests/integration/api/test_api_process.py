@@ -1,12 +1,14 @@
-"""The API as a process: what it says when its neighbours are away, a clean stop, and kill -9."""
+"""The API as a process: unavailable dependencies, a clean stop, and kill -9."""
 
 import asyncio
 import os
 import signal
+import socket
 import sys
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -16,11 +18,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.accounts.service import create_key, create_owner
-from api.credits.models import EntryKind
-from api.credits.repository import add_entry
-from api.db.engine import Database
-from api.scopes import ALL_SCOPES
-from contracts.settings import DatabaseSettings
+from api.credits.repository import EntryKind, add_entry
+from api.db.database import Database
+from api.security.permissions import ALL_SCOPES
+from common.settings import DatabaseSettings
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import Program
 from tests.integration.api import images
@@ -35,14 +36,17 @@ NOWHERE = "127.0.0.1:1"
 READY_SECONDS = 120
 SWEPT_SECONDS = 90
 HELD = 20
+PER_ADDRESS = 100
 PHOTO = images.jpeg(1920, 1080)
 
 
 class ApiProcess:
-    """``python -m api`` on a free port, with a database and no other neighbour."""
+    """``python -m api`` on a free port, with a database and no other dependency."""
 
-    def __init__(self, database: DatabaseSettings, folder: Path) -> None:
-        (port,) = free_ports(1)
+    def __init__(
+        self, database: DatabaseSettings, folder: Path, settings: Mapping[str, str] | None = None
+    ) -> None:
+        (self.port,) = free_ports(1)
         environment = {
             "PLATESTREAM_DATABASE_URL": database.database_url.get_secret_value(),
             "PLATESTREAM_SECRET_KEY": Fernet.generate_key().decode(),
@@ -51,17 +55,18 @@ class ApiProcess:
             "PLATESTREAM_CLICKHOUSE_URL": f"http://{NOWHERE}",
             "PLATESTREAM_CLICKHOUSE_PASSWORD": "none",
             "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": NOWHERE,
-            "PLATESTREAM_API_PORT": str(port),
+            "PLATESTREAM_API_PORT": str(self.port),
             "PLATESTREAM_RECOGNITION_WORKERS": "1",
-            # A dead call's credit comes back after twice this and a margin.
+            # A dead call's credit is refunded after twice this and a margin.
             "PLATESTREAM_RECOGNITION_TIMEOUT_SECONDS": "10",
             "PLATESTREAM_RATE_LIMIT_PER_MINUTE": "0",
             "PLATESTREAM_RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
+            **(settings or {}),
         }
         program = Program(name="api", command=(sys.executable, "-m", "api"))
         folder.mkdir(exist_ok=True)
         self.process = ChildProcess(program, folder / "api.log", environment)
-        self.address = f"http://127.0.0.1:{port}"
+        self.address = f"http://127.0.0.1:{self.port}"
 
     @asynccontextmanager
     async def running(self, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
@@ -78,8 +83,8 @@ class ApiProcess:
             self.process.kill()
 
     def freeze_recogniser(self) -> int:
-        """Let what reads its pictures stand still (SIGSTOP), and return its process id."""
-        (recogniser,) = running_below(self.process.pid, "recognition.worker")
+        """Let what reads its images stand still (SIGSTOP), and return its process id."""
+        (recogniser,) = running_below(self.process.pid, "recognition.workers.worker")
         os.kill(recogniser, signal.SIGSTOP)
         return recogniser
 
@@ -148,6 +153,30 @@ async def test_it_names_what_is_down_and_stops_cleanly(
         assert (await working).status_code == 200
 
 
+async def test_callers_that_do_not_read_keep_nobody_out(
+    api_database: DatabaseSettings, caller: Caller, tmp_path: Path
+) -> None:
+    settings = {"PLATESTREAM_API_MAX_CONNECTIONS_PER_ADDRESS": str(PER_ADDRESS)}
+    api = ApiProcess(api_database, tmp_path, settings)
+    async with api.running(caller) as client:
+        with ExitStack() as opened:
+            crowd = [opened.enter_context(_non_reader(api.port)) for _ in range(300)]
+            for one in crowd:
+                one.sendall(b"GET /api/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n")
+            said = Counter([await asyncio.to_thread(one.recv, 12) for one in crowd])
+            assert said == {
+                b"HTTP/1.1 200": PER_ADDRESS,
+                b"HTTP/1.1 503": 300 - PER_ADDRESS,
+            }
+            # From another address there is room.
+            answers = [await client.get("/api/credits") for _ in range(20)]
+            again = await client.get("/api/openapi.json")
+        assert {answer.status_code for answer in answers} == {200}
+        assert again.headers["content-encoding"] == "gzip"
+        known = {"If-None-Match": again.headers["etag"]}
+        assert (await client.get("/api/openapi.json", headers=known)).status_code == 304
+
+
 async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
@@ -155,14 +184,14 @@ async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
     killed, other = (ApiProcess(api_database, tmp_path / name) for name in ("one", "two"))
     async with killed.running(caller) as first, other.running(caller) as second:
         assert (await _recognize(second)).status_code == 200
-        # What this one has taken on stays under way until it is killed.
+        # What this one has taken on stays in flight until it is killed.
         killed.freeze_recogniser()
         calls = _begin_calls(first, HELD)
         await until(lambda: _has_reserved(database, HELD), seconds=30)
         calls += _begin_calls(first, 100 - HELD) + _begin_calls(second, 100)
         killed.process.kill()
         said = await asyncio.gather(*calls, return_exceptions=True)
-        # The other process gives back what the dead one held.
+        # The other process refunds what the dead one held.
         await until(lambda: _is_swept(database, "credit_reservations"), seconds=SWEPT_SECONDS)
         answers = [answer for answer in said if isinstance(answer, httpx.Response)]
         assert len(answers) <= 200 - HELD
@@ -171,7 +200,7 @@ async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
         retried = [await _recognize_in_the_end(second) for _ in range(unanswered)]
         assert await _recognize_in_the_end(second) == 402
 
-    # An answer may have been paid and then lost on its way, but none went out unpaid.
+    # An answer may have been paid and then lost in transit, but none went out unpaid.
     assert 1 + sum(answer.status_code == 200 for answer in answers) + retried.count(200) <= 50
     assert await _money(database) == (0, 0, 50)
     assert await _count(database, "SELECT sum(delta) FROM credit_entries") == 0
@@ -191,6 +220,15 @@ async def test_kill_9_while_a_camera_waits_for_a_worker(
         assert (await client.get("/api/cameras")).json() == {"cameras": []}
         await until(lambda: _is_swept(database, "cameras"), seconds=SWEPT_SECONDS)
     assert await _count(database, "SELECT count(*) FROM config_outbox WHERE value IS NULL") == 1
+
+
+def _non_reader(port: int) -> socket.socket:
+    """Return a connection, from an address of its own, that takes hardly anything in."""
+    caller = socket.socket()
+    caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    caller.bind(("127.0.0.2", 0))
+    caller.connect(("127.0.0.1", port))
+    return caller
 
 
 def _begin_calls(client: httpx.AsyncClient, count: int) -> list[asyncio.Task[httpx.Response]]:
@@ -234,7 +272,7 @@ async def _count(database: Database, query: str) -> int:
 
 
 async def _money(database: Database) -> tuple[int, int, int]:
-    """Return balance, what is held back, and what calls have taken."""
+    """Return balance, what is reserved, and what calls have taken."""
 
     def work(session: Session) -> tuple[int, int, int]:
         row = session.execute(text(_MONEY)).one()

@@ -12,21 +12,21 @@ from uuid import UUID
 import pytest
 from kafka import KafkaProducer
 
-from api.cameras.status_board import StatusBoard
-from contracts.cameras import CameraState, CameraStatus
-from contracts.errors import TransientError
-from contracts.kafka import create_topics, producer_options, topic_name
-from contracts.records import encode
-from contracts.settings import KafkaSettings
-from contracts.topic_feed import TopicFeed
-from contracts.topics import CAMERA_STATUS
+from api.cameras.status_cache import CameraStatusCache
+from common.errors import TransientError
+from common.kafka.clients import create_topics, producer_options, topic_name
+from common.kafka.compacted import CompactedTopicReader
+from common.records.cameras import CameraState, CameraStatus
+from common.records.codec import encode
+from common.records.topics import CAMERA_STATUS
+from common.settings import KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.api.waiting import until
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 
 pytestmark = pytest.mark.integration
 
-Feed = TopicFeed[CameraStatus]
+Feed = CompactedTopicReader[CameraStatus]
 
 
 class Ingest:
@@ -68,26 +68,28 @@ class Ingest:
 @asynccontextmanager
 async def _following(
     settings: KafkaSettings,
-) -> AsyncIterator[tuple[StatusBoard, TopicFeed[CameraStatus]]]:
-    board = StatusBoard()
-    feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, board.post, client="test")
-    feed.start()
+) -> AsyncIterator[tuple[CameraStatusCache, CompactedTopicReader[CameraStatus]]]:
+    statuses = CameraStatusCache()
+    reader = CompactedTopicReader(
+        settings, CAMERA_STATUS, CameraStatus, statuses.post, client="test"
+    )
+    reader.start()
     try:
-        yield board, feed
+        yield statuses, reader
     finally:
-        await asyncio.to_thread(feed.stop)
+        await asyncio.to_thread(reader.stop)
 
 
-async def _is_well(feed: Feed) -> bool:
+async def _is_well(reader: Feed) -> bool:
     try:
-        await feed.ping()
+        await reader.ping()
     except TransientError:
         return False
     return True
 
 
-async def _is_forgotten(board: StatusBoard, camera_id: UUID) -> bool:
-    return board.latest(camera_id) is None
+async def _is_forgotten(statuses: CameraStatusCache, camera_id: UUID) -> bool:
+    return statuses.latest(camera_id) is None
 
 
 async def test_reads_from_the_start_and_follows(kafka_topics: KafkaSettings) -> None:
@@ -95,38 +97,38 @@ async def test_reads_from_the_start_and_follows(kafka_topics: KafkaSettings) -> 
     ingest.say(before, 1)
     ingest.say(before, 2)
     ingest.babble()
-    async with _following(kafka_topics) as (board, feed):
-        await until(lambda: _is_well(feed), seconds=30)
-        assert await board.wait_until_taken(before, 2, 5)
-        waiting = asyncio.create_task(board.wait_until_taken(after, 1, 10))
+    async with _following(kafka_topics) as (statuses, reader):
+        await until(lambda: _is_well(reader), seconds=30)
+        assert await statuses.wait_until_running(before, 2, 5)
+        waiting = asyncio.create_task(statuses.wait_until_running(after, 1, 10))
         ingest.say(after, 1)
         assert await waiting
         ingest.forget(before)
-        await until(lambda: _is_forgotten(board, before), seconds=30)
+        await until(lambda: _is_forgotten(statuses, before), seconds=30)
     ingest.close()
 
 
 # kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector; log
 # records, which pytest keeps, would hold on to them.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-async def test_survives_a_broker_that_comes_late_and_comes_back(
+async def test_survives_a_broker_that_comes_late_and_recovers(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, logger="kafka")
     broker = kafka_process(tmp_path)
     assert isinstance(broker.server, KafkaServer)
     settings = fresh_kafka_settings(broker.server.bootstrap_servers)
-    async with _following(settings) as (board, feed):
+    async with _following(settings) as (statuses, reader):
         with pytest.raises(TransientError):
-            await feed.ping()
+            await reader.ping()
         with broker:
             await asyncio.to_thread(create_topics, settings)
             ingest, camera_id = Ingest(settings), uuid.uuid4()
             await asyncio.to_thread(ingest.say, camera_id, 1)
-            assert await board.wait_until_taken(camera_id, 1, 20)
+            assert await statuses.wait_until_running(camera_id, 1, 20)
             await asyncio.to_thread(broker.restart)
             await asyncio.to_thread(ingest.say, camera_id, 2)
-            assert await board.wait_until_taken(camera_id, 2, 20)
-            await until(lambda: _is_well(feed), seconds=30)
+            assert await statuses.wait_until_running(camera_id, 2, 20)
+            await until(lambda: _is_well(reader), seconds=30)
             ingest.close()
     gc.collect()

@@ -1,4 +1,4 @@
-"""Cameras that cost credits: paid when taken, paid again, given back in part."""
+"""Cameras that cost credits: paid when taken, paid again, refunded in part."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,10 +9,10 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from api.db.engine import Database
-from contracts.cameras import CameraConfig, CameraState, CameraStatus
-from contracts.records import decode
-from contracts.topics import CONFIG_CAMERAS
+from api.db.database import Database
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.codec import decode
+from common.records.topics import CONFIG_CAMERAS
 from tests.integration.api.application import NOW_MS, Application, Options, running_application
 from tests.integration.api.outbox import outbox_of
 
@@ -30,7 +30,7 @@ async def paid(database: Database) -> AsyncIterator[Application]:
         yield application
 
 
-async def test_a_camera_is_paid_when_it_is_taken_and_given_back_in_part(
+async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
     paid: Application,
 ) -> None:
     async with _client(paid, credits=100) as client, _worker(paid):
@@ -60,7 +60,7 @@ async def test_no_worker_costs_nothing(paid: Application) -> None:
         assert (await client.post(PATH, json=BODY)).status_code == 502
         assert await _credits(client) == PRICE
         async with _worker(paid):
-            # Nothing is held back either.
+            # Nothing is reserved either.
             assert (await client.post(PATH, json=BODY)).status_code == 201
         assert await _credits(client) == 0
 
@@ -144,7 +144,7 @@ async def _worker(application: Application) -> AsyncIterator[None]:
         query = text("SELECT id FROM cameras WHERE NOT confirmed")
         while True:
             found = await application.database.run(lambda session: list(session.scalars(query)))
-            application.board.post((camera_id, _taken(camera_id)) for camera_id in found)
+            application.camera_statuses.post((camera_id, _taken(camera_id)) for camera_id in found)
             await asyncio.sleep(0.01)
 
     task = asyncio.create_task(take_all())

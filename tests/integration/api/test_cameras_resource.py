@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from api.db.engine import Database
-from contracts.cameras import CameraConfig, CameraState
-from contracts.records import decode
+from api.db.database import Database
+from common.records.cameras import CameraConfig, CameraState
+from common.records.codec import decode
 from tests.integration.api.application import Application
 from tests.integration.api.camera_worker import (
     camera_status,
@@ -107,9 +107,9 @@ async def test_without_a_worker_it_is_502_and_nothing_is_kept(
     assert time.monotonic() - started < 5
     assert (await client.get("/api/cameras")).json() == {"cameras": []}
     assert await _count(application.database, "SELECT count(*) FROM cameras") == 0
-    (told, deleted) = await _outbox(application.database)
-    assert told[1] is not None
-    assert deleted == (told[0], None)
+    (published, deleted) = await _outbox(application.database)
+    assert published[1] is not None
+    assert deleted == (published[0], None)
     async with taking_cameras(application):
         assert (await client.post("/api/cameras", json=BODY)).status_code == 201
 
@@ -185,7 +185,7 @@ async def test_update_changes_what_is_sent_and_nothing_else(
 
     config = await _latest_config(application.database)
     assert (config.revision, config.name) == (2, "North gate")
-    # Nothing changed: nothing is told.
+    # Nothing changed: nothing is published.
     assert (await client.put(path, json={"name": "North gate"})).status_code == 200
     assert (await _latest_config(application.database)).revision == 2
 
@@ -200,13 +200,28 @@ async def test_a_masked_password_keeps_the_stored_one(
     assert same.json()["camera"] == created
     assert (await _latest_config(application.database)).revision == 1
 
-    moved = created["rtspUrl"].replace("10.0.0.8", "10.0.0.9")
-    updated = (await client.put(path, json={"rtspUrl": moved})).json()["camera"]
-    assert updated["rtspUrl"] == moved
+    other_path = created["rtspUrl"].replace("/stream1", "/stream2")
+    updated = (await client.put(path, json={"rtspUrl": other_path})).json()["camera"]
+    assert updated["rtspUrl"] == other_path
     # The identifier follows the stream.
     assert updated["identifier"] != created["identifier"]
     sealed = (await _latest_config(application.database)).stream_url_encrypted
-    assert application.box.decrypt(sealed) == STREAM.replace("10.0.0.8", "10.0.0.9")
+    assert application.box.decrypt(sealed) == STREAM.replace("/stream1", "/stream2")
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_masked_password_goes_to_no_other_host(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    created = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+    path = f"/api/cameras/{created['id']}"
+    elsewhere = created["rtspUrl"].replace("10.0.0.8", "10.0.0.9")
+    refused = await client.put(path, json={"rtspUrl": elsewhere})
+
+    assert refused.status_code == 400
+    assert [fault["path"] for fault in refused.json()["fields"]] == ["rtspUrl"]
+    sealed = (await _latest_config(application.database)).stream_url_encrypted
+    assert application.box.decrypt(sealed) == STREAM
 
 
 @pytest.mark.usefixtures("worker")
@@ -293,7 +308,7 @@ async def test_the_status_comes_from_the_worker(
     async with taking_cameras(application):
         camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
     camera_id = UUID(camera["id"])
-    application.board.post([(camera_id, camera_status(camera_id, CameraState.ONLINE))])
+    application.camera_statuses.post([(camera_id, camera_status(camera_id, CameraState.ONLINE))])
 
     (shown,) = (await client.get("/api/cameras")).json()["cameras"]
     assert shown["status"] == "online"

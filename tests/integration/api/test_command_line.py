@@ -10,15 +10,17 @@ from sqlalchemy.orm import Session
 from typer.testing import CliRunner
 
 from analytics_sql.migrate import migrate
-from api.accounts import keys
 from api.accounts import repository as accounts
-from api.accounts.passwords import password_matches
 from api.accounts.service import owner_by_email
 from api.cameras.repository import confirm_camera, insert_camera
-from api.cli import app
-from api.db.engine import Database, open_engine
-from api.scopes import Scope
-from contracts.settings import DatabaseSettings, KafkaSettings, S3Settings
+from api.cli.app import app
+from api.db.database import Database
+from api.db.engine import open_engine
+from api.security import credentials
+from api.security import repository as key_rows
+from api.security.credentials import password_matches
+from api.security.permissions import Scope
+from common.settings import DatabaseSettings, KafkaSettings, S3Settings
 from tests.integration.api.cameras import values as camera_values
 from tests.services.clickhouse import ClickHouseAddress
 
@@ -44,7 +46,7 @@ def _create_owner(*more: str) -> Any:
     return _run("owner", "create", *OWNER, "--password-stdin", *more, given="long enough\n")
 
 
-def test_an_owner_with_credits_and_time_zone() -> None:
+def test_an_owner_is_made_with_credits_and_time_zone() -> None:
     created = _create_owner("--credits", "25", "--timezone", "America/Sao_Paulo")
 
     assert set(created) == {"id", "email", "credits", "timezone", "createdAt"}
@@ -67,7 +69,7 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
     engine = open_engine(api_database)
     with Session(engine) as session, session.begin():
         later = datetime.now(UTC) + timedelta(days=1)
-        accounts.add_session(session, owner_id, b"token", later, keep=5)
+        key_rows.add_session(session, owner_id, b"token", later, keep=5)
 
     changed = _run("owner", "password", *OWNER, "--password-stdin", given="another one\n")
 
@@ -77,7 +79,7 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
         assert record is not None
         assert password_matches("another one", record.password_hash)
         assert not password_matches("long enough", record.password_hash)
-        assert accounts.find_session(session, b"token") is None
+        assert key_rows.find_session(session, b"token") is None
     engine.dispose()
 
 
@@ -89,7 +91,7 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
     ],
     ids=["short", "no owner"],
 )
-def test_a_new_password_that_cannot_be(email: str, password: str, said: str) -> None:
+def test_an_impossible_new_password_is_refused(email: str, password: str, said: str) -> None:
     _create_owner()
     arguments = ["owner", "password", "--email", email, "--password", password]
     result = CliRunner().invoke(app, arguments)
@@ -104,7 +106,7 @@ def test_a_new_password_that_cannot_be(email: str, password: str, said: str) -> 
     ],
     ids=["password", "timezone"],
 )
-def test_what_no_owner_can_have(arguments: tuple[str, ...], said: str) -> None:
+def test_what_no_owner_can_have_is_refused(arguments: tuple[str, ...], said: str) -> None:
     result = CliRunner().invoke(app, ["owner", "create", *OWNER, *arguments])
 
     assert result.exit_code == 1
@@ -126,7 +128,7 @@ def test_a_key_is_shown_once() -> None:
     _create_owner()
     made = _run("key", "create", *OWNER, "--name", "ci", "--scopes", "credits:read, cameras:read")
 
-    assert keys.is_well_formed(made["plainKey"])
+    assert credentials.is_api_key(made["plainKey"])
     assert made["plainKey"].startswith(made["prefix"])
     assert made["scopes"] == ["cameras:read", "credits:read"]
     assert (made["name"], made["enabled"], made["expiresAt"]) == ("ci", True, None)
@@ -149,7 +151,7 @@ def test_a_key_for_nobody_is_an_error() -> None:
     assert (result.exit_code, "no owner" in result.stderr) == (1, True)
 
 
-def test_no_cameras_yet() -> None:
+def test_without_cameras_the_list_says_so() -> None:
     assert _run("camera", "list") == {"cameras": []}
 
 
@@ -170,7 +172,7 @@ def test_a_camera_is_listed_without_its_password(database: Database) -> None:
     assert camera["rtspUrl"] == "rtsp://viewer:***@10.0.0.8/1"
 
 
-def test_a_stack_that_is_well_and_one_that_is_not(
+def test_the_stack_check_passes_a_good_stack_and_fails_another(
     monkeypatch: pytest.MonkeyPatch,
     clickhouse_address: ClickHouseAddress,
     kafka_topics: KafkaSettings,

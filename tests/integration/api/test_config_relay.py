@@ -1,4 +1,4 @@
-"""The way of a configuration change: transaction, outbox, relay, topic."""
+"""The path of a configuration change: transaction, outbox, relay, topic."""
 
 import gc
 import logging
@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from api.config_log.republish import republish_all
-from api.db.engine import in_transaction, open_engine
-from api.db.locks import AdvisoryLock
-from contracts.kafka import create_topics
-from contracts.settings import DatabaseSettings, KafkaSettings
+from api.db.engine import AdvisoryLock, in_transaction, open_engine
+from api.outbox.outbox import republish_all
+from common.kafka.clients import create_topics
+from common.settings import DatabaseSettings, KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.api.cameras import add_camera, add_owner, remove_camera, rename_camera
 from tests.integration.api.relays import running_relay
@@ -147,10 +146,11 @@ def test_an_outage_of_kafka_loses_no_change(
         broker.kill()
         for number in range(5):
             rename_camera(engine, owner_id, camera_id, f"name {number}")
-        assert _outbox_rows(engine) == 5
+        # The broker may have died between the first change's record and its acknowledgement.
+        assert _outbox_rows(engine) in (5, 6)
         broker.start()
         reader = ConfigReader(settings)
-        reader.read(6, seconds=60)
+        reader.read_revision(camera_id, 6, seconds=60)
         reader.close()
     gc.collect()
 
@@ -160,7 +160,7 @@ def test_an_outage_of_kafka_loses_no_change(
     assert revisions[-1] == 6
 
 
-def test_republish_all_tells_of_every_camera_again(
+def test_republish_all_publishes_every_camera_again(
     api_database: DatabaseSettings,
     kafka_topics: KafkaSettings,
     engine: Engine,
@@ -178,7 +178,7 @@ def test_republish_all_tells_of_every_camera_again(
     assert {change.camera_id for change in changes} == cameras
 
 
-def test_an_undone_transaction_tells_nobody(
+def test_a_transaction_that_is_rolled_back_publishes_nothing(
     api_database: DatabaseSettings, kafka_topics: KafkaSettings, engine: Engine
 ) -> None:
     owner_id = add_owner(engine)

@@ -52,7 +52,7 @@ def _said(answer: httpx.Response, status: int) -> Any:
     return body
 
 
-def test_webhooks(client: httpx.Client) -> None:
+def test_webhooks_keep_the_contract(client: httpx.Client) -> None:
     needed = {"name": "n", "url": "https://a.example.com", "events": ["recognition.created"]}
     made = _said(client.post("/api/webhooks", json=needed), 201)["webhook"]
     assert set(made) >= {
@@ -96,7 +96,7 @@ def test_calls_about_a_webhook_need_no_body(client: httpx.Client) -> None:
     _said(client.delete(path), 204)
 
 
-def test_alerts(client: httpx.Client) -> None:
+def test_alerts_keep_the_contract(client: httpx.Client) -> None:
     made = _said(client.post("/api/alertas", json={"name": "n"}), 201)["alert"]
     defaults = {
         "description": "",
@@ -143,7 +143,7 @@ def test_alerts(client: httpx.Client) -> None:
     _said(client.delete(path), 404)
 
 
-def test_cameras(client: httpx.Client) -> None:
+def test_cameras_keep_the_contract(client: httpx.Client) -> None:
     given = {"name": "Gate", "location": "x", "rtspUrl": "rtsp://10.1.1.1/1", "enabled": True}
     made = _said(client.post("/api/cameras", json=given), 201)["camera"]
     assert {name: made[name] for name in given} == given
@@ -160,7 +160,7 @@ def test_cameras(client: httpx.Client) -> None:
         _said(client.post("/api/cameras", json={**given, "rtspUrl": wrong}), 400)
 
 
-def test_keys_and_scopes(client: httpx.Client, api: ThreadedApi) -> None:
+def test_keys_and_scopes_keep_the_contract(client: httpx.Client, api: ThreadedApi) -> None:
     body: dict[str, Any] = {
         "name": "narrow",
         "scopes": ["alerts:read", "api-keys:write"],
@@ -194,7 +194,7 @@ def test_keys_and_scopes(client: httpx.Client, api: ThreadedApi) -> None:
     _said(httpx.get(f"{api.address}/api/alertas", headers={"Authorization": "Bearer pk_x"}), 401)
 
 
-def test_recognitions(client: httpx.Client, api: ThreadedApi) -> None:
+def test_recognitions_keep_the_contract(client: httpx.Client, api: ThreadedApi) -> None:
     assert _said(client.get("/api/recognitions"), 200) == {"recognitions": [], "nextKey": None}
     later = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     good = {"plate": "ab 12", "cameraId": UNKNOWN, "from": "2020-01-01T00:00:00Z", "to": later}
@@ -216,7 +216,9 @@ def test_recognitions(client: httpx.Client, api: ThreadedApi) -> None:
         _said(browser.get("/api/recognitions"), 200)
 
 
-def test_recognize_credits_and_demo(client: httpx.Client, api: ThreadedApi) -> None:
+def test_recognize_credits_and_demo_keep_the_contract(
+    client: httpx.Client, api: ThreadedApi
+) -> None:
     def recognize(data: bytes, **headers: str) -> httpx.Response:
         return client.post("/api/recognize", content=data, headers={**OCTETS, **headers})
 
@@ -239,7 +241,7 @@ def test_recognize_credits_and_demo(client: httpx.Client, api: ThreadedApi) -> N
     assert "creditsRemaining" not in _said(demo, 200)
 
 
-def test_analytics(client: httpx.Client) -> None:
+def test_analytics_keeps_the_contract(client: httpx.Client) -> None:
     body = _said(client.get("/api/analytics"), 200)
     assert set(body) == {
         *("stats", "dailyChart", "hourlyChart", "topPlates", "cameraChart", "recent")
@@ -273,7 +275,7 @@ def test_a_head_is_answered_like_a_get_without_the_body(
     _said(client.get("/api/credits"), 200)
 
 
-def test_what_is_not_there(client: httpx.Client) -> None:
+def test_unknown_paths_are_404_and_methods_405(client: httpx.Client) -> None:
     _said(client.get("/api/nothing"), 404)
     _said(client.get("/"), 404)
     wrong = client.patch("/api/cameras", json={})

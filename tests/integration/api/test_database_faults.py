@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from api.db.engine import Database
+from api.db.database import Database
 
 pytestmark = pytest.mark.integration
 

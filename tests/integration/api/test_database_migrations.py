@@ -5,17 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
 from api.db.engine import open_engine
 from api.db.migrate import current_revision, migrate
 from api.db.tables import Base
-from contracts.settings import DatabaseSettings
+from common.settings import DatabaseSettings
+from tests.records import OWNER
 
 pytestmark = pytest.mark.integration
 
 
-def test_up_down_up(database_settings: DatabaseSettings) -> None:
+def test_migrations_can_be_rolled_back_and_applied_again(
+    database_settings: DatabaseSettings,
+) -> None:
     engine = open_engine(database_settings)
     newest = migrate(engine)
     assert migrate(engine, "base") == "base"
@@ -43,4 +46,32 @@ def test_the_migrations_make_what_the_mappings_say(api_database: DatabaseSetting
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
+    engine.dispose()
+
+
+def test_keys_from_before_the_column_have_no_ancestors_and_survive_its_removal(
+    database_settings: DatabaseSettings,
+) -> None:
+    engine = open_engine(database_settings)
+    migrate(engine, "0005")
+    with engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO owners (id, email, password_hash) VALUES (:id, 'a@b.example', '')"),
+            {"id": OWNER},
+        )
+        connection.execute(
+            text(
+                "INSERT INTO api_keys (id, owner_id, name, key_hash, prefix, scopes)"
+                " VALUES (:id, :id, 'Gate', 'hash', 'pk_', '{cameras:read}')"
+            ),
+            {"id": OWNER},
+        )
+    migrate(engine, "0006")
+    with engine.connect() as connection:
+        assert connection.scalars(text("SELECT ancestors FROM api_keys")).all() == [[]]
+    migrate(engine, "0005")
+    with engine.connect() as connection:
+        assert connection.scalars(text("SELECT name FROM api_keys")).all() == ["Gate"]
+        columns = {column["name"] for column in inspect(connection).get_columns("api_keys")}
+    assert "ancestors" not in columns
     engine.dispose()

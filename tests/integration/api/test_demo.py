@@ -4,8 +4,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from api.db.engine import Database
-from api.limits import LimitRules
+from api.db.database import Database
+from api.limits.limiter import LimitRules
 from tests.integration.api import images
 from tests.integration.api.application import Application, Options, running_application
 
@@ -59,14 +59,14 @@ async def test_five_calls_a_minute_for_each_address(database: Database) -> None:
         database, Options(limits=FIVE, trusted_proxies="127.0.0.0/8")
     ) as application:
         answers = [await _from(application, "198.51.100.1") for _ in range(6)]
-        neighbour = await _from(application, "198.51.100.2")
+        other_client = await _from(application, "198.51.100.2")
         made_up = await _from(application, "198.51.100.9, 198.51.100.1")
 
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
     assert answers[0].headers["ratelimit-remaining"] == "4"
     assert answers[-1].json()["code"] == "rate_limited"
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
-    assert neighbour.status_code == 200
+    assert other_client.status_code == 200
     assert made_up.status_code == 429
 
 

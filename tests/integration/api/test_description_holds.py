@@ -27,11 +27,10 @@ from schemathesis.specs.openapi.checks import (
 
 from api.app import create_app
 from api.openapi import describe
-from contracts.settings import S3Settings
+from common.settings import S3Settings
 from tests.integration.api.conftest import copied_database
 from tests.integration.api.threaded import ThreadedApi, serving_in_thread
 from tests.services.s3 import fresh_bucket
-from tests.unit.api.nothing import no_services
 
 pytestmark = pytest.mark.integration
 
@@ -50,7 +49,7 @@ Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 
 
 def _operations() -> Iterator[Operation]:
-    description = schemathesis.openapi.from_dict(describe(create_app(no_services)))
+    description = schemathesis.openapi.from_dict(describe(create_app()))
     # Not the end of the caller's own session: it has none.
     wanted = description.exclude(path="/api/session", method="DELETE")
     for found in wanted.get_all_operations():
@@ -93,7 +92,7 @@ def test_every_phase_and_check_of_the_command(api: ThreadedApi, tmp_path: Path) 
         *(str(Path(sys.executable).with_name("st")), "run", f"{api.address}/api/openapi.json"),
         *("--header", f"Authorization: {api.headers['Authorization']}"),
         *("--checks", "all", "--phases", PHASES, "--max-examples", str(EXAMPLES)),
-        # No schema can say which addresses are public, or which bytes are a picture.
+        # No schema can say which addresses are public, or which bytes are an image.
         *("--exclude-checks", "positive_data_acceptance"),
         # It does not end; the test above calls it.
         *("--exclude-path", "/api/recognitions/stream"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.db.engine import Database
+from api.db.database import Database
 from api.errors import ERROR_RULES
 from tests.integration.api import images
 from tests.integration.api.application import PASSWORD, Application, Options, running_application

@@ -10,41 +10,41 @@ from uuid import UUID, uuid4
 
 import msgspec
 import pytest
-from clickhouse_connect.driver.asyncclient import AsyncClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 from typer.testing import CliRunner
 
-from analytics_sql.attempts import insert_attempts
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.deliveries import insert_attempts
 from analytics_sql.erased_images import images_to_remove
 from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from analytics_sql.triggers import insert_triggers, trigger_row
 from api.accounts import repository as accounts
-from api.accounts.passwords import password_matches
+from api.adapters.clickhouse import ClickHouseStore
 from api.cameras.repository import confirm_camera, insert_camera
-from api.cli import app as commands
-from api.db.engine import Database
-from api.erasure.account import delete_account
+from api.cli.app import app as commands
+from api.db.database import Database
 from api.erasure.images import ErasedImageRemoval
 from api.erasure.models import EndedAccount
+from api.erasure.service import delete_account
 from api.erasure.watch import ErasureWatch
-from api.live.follower import Follower
-from api.live.recent import Arrival
-from api.parts import Part, PartAwayError
-from api.recognitions.repository import ClickHouseStore
-from contracts.alert_records import AlertTrigger
-from contracts.deliveries import (
+from api.errors import Dependency, DependencyUnavailableError
+from api.live.cursor import StreamCursor
+from api.live.recent import LiveRecord
+from api.security.credentials import password_matches
+from common.records.alerts import AlertTrigger
+from common.records.deliveries import (
     AttemptOutcome,
     DeliveryAttempt,
     recognition_delivery,
 )
-from contracts.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
-from contracts.moments import now_ms
-from contracts.object_keys import crop_key, photo_key, snapshot_key
-from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
-from contracts.settings import DatabaseSettings, S3Settings
-from contracts.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
+from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from common.records.object_keys import crop_key, photo_key, snapshot_key
+from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
+from common.records.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS
+from common.settings import DatabaseSettings, S3Settings
+from common.timestamps import now_ms
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.cameras import values as camera_values
 from tests.integration.api.locked_images import lock_images
@@ -65,7 +65,7 @@ class World:
     """An application on real servers with two owners, the first of whom has more."""
 
     application: Application
-    clickhouse: AsyncClient
+    clickhouse: ClickHouseClient
     s3: S3Settings
     owner: Caller
     stranger: Caller
@@ -76,7 +76,7 @@ class World:
         return {one.object_name for one in found}
 
     async def store(self, records: Iterable[Recognition]) -> None:
-        """Store recognitions as the service does: images, rows, firings, deliveries."""
+        """Store recognitions as the service does: images, rows, triggers, deliveries."""
         records = list(records)
         client = self.clickhouse
         for record in records:
@@ -84,10 +84,10 @@ class World:
                 assert key is not None
                 await asyncio.to_thread(self._put, key)
         await insert_recognitions(client, [recognition_row(record) for record in records])
-        await insert_triggers(client, [trigger_row(fired(record)) for record in records])
+        await insert_triggers(client, [trigger_row(trigger_of(record)) for record in records])
         await insert_attempts(client, [attempt(record) for record in records])
         self.application.recent.post(
-            Arrival(0, number, recognition_row(record)) for number, record in enumerate(records)
+            LiveRecord(0, number, recognition_row(record)) for number, record in enumerate(records)
         )
 
     def _put(self, key: str) -> None:
@@ -109,7 +109,7 @@ class World:
 @pytest.fixture
 async def world(
     database: Database,
-    clickhouse: AsyncClient,
+    clickhouse: ClickHouseClient,
     clickhouse_address: ClickHouseAddress,
     s3_settings: S3Settings,
     api_database: DatabaseSettings,
@@ -140,7 +140,7 @@ async def world(
         now_ms=now_ms,
     )
     async with running_application(database, options) as application:
-        application.recent.begin({0: 0})
+        application.recent.reset({0: 0})
         owner, stranger = await application.new_owner(credits=7), await application.new_owner()
         yield World(application, clickhouse, s3_settings, owner, stranger)
     await store.close()
@@ -160,7 +160,7 @@ def seen(caller: Caller, plate: str, age_ms: int = 5_000) -> Recognition:
     )
 
 
-def fired(record: Recognition) -> AlertTrigger:
+def trigger_of(record: Recognition) -> AlertTrigger:
     rule = alert(1, owner_id=record.owner_id)
     return AlertTrigger(
         id=trigger_id(record.captured_ms, rule.alert_id, record.id),
@@ -200,17 +200,17 @@ async def remove(caller: Caller) -> Any:
     return json.loads(result.stdout)
 
 
-async def column(client: AsyncClient, table: str, what: str, caller: Caller) -> list[Any]:
+async def column(client: ClickHouseClient, table: str, what: str, caller: Caller) -> list[Any]:
     """Return a column of all that a table holds of an owner."""
     query = f"SELECT {what} FROM {table} WHERE user_id = {{owner:UUID}} ORDER BY 1"
-    found = await client.query(query, parameters={"owner": caller.owner_id})
-    return [value for (value,) in found.result_rows]
+    found = await client.run(query, parameters={"owner": caller.owner_id})
+    return [value for (value,) in found.rows]
 
 
 async def test_nothing_shows_an_erased_plate(world: World) -> None:
     mine = [seen(world.owner, PLATE, age_ms) for age_ms in (9_000, 8_000)]
     others = [seen(world.owner, OTHER), seen(world.stranger, PLATE, 7_000)]
-    reader = Follower(world.application.recent, world.owner.owner_id)
+    reader = StreamCursor(world.application.recent, world.owner.owner_id)
     await world.store([*mine, *others])
     async with world.application.client(world.owner) as client:
         body = {"name": "gate", "plates": ["ab 12-cd"]}
@@ -236,7 +236,7 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
     assert analytics["stats"]["total30d"] == 1
     assert [one["plate"] for one in analytics["topPlates"]] == [OTHER]
     assert [one["plate"] for one in analytics["recent"]] == [OTHER]
-    assert [one.recognition.plate for one in reader.take(9)] == [OTHER]
+    assert [one.recognition.plate for one in reader.next_batch(9)] == [OTHER]
     assert world.objects() == {key for one in others for key in (one.photo_key, one.crop_key)}
     assert await column(world.clickhouse, "alert_triggers", "plate", world.owner) == ["", "", OTHER]
     contents = await column(world.clickhouse, "delivery_attempts", "delivery", world.owner)
@@ -264,12 +264,12 @@ async def test_erased_again_is_harmless_and_what_passes_later_is_kept(world: Wor
     assert world.objects() == {later.photo_key, later.crop_key}
 
 
-async def test_images_are_removed_when_s3_is_back(
+async def test_images_are_removed_when_s3_has_recovered(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await world.store([seen(world.owner, PLATE), seen(world.owner, OTHER)])
-    with monkeypatch.context() as away:
-        away.setenv("PLATESTREAM_S3_ENDPOINT", NOBODY)
+    with monkeypatch.context() as changed:
+        changed.setenv("PLATESTREAM_S3_ENDPOINT", NOBODY)
         result = await run(
             "plate", "erase", "--email", world.owner.email, "--plate", PLATE, "--json"
         )
@@ -306,7 +306,7 @@ async def test_a_locked_image_keeps_no_other(world: World, monkeypatch: pytest.M
     assert world.objects() == set()
 
 
-async def test_a_plate_whose_erasure_was_cut_off(
+async def test_the_erasure_of_a_plate_that_was_cut_off_is_resumed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await world.store([seen(world.owner, PLATE)])
@@ -325,7 +325,7 @@ async def test_a_plate_whose_erasure_was_cut_off(
     assert world.objects() == set()
 
 
-async def test_clickhouse_away_says_what_to_do(
+async def test_an_unavailable_clickhouse_says_what_to_do(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await world.store([seen(world.owner, PLATE)])
@@ -346,7 +346,9 @@ async def test_clickhouse_away_says_what_to_do(
         (("owner", "remove"), "no owner"),
     ],
 )
-async def test_what_cannot_be_erased(world: World, arguments: tuple[str, ...], said: str) -> None:
+async def test_what_cannot_be_erased_is_refused(
+    world: World, arguments: tuple[str, ...], said: str
+) -> None:
     result = await run(*arguments, "--email", "nobody@platestream.example")
     assert (result.exit_code, said in result.stderr) == (1, True), result.output
 
@@ -448,8 +450,8 @@ async def test_a_removal_that_was_cut_off_goes_on(
 ) -> None:
     await furnish(world)
     await world.store([seen(world.owner, PLATE)])
-    with monkeypatch.context() as away:
-        away.setenv("PLATESTREAM_S3_ENDPOINT", NOBODY)
+    with monkeypatch.context() as changed:
+        changed.setenv("PLATESTREAM_S3_ENDPOINT", NOBODY)
         result = await run("owner", "remove", "--email", world.owner.email, "--yes")
     assert (result.exit_code, "run the command again" in result.stderr) == (1, True)
 
@@ -465,7 +467,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
     assert not password_matches("", record.password_hash)
     assert await column(world.clickhouse, "recognitions", "count()", world.owner) == [0]
 
-    # What a call in flight added meanwhile goes with it, and the stages are told.
+    # What a call in flight added meanwhile goes with it, and the stages are notified.
     def insert(session: Session) -> UUID:
         return insert_camera(session, world.owner.owner_id, camera_values("Late"), limit=9).id
 
@@ -478,9 +480,9 @@ async def test_a_removal_that_was_cut_off_goes_on(
     assert world.objects() == set()
 
 
-@pytest.mark.parametrize("is_away", [False, True])
+@pytest.mark.parametrize("is_unavailable", [False, True])
 async def test_what_is_stored_until_the_account_is_gone_goes_too(
-    world: World, monkeypatch: pytest.MonkeyPatch, is_away: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, is_unavailable: bool
 ) -> None:
     late = seen(world.owner, PLATE)
     stays = snapshot_key(world.stranger.owner_id, uuid4())
@@ -489,17 +491,17 @@ async def test_what_is_stored_until_the_account_is_gone_goes_too(
         for key in (late.photo_key, snapshot_key(owner_id, CAMERAS[0]), stays):
             assert key is not None
             s3_client(world.s3).put_object(world.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
-        if is_away:
-            monkeypatch.setattr("api.erasure.stored.ImageStore.remove_some", away)
+        if is_unavailable:
+            monkeypatch.setattr("api.erasure.service.ImageStore.remove_some", refuse)
         return delete_account(session, owner_id)
 
-    async def away(*_: object) -> int:
-        raise PartAwayError(Part.PICTURES)
+    async def refuse(*_: object) -> int:
+        raise DependencyUnavailableError(Dependency.PICTURES)
 
-    monkeypatch.setattr("api.erasure.account.delete_account", delete_late)
+    monkeypatch.setattr("api.erasure.service.delete_account", delete_late)
     result = await run("owner", "remove", "--email", world.owner.email, "--yes", "--json")
 
-    if is_away:
+    if is_unavailable:
         assert (result.exit_code, len(world.objects())) == (1, 3)
         assert f"{world.owner.email} is removed, but images" in result.stderr
         assert f"recognitions/{world.owner.owner_id}/" in result.stderr
@@ -539,7 +541,7 @@ async def test_what_is_shown_waits_for_no_removal_of_images(
 
     monkeypatch.setattr(ErasedImageRemoval, "sweep", never_ends)
     monkeypatch.setattr(ErasureWatch, "sweep", watch)
-    monkeypatch.setattr("api.sweeper._SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("api.adapters.background._SWEEP_SECONDS", 0.01)
     running = [
         asyncio.create_task(sweeper.run()) for sweeper in world.application.services.sweepers()
     ]

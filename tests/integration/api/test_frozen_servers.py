@@ -18,12 +18,13 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from analytics_sql.migrate import migrate as migrate_search
-from api.db.engine import Database, open_engine
+from api.adapters.clickhouse import ClickHouseStore
+from api.adapters.image_store import ImageStore
+from api.db.database import Database
+from api.db.engine import open_engine
 from api.db.migrate import migrate
-from api.image_store import ImageStore
-from api.parts import PartAwayError
-from api.recognitions.repository import ClickHouseStore
-from contracts.settings import DatabaseSettings, S3Settings
+from api.errors import DependencyUnavailableError
+from common.settings import DatabaseSettings, S3Settings
 from deploy.local.servers.postgres import PostgresServer
 from deploy.local.servers.s3 import S3Server
 from tests.integration.api.application import Options, running_application
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.integration
 # 1.5 s until a call is slow and 3 s for a sign of life, on a machine that does other things too.
 SOON_SECONDS = 8.0
 AT_ONCE_SECONDS = 1.5
-BACK_SECONDS = 30.0
+RECOVERY_SECONDS = 30.0
 RETENTION_DAYS = 36_500
 
 
@@ -57,7 +58,7 @@ def _frozen(server: _Server) -> Iterator[None]:
 
 
 async def _is_refused(client: httpx.AsyncClient, path: str, part: str) -> float:
-    """Return how long a call took that names the part that is away."""
+    """Return how long a call took that names the dependency that is unavailable."""
     began = time.monotonic()
     answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
@@ -69,10 +70,12 @@ async def _until_answered(client: httpx.AsyncClient, path: str) -> None:
     async def answered() -> bool:
         return (await client.get(path)).status_code == 200
 
-    await until(answered, seconds=BACK_SECONDS)
+    await until(answered, seconds=RECOVERY_SECONDS)
 
 
-async def test_the_search_stands_still_dies_and_is_back(database: Database, tmp_path: Path) -> None:
+async def test_the_search_database_freezes_dies_and_recovers(
+    database: Database, tmp_path: Path
+) -> None:
     server = start_clickhouse(tmp_path)
     address = create_database(server.address)
     schema = address.client()
@@ -99,7 +102,7 @@ async def test_the_search_stands_still_dies_and_is_back(database: Database, tmp_
     server.stop()
 
 
-async def test_the_configuration_stands_still(tmp_path: Path) -> None:
+async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
     with postgres_process(tmp_path) as server:
         assert isinstance(server.server, PostgresServer)
         settings = DatabaseSettings(database_url=SecretStr(server.server.url()))
@@ -117,7 +120,7 @@ async def test_the_configuration_stands_still(tmp_path: Path) -> None:
             # More than there are threads, each of which is held by what it asked.
             lists = [_is_refused(client, "/api/cameras", part) for _ in range(9)]
             assert max(await asyncio.gather(*lists)) < SOON_SECONDS
-            with pytest.raises(PartAwayError):
+            with pytest.raises(DependencyUnavailableError):
                 await given_up
             assert await _is_refused(client, "/api/credits", part) < AT_ONCE_SECONDS
             ready = await client.get("/readyz")
@@ -143,7 +146,7 @@ async def _a_transaction_in_which_it_stops(
         session.execute(text("INSERT INTO given_up VALUES (1)"))
 
     task = asyncio.create_task(database.run(work))
-    await asyncio.to_thread(stopped.wait, BACK_SECONDS)
+    await asyncio.to_thread(stopped.wait, RECOVERY_SECONDS)
     return task
 
 
@@ -159,7 +162,7 @@ async def _a_long_transaction_ends(database: Database) -> None:
     assert slept is not None
 
 
-async def test_the_pictures_stand_still(tmp_path: Path) -> None:
+async def test_the_image_store_freezes(tmp_path: Path) -> None:
     with s3_process(tmp_path) as server:
         assert isinstance(server.server, S3Server)
         settings = S3Settings.model_validate(
@@ -179,14 +182,14 @@ async def test_the_pictures_stand_still(tmp_path: Path) -> None:
             )
             assert {str(one) for one in said} == {"the picture store does not answer"}
             assert time.monotonic() - began < SOON_SECONDS
-            with pytest.raises(PartAwayError):
+            with pytest.raises(DependencyUnavailableError):
                 await images.ping()
 
-        async def is_back() -> bool:
+        async def has_recovered() -> bool:
             try:
                 return await images.image("one") is not None
-            except PartAwayError:
+            except DependencyUnavailableError:
                 return False
 
-        await until(is_back, seconds=BACK_SECONDS)
+        await until(has_recovered, seconds=RECOVERY_SECONDS)
         images.close()

@@ -2,33 +2,48 @@
 
 import asyncio
 import re
+import socket
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import httpx
 import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
+from structlog.testing import capture_logs
 
-from api.access import ACCESS, BodyKind, Public
-from api.accounts import keys
-from api.accounts.authentication import Authenticator
-from api.accounts.cache import CACHE_SECONDS
 from api.accounts.service import create_key
+from api.app import create_app
 from api.cameras.repository import confirm_camera, insert_camera
-from api.db.engine import Database
+from api.db.database import Database
 from api.errors import ApiError
-from api.json_body import MAX_JSON_BODY_BYTES
-from api.limits import LimitRules
-from api.scopes import Scope
+from api.limits.failures import FailedAuthentications
+from api.limits.limiter import LimitRules
+from api.middleware.bodies import MAX_JSON_BODY_BYTES
+from api.middleware.connections import ConnectionLimits
+from api.middleware.documents import Document
+from api.security import credentials
+from api.security.authentication import Authenticator
+from api.security.lookup import CACHE_SECONDS
+from api.security.permissions import Access, BodyKind, Public, Scope
 from tests.integration.api import images
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.cameras import values as camera_values
+from tests.integration.api.serving import served
+from tests.integration.api.waiting import until
 
 pytestmark = pytest.mark.integration
 
+ADDRESS = "192.0.2.1"
+LONG_ANSWER_BYTES = 64 << 20
+"""More than the buffers of both ends of a connection."""
+
+ACCESS: Mapping[tuple[str, str], Access] = create_app().state.permissions.access
 GATED = [(key, access) for key, access in ACCESS.items() if not isinstance(access.scope, Public)]
 
 
@@ -40,8 +55,8 @@ GATED = [(key, access) for key, access in ACCESS.items() if not isinstance(acces
         ("Bearer", "missing_credentials"),
         ("Basic dXNlcjpwYXNz", "missing_credentials"),
         ("Bearer nonsense", "invalid_credentials"),
-        (f"Bearer {keys.new_key()[:-1]}0", "invalid_credentials"),
-        (f"Bearer {keys.new_key()}", "invalid_credentials"),
+        (f"Bearer {credentials.new_api_key()[:-1]}0", "invalid_credentials"),
+        (f"Bearer {credentials.new_api_key()}", "invalid_credentials"),
     ],
     ids=["none", "empty", "bare", "basic", "nonsense", "mistyped", "unknown"],
 )
@@ -64,9 +79,25 @@ async def test_a_key_opens_what_its_scope_names_and_nothing_else(
         async with application.client(caller) as client:
             for (method, path), access in GATED:
                 answer = await client.request(method, _filled(path))
-                assert (answer.status_code == 403) == (access.scope is not scope), (method, path)
+                assert (answer.status_code == 403) == (access.scopes != {scope}), (method, path)
                 if answer.status_code == 403:
                     assert answer.json()["code"] == "missing_scope"
+
+
+async def test_a_call_that_needs_several_scopes_needs_each(application: Application) -> None:
+    several = [(key, access.scopes) for key, access in GATED if len(access.scopes) > 1]
+    assert {path.rpartition("/")[2] for (_, path), _ in several} == {"replay", "redeliver"}
+    for (method, path), scopes in several:
+        for lacking in scopes:
+            caller = await application.new_owner(scopes=frozenset(Scope) - {lacking})
+            async with application.client(caller) as client:
+                answer = await client.request(method, _filled(path), json=_body(path))
+            assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
+            assert lacking in answer.json()["error"]
+        caller = await application.new_owner(scopes=scopes)
+        async with application.client(caller) as client:
+            answer = await client.request(method, _filled(path), json=_body(path))
+        assert answer.status_code == 404
 
 
 async def test_ids_of_another_owner_are_404_on_every_route(application: Application) -> None:
@@ -124,7 +155,7 @@ async def test_a_json_body_that_is_too_large_is_413(application: Application) ->
 async def test_a_json_body_that_trickles_in_is_given_up(
     application: Application, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr("api.json_body.BODY_SECONDS", 0.1)
+    monkeypatch.setattr("api.middleware.bodies.JSON_BODY_SECONDS", 0.1)
 
     async def trickle() -> AsyncIterator[bytes]:
         yield b"{"
@@ -138,7 +169,7 @@ async def test_a_json_body_that_trickles_in_is_given_up(
     assert (answer.status_code, answer.json()["code"]) == (400, "incomplete_body")
 
 
-async def test_limits_at_the_gate(database: Database) -> None:
+async def test_each_key_has_a_limit_of_its_own(database: Database) -> None:
     rules = LimitRules(per_minute=3, recognize_per_minute=1, demo_per_minute=0, block_seconds=60)
     async with running_application(database, Options(limits=rules)) as application:
         caller = await application.new_owner()
@@ -156,7 +187,7 @@ async def test_limits_at_the_gate(database: Database) -> None:
     assert 1 <= refused.json()["retryAfter"] <= 60
 
 
-async def test_every_answer_to_a_call_that_counts_tells_what_is_left(database: Database) -> None:
+async def test_every_answer_to_a_call_that_counts_says_what_is_left(database: Database) -> None:
     rules = LimitRules(per_minute=9, recognize_per_minute=4, demo_per_minute=2, block_seconds=60)
     async with running_application(database, Options(limits=rules)) as application:
         scopes = frozenset({Scope.RECOGNITIONS_READ, Scope.RECOGNITIONS_WRITE, Scope.ALERTS_WRITE})
@@ -180,7 +211,7 @@ async def test_every_answer_to_a_call_that_counts_tells_what_is_left(database: D
     assert statuses == [200, 400, 404, 403, 415, 201, 400, 402]
     left = [answer.headers["ratelimit-remaining"] for answer in answers]
     assert left == ["8", "7", "6", "5", "4", "3", "3", "2"]
-    # Of the image call that of the tighter limit is told.
+    # Of the image call the tighter limit is reported.
     limits = [answer.headers["ratelimit-limit"] for answer in answers]
     assert limits == ["9"] * 6 + ["4"] * 2
     assert all(1 <= int(answer.headers["ratelimit-reset"]) <= 60 for answer in answers)
@@ -198,7 +229,7 @@ async def test_calls_beyond_the_scopes_of_a_key_count_too(database: Database) ->
     assert [answer.status_code for answer in answers] == [403, 403, 403, 429]
 
 
-async def test_expired_and_disabled_keys(application: Application) -> None:
+async def test_expired_and_disabled_keys_are_refused(application: Application) -> None:
     owner = await application.new_owner()
     past, future = (datetime.now(UTC) + timedelta(seconds=s) for s in (-1, 3600))
     expired = await _new_key(application, owner.owner_id, expires_at=past)
@@ -217,20 +248,106 @@ async def test_expired_and_disabled_keys(application: Application) -> None:
     ]
 
 
+async def test_keys_that_are_made_up_are_limited_by_their_address(database: Database) -> None:
+    options = Options(failed_authentications=20, trusted_proxies="127.0.0.1")
+    async with running_application(database, options) as application:
+        known, other = await application.new_owner(), await application.new_owner()
+        async with application.client() as client:
+            assert (await _credits(client, known.key, "192.0.2.1")).status_code == 200
+            said = [
+                await _credits(client, credentials.new_api_key(), "192.0.2.1") for _ in "x" * 130
+            ]
+            wide = [
+                await _credits(client, credentials.new_api_key(), f"2001:db8::{n}")
+                for n in range(21)
+            ]
+            # Known before; unknown, at that address and at another; made while it is limited.
+            told = [
+                await _credits(client, known.key, "192.0.2.1"),
+                await _credits(client, other.key, "192.0.2.1"),
+                await _credits(client, other.key, "198.51.100.1"),
+            ]
+            headers = {"Authorization": f"Bearer {known.key}"}
+            body = {"name": "new", "scopes": ["credits:read"]}
+            made = await client.post("/api/api-keys", json=body, headers=headers)
+            told.append(await _credits(client, made.json()["plainKey"], "192.0.2.1"))
+
+    assert [answer.status_code for answer in said] == [401] * 20 + [429] * 110
+    assert [answer.status_code for answer in wide] == [401] * 20 + [429]
+    refused = said[-1]
+    assert refused.json()["code"] == "rate_limited"
+    assert refused.json()["retryAfter"] == int(refused.headers["retry-after"])
+    assert refused.headers["ratelimit-limit"] == "20"
+    assert [answer.status_code for answer in told] == [200, 429, 200, 200]
+
+
+async def test_a_crowd_of_made_up_keys_leaves_threads_to_callers_who_are_known(
+    database: Database,
+) -> None:
+    async with running_application(database) as application:
+        caller = await application.new_owner()
+        async with application.client() as client:
+            assert (await _credits(client, caller.key)).status_code == 200
+            made_up = [credentials.new_api_key() for _ in range(1_000)]
+            crowd = [asyncio.create_task(_credits(client, key)) for key in made_up]
+            await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
+            answer = await _credits(client, caller.key)
+            overtaken = sum(not task.done() for task in crowd)
+            said = Counter([(await task).status_code for task in crowd])
+            busy = next(a for a in map(asyncio.Task.result, crowd) if a.status_code == 503)
+
+    assert answer.status_code == 200
+    assert overtaken > 100
+    assert set(said) == {401, 503}
+    assert (busy.json()["code"], busy.headers["retry-after"]) == ("service_busy", "1")
+
+
+async def test_a_reader_that_takes_nothing_is_left(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than the system takes over waits in the process; it is not waited for without end."""
+    monkeypatch.setattr("api.middleware.connections.WRITE_CHECK_SECONDS", 0.02)
+    application.app.state.openapi_document = Document("x" * LONG_ANSWER_BYTES, "text/plain")
+    limits = ConnectionLimits(0, 0)
+    async with served(application, limits) as address:
+        with capture_logs() as logs, _non_reader(address):
+
+            async def is_left() -> bool:
+                return any(entry["event"] == "reader_left" for entry in logs)
+
+            await until(is_left, seconds=30)
+
+            async def is_gone() -> bool:
+                return limits.open == 0
+
+            await until(is_gone, seconds=30)
+
+
+@contextmanager
+def _non_reader(address: str) -> Iterator[socket.socket]:
+    """Yield a connection that has asked for the description, and takes hardly anything in."""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.socket() as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        caller.connect((host, int(port)))
+        caller.sendall(b"GET /api/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n")
+        yield caller
+
+
 async def test_a_revoked_key_is_refused_within_a_second(database: Database) -> None:
     async with running_application(database) as application:
         caller = await application.new_owner()
         now = 1000.0
-        authenticator = Authenticator(database, clock=lambda: now)
+        authenticator = Authenticator(database, FailedAuthentications(0), clock=lambda: now)
         header = f"Bearer {caller.key}"
-        assert (await authenticator.authenticate(header)).owner_id == caller.owner_id
+        assert (await authenticator.authenticate(header, ADDRESS)).owner_id == caller.owner_id
         await database.run(lambda session: session.execute(text("DELETE FROM api_keys")))
         # Believed for a moment without a look-up, but for less than a second.
         assert CACHE_SECONDS < 1
-        await authenticator.authenticate(header)
+        await authenticator.authenticate(header, ADDRESS)
         now += CACHE_SECONDS
         with pytest.raises(ApiError) as refused:
-            await authenticator.authenticate(header)
+            await authenticator.authenticate(header, ADDRESS)
         assert refused.value.status == 401
         await authenticator.close()
 
@@ -239,15 +356,15 @@ async def test_last_use_is_noted_once_a_minute(database: Database) -> None:
     async with running_application(database) as application:
         caller = await application.new_owner()
         now = 1000.0
-        authenticator = Authenticator(database, clock=lambda: now)
+        authenticator = Authenticator(database, FailedAuthentications(0), clock=lambda: now)
         header = f"Bearer {caller.key}"
-        await authenticator.authenticate(header)
+        await authenticator.authenticate(header, ADDRESS)
         await authenticator.close()
         first = await _last_used(database)
         assert first is not None
         for seconds in (1, 30, 28):
             now += seconds
-            await authenticator.authenticate(header)
+            await authenticator.authenticate(header, ADDRESS)
         await authenticator.close()
         assert await _last_used(database) == first
 
@@ -260,6 +377,15 @@ async def test_a_checksum_error_asks_no_database(application: Application) -> No
 
     assert answer.status_code == 401
     assert time.monotonic() - started < 1
+
+
+async def _credits(
+    client: httpx.AsyncClient, key: str, address: str | None = None
+) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {key}"}
+    if address is not None:
+        headers["X-Forwarded-For"] = address
+    return await client.get("/api/credits", headers=headers)
 
 
 def _body(path: str) -> dict[str, str]:

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 import pytest
 from pydantic import SecretStr
 
-from api.image_retention import ImageRetention
-from api.image_store import ImageStore
-from contracts.errors import TransientError
-from contracts.ids import image_call_id
-from contracts.object_keys import crop_key, photo_key, snapshot_key
-from contracts.settings import S3Settings
+from api.adapters.image_store import ImageStore
+from api.erasure.images import ImageRetention
+from common.errors import TransientError
+from common.records.ids import image_call_id
+from common.records.object_keys import crop_key, photo_key, snapshot_key
+from common.settings import S3Settings
 from tests.integration.api.locked_images import lock_images
 from tests.services.s3 import s3_client
 
@@ -70,8 +70,8 @@ async def test_whole_days_past_the_retention_are_removed(s3_settings: S3Settings
 async def test_a_day_is_removed_in_parts(
     s3_settings: S3Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.image_store._REMOVED_AT_ONCE", 4)
-    monkeypatch.setattr("api.image_retention._MOST_A_SWEEP", 8)
+    monkeypatch.setattr("api.adapters.image_store.REMOVAL_BATCH_SIZE", 4)
+    monkeypatch.setattr("api.erasure.images._MAX_PER_SWEEP", 8)
     store = ImageStore(s3_settings)
     put_images(s3_settings, OWNERS[0], NOW - timedelta(days=3), count=5)
     sweeper = retention(store, 1)
@@ -83,7 +83,7 @@ async def test_a_day_is_removed_in_parts(
 async def test_an_image_that_is_locked_keeps_no_other(
     s3_settings: S3Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.image_store._REMOVED_AT_ONCE", 2)
+    monkeypatch.setattr("api.adapters.image_store.REMOVAL_BATCH_SIZE", 2)
     store = ImageStore(s3_settings)
     old = set[str]()
     for age in (9, 5):
@@ -97,7 +97,7 @@ async def test_an_image_that_is_locked_keeps_no_other(
     store.close()
 
 
-async def test_a_store_that_refuses_everything_is_not_away(s3_settings: S3Settings) -> None:
+async def test_a_store_that_refuses_everything_is_not_unavailable(s3_settings: S3Settings) -> None:
     store = ImageStore(s3_settings.model_copy(update={"s3_secret_key": SecretStr("wrong")}))
 
     assert await store.remove(["a", "b"]) == {"a", "b"}
@@ -116,7 +116,7 @@ async def test_it_looks_again_after_an_hour(s3_settings: S3Settings) -> None:
     store.close()
 
 
-async def test_a_bucket_that_is_away_is_tried_again_at_once(s3_settings: S3Settings) -> None:
+async def test_a_bucket_that_is_unavailable_is_tried_again_at_once(s3_settings: S3Settings) -> None:
     gone = ImageStore(s3_settings.model_copy(update={"s3_bucket": "not-there"}))
     sweeper = retention(gone, 1)
     for _ in range(2):

@@ -7,18 +7,18 @@ from uuid import UUID
 import httpx
 import pytest
 
-from api.db.engine import Database
-from api.image_store import ImageStore
-from contracts.errors import TransientError
-from contracts.object_keys import snapshot_key
-from contracts.settings import S3Settings
+from api.adapters.image_store import ImageStore
+from api.db.database import Database
+from common.errors import TransientError
+from common.records.object_keys import snapshot_key
+from common.settings import S3Settings
 from tests.integration.api import cameras, images
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.services.s3 import s3_client
 
 pytestmark = pytest.mark.integration
 
-PICTURE = images.jpeg()
+IMAGE = images.jpeg()
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def _put(settings: S3Settings, key: str, metadata: dict[str, str | list[str] | t
     s3_client(settings).put_object(
         settings.s3_bucket,
         key,
-        io.BytesIO(PICTURE),
-        len(PICTURE),
+        io.BytesIO(IMAGE),
+        len(IMAGE),
         content_type="image/jpeg",
         metadata=metadata,
     )
@@ -44,7 +44,7 @@ async def test_a_link_shows_the_image_and_nothing_else(s3_settings: S3Settings) 
     link = store.link("recognitions/a/photo.jpg")
     async with httpx.AsyncClient() as client:
         shown = await client.get(link)
-        assert (shown.status_code, shown.content) == (200, PICTURE)
+        assert (shown.status_code, shown.content) == (200, IMAGE)
         assert shown.headers["content-type"] == "image/jpeg"
         for spoilt in (link.replace("photo.jpg", "crop.jpg"), link.split("?")[0]):
             assert (await client.get(spoilt)).status_code == 403
@@ -52,7 +52,7 @@ async def test_a_link_shows_the_image_and_nothing_else(s3_settings: S3Settings) 
     store.close()
 
 
-async def test_snapshot_with_size_and_tag(
+async def test_a_snapshot_comes_with_size_and_tag(
     application: Application, s3_settings: S3Settings
 ) -> None:
     caller, camera_id = await _camera(application)
@@ -64,7 +64,7 @@ async def test_snapshot_with_size_and_tag(
         key = snapshot_key(caller.owner_id, camera_id)
         _put(s3_settings, key, {"width": "1920", "height": "1080"})
         shown = await client.get(path)
-        assert (shown.status_code, shown.content) == (200, PICTURE)
+        assert (shown.status_code, shown.content) == (200, IMAGE)
         assert shown.headers["content-type"] == "image/jpeg"
         assert shown.headers["x-frame-width"] == "1920"
         assert shown.headers["x-frame-height"] == "1080"
@@ -77,7 +77,7 @@ async def test_snapshot_with_size_and_tag(
         assert (await client.get(path, headers={"If-None-Match": '"x"'})).status_code == 200
 
 
-async def test_snapshot_without_a_known_size(
+async def test_a_snapshot_without_a_known_size_comes_without_it(
     application: Application, s3_settings: S3Settings
 ) -> None:
     caller, camera_id = await _camera(application)

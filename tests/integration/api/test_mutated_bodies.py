@@ -1,4 +1,4 @@
-"""Bodies of which something was spoilt: told what is wrong, never an error of ours.
+"""Bodies of which something was spoilt: refused with what is wrong, never an error of ours.
 
 ``PLATESTREAM_TEST_MUTATIONS`` bodies in all: ``make mutations``.
 """
@@ -13,7 +13,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from api.json_body import MAX_PUBLIC_JSON_BODY_BYTES
+from api.middleware.bodies import MAX_PUBLIC_JSON_BODY_BYTES
 from tests.integration.api.application import Application
 
 pytestmark = pytest.mark.integration
@@ -107,7 +107,9 @@ async def test_a_spoilt_body_is_never_an_error_of_ours(application: Application,
     [b"", b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b"null", b"\xff\xfe{}", b"{} {}"],
     ids=lambda body: repr(body[:8]),
 )
-async def test_what_is_hardly_json(application: Application, body: bytes) -> None:
+async def test_a_body_that_is_hardly_json_is_never_an_error_of_ours(
+    application: Application, body: bytes
+) -> None:
     async with application.client(await application.new_owner()) as client:
         for path in BODIES:
             answer = await client.post(path, content=body, headers=JSON)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from api.db.engine import Database
-from recognition.pool import RecognizerPool
+from api.db.database import Database
 from recognition.settings import RecognizerPoolSettings
+from recognition.workers.pool import RecognizerPool
 from tests.integration.api import images
 from tests.integration.api.application import Options, running_application
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 OCTETS = {"Content-Type": "application/octet-stream"}
 IMAGES = int(os.environ.get("PLATESTREAM_TEST_MUTATIONS", "40"))
-_MOST_GROWTH_MIB = 300
+_MAX_GROWTH_MIB = 300
 _SIZES = ((64, 48), (640, 480), (33, 500))
 
 
@@ -54,7 +54,7 @@ async def test_spoilt_images_are_never_an_error_of_ours_and_cost_nothing(
     assert credits == IMAGES - seen[200]
     assert seen[200] > 0
     assert seen[400] > 0
-    assert grown < _MOST_GROWTH_MIB, f"{grown:.0f} MiB more than before"
+    assert grown < _MAX_GROWTH_MIB, f"{grown:.0f} MiB more than before"
 
 
 def _spoilt(chance: random.Random, source: bytes) -> bytes:

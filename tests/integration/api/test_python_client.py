@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from api.db.engine import Database
-from deploy.python_client import PACKAGE, generate
+from api.db.database import Database
 from tests.integration.api import images
 from tests.integration.api.application import Application, running_application
 from tests.integration.api.serving import served
+from tools.scripts.python_client import PACKAGE, generate
 
 pytestmark = pytest.mark.integration
 

@@ -15,23 +15,22 @@ from kafka import KafkaProducer
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from analytics_sql.erasures import Erasure, Erasures
+from analytics_sql.erasure import Erasure, Erasures
 from analytics_sql.recognitions import recognition_row
-from api.accounts.cache import CACHE_SECONDS
-from api.db.engine import Database
+from api.db.database import Database
+from api.errors import Dependency, DependencyUnavailableError
+from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.feed import RecognitionFeed
-from api.live.follower import Follower
-from api.live.position import PositionSealer, StreamPosition
-from api.live.recent import Arrival, RecentRecognitions
+from api.live.recent import LiveRecord, RecentRecognitions
 from api.live.stream import LOOK_SECONDS
-from api.parts import Part, PartAwayError
-from api.scopes import Scope
-from contracts.errors import MisconfiguredError, TransientError
-from contracts.kafka import producer_options, topic_name
-from contracts.recognitions import Recognition
-from contracts.records import encode
-from contracts.settings import KafkaSettings
-from contracts.topics import RECOGNITIONS
+from api.security.lookup import CACHE_SECONDS
+from api.security.permissions import Scope
+from common.errors import MisconfiguredError, TransientError
+from common.kafka.clients import producer_options, topic_name
+from common.records.codec import encode
+from common.records.recognitions import Recognition
+from common.records.topics import RECOGNITIONS
+from common.settings import KafkaSettings
 from tests.integration.api.application import (
     NOW_MS,
     PASSWORD,
@@ -95,7 +94,7 @@ async def _opened(
 @pytest.fixture
 async def streaming(database: Database) -> AsyncIterator[Application]:
     async with running_application(database, Options(feeds_streams=True)) as application:
-        application.recent.begin({0: 0})
+        application.recent.reset({0: 0})
         yield application
 
 
@@ -108,7 +107,7 @@ async def _client(address: str, key: str) -> AsyncIterator[httpx.AsyncClient]:
 
 def _publish(application: Application, owner_id: UUID, numbers: Iterable[int]) -> None:
     application.recent.post(
-        Arrival(0, number, recognition_row(replace(recognition(number), owner_id=owner_id)))
+        LiveRecord(0, number, recognition_row(replace(recognition(number), owner_id=owner_id)))
         for number in numbers
     )
 
@@ -151,7 +150,9 @@ class _Erased:
 
 
 @pytest.mark.parametrize(
-    "error", [PartAwayError(Part.SEARCH), MisconfiguredError("no such table")], ids=["away", "none"]
+    "error",
+    [DependencyUnavailableError(Dependency.SEARCH), MisconfiguredError("no such table")],
+    ids=["unavailable", "none"],
 )
 async def test_a_new_process_shows_nothing_before_it_knows_what_was_erased(
     database: Database, error: Exception
@@ -159,12 +160,12 @@ async def test_a_new_process_shows_nothing_before_it_knows_what_was_erased(
     noted = _Erased(error)
     options = Options(feeds_streams=True, erasures=noted)
     async with running_application(database, options) as application:
-        application.recent.begin({0: 0})
+        application.recent.reset({0: 0})
         caller = await application.new_owner()
         _publish(application, caller.owner_id, [1, 2])
         erasure = Erasure(caller.owner_id, "AB00001")
         noted.rows.append((erasure.user_id, erasure.plate_hash, erasure.before_ms))
-        sealer = PositionSealer(application.box)
+        sealer = ResumeTokens(application.box)
         start = sealer.seal(StreamPosition({0: 0}, NOW_MS))
         async with served(application) as address, _client(address, caller.key) as client:
             refused = await client.get("/api/recognitions/stream")
@@ -180,7 +181,7 @@ async def test_a_new_process_shows_nothing_before_it_knows_what_was_erased(
     assert [first.data["plate"], again.data["plate"]] == ["AB00002"] * 2
 
 
-async def test_who_comes_back_misses_nothing_and_gets_nothing_twice(
+async def test_a_client_that_reconnects_misses_nothing_and_gets_nothing_twice(
     streaming: Application,
 ) -> None:
     caller = await streaming.new_owner()
@@ -210,7 +211,7 @@ async def test_a_made_up_event_id_is_400(streaming: Application) -> None:
             assert answer.json()["fields"][0]["path"] == "Last-Event-ID"
 
 
-async def test_wrong_filters_are_told_all_at_once(streaming: Application) -> None:
+async def test_wrong_filters_are_reported_all_at_once(streaming: Application) -> None:
     query = {"match": "near", "cameraId": "1", "minConfidence": "2"}
     async with streaming.client(await streaming.new_owner()) as client:
         answer = await client.get("/api/recognitions/stream", params=query)
@@ -316,7 +317,7 @@ async def test_an_accounts_streams_are_bounded_over_all_its_keys_and_sessions(
 async def test_a_reader_that_takes_nothing_hurts_nobody_and_is_left(
     streaming: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.live.response._SEND_SECONDS", 0.5)
+    monkeypatch.setattr("api.live.stream._SEND_SECONDS", 0.5)
     caller = await streaming.new_owner()
     async with served(streaming) as address, _client(address, caller.key) as client:
         host, _, port = address.removeprefix("http://").partition(":")
@@ -410,7 +411,7 @@ async def test_two_processes_read_the_topic_and_understand_each_others_positions
     # Before any process runs: it begins some minutes back.
     await asyncio.to_thread(stage.publish, *(recognition(number) for number in range(20)))
     async with _fed(kafka_topics) as here, _fed(kafka_topics) as there:
-        follower = Follower(here, OWNER)
+        cursor = StreamCursor(here, OWNER)
         await asyncio.to_thread(stage.babble)
         await asyncio.to_thread(stage.publish, *(recognition(number) for number in range(20, 60)))
 
@@ -418,10 +419,10 @@ async def test_two_processes_read_the_topic_and_understand_each_others_positions
             return all(len(kept.since(OWNER, 0)) == 60 for kept in (here, there))
 
         await until(arrived, seconds=30)
-        first = follower.take(17)
-        other = Follower(there, OWNER)
-        other.go_back_to(StreamPosition(first[-1].offsets, 0), 0)
-        rest = other.take(1000)
+        first = cursor.next_batch(17)
+        other = StreamCursor(there, OWNER)
+        other.resume_from(StreamPosition(first[-1].offsets, 0), 0)
+        rest = other.next_batch(1000)
     stage.close()
 
     plates = [passed.recognition.plate for passed in (*first, *rest)]

@@ -9,16 +9,16 @@ from uuid import UUID
 
 import httpx
 import pytest
-from clickhouse_connect.driver.asyncclient import AsyncClient
 
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import insert_recognitions, recognition_row
-from api.db.engine import Database
-from api.recognitions.repository import ClickHouseStore
-from contracts.frames import Box
-from contracts.ids import recognition_id
-from contracts.moments import format_timestamp
-from contracts.object_keys import crop_key, photo_key
-from contracts.recognitions import Recognition
+from api.adapters.clickhouse import ClickHouseStore
+from api.db.database import Database
+from common.records.frames import Box
+from common.records.ids import recognition_id
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import Recognition
+from common.timestamps import format_timestamp
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.services.clickhouse import ClickHouseAddress
 
@@ -30,7 +30,7 @@ CAMERAS = [UUID(int=number) for number in range(1, 4)]
 
 @pytest.fixture
 async def application(
-    database: Database, clickhouse: AsyncClient, clickhouse_address: ClickHouseAddress
+    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
 ) -> AsyncIterator[Application]:
     store = ClickHouseStore(clickhouse_address.settings())
     async with running_application(database, Options(store=store)) as app:
@@ -66,7 +66,7 @@ def _recognition(owner_id: UUID, captured_ms: int, **changes: Any) -> Recognitio
     return Recognition(**fields | changes)
 
 
-async def _insert(client: AsyncClient, *recognitions: Recognition) -> None:
+async def _insert(client: ClickHouseClient, *recognitions: Recognition) -> None:
     await insert_recognitions(client, [recognition_row(record) for record in recognitions])
 
 
@@ -89,7 +89,7 @@ async def _walk(client: httpx.AsyncClient, **parameters: Any) -> list[str]:
 
 
 async def test_a_row_has_exactly_the_fields_of_the_interface(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     record = _recognition(owner.owner_id, START_MS + 7)
     await _insert(clickhouse, record)
@@ -114,7 +114,7 @@ async def test_a_row_has_exactly_the_fields_of_the_interface(
 
 
 async def test_what_is_not_there_is_left_out(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     bare = _recognition(owner.owner_id, START_MS, box=None, photo_key=None, crop_key=None)
     await _insert(clickhouse, bare)
@@ -123,7 +123,9 @@ async def test_what_is_not_there_is_left_out(
     assert {"photoUrl", "cropUrl", "plateCoordinates"}.isdisjoint(row)
 
 
-async def test_filters(clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller) -> None:
+async def test_filters_select_their_rows(
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
+) -> None:
     rows = {
         "first": _recognition(owner.owner_id, START_MS, plate="AB12CD"),
         "second": _recognition(owner.owner_id, START_MS + 1000, plate="XY99ZZ"),
@@ -155,7 +157,7 @@ async def test_filters(clickhouse: AsyncClient, client: httpx.AsyncClient, owner
 
 
 async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     chance = random.Random(5)
     # Many rows of one millisecond, so that pages end among equals.
@@ -198,8 +200,8 @@ async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
     ],
     ids=str,
 )
-async def test_ways_of_matching(
-    clickhouse: AsyncClient,
+async def test_each_match_mode_finds_its_plates(
+    clickhouse: ClickHouseClient,
     client: httpx.AsyncClient,
     owner: Caller,
     parameters: dict[str, str],
@@ -218,7 +220,7 @@ async def test_ways_of_matching(
     assert len(await _walk(client, **parameters, limit=1)) == len(found)
 
 
-async def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
+async def test_a_search_that_makes_no_sense_is_refused_with_what_is_wrong(
     client: httpx.AsyncClient,
 ) -> None:
     parameters = {"plate": "*", "match": "wildcard", "minConfidence": "1.5", "limit": "0"}
@@ -230,7 +232,7 @@ async def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
 
 
 async def test_a_cursor_is_good_for_its_own_list_only(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller, application: Application
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, application: Application
 ) -> None:
     await _insert(
         clickhouse,
@@ -260,7 +262,7 @@ async def test_a_cursor_is_good_for_its_own_list_only(
 
 
 async def test_other_owners_see_nothing(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller, application: Application
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, application: Application
 ) -> None:
     record = _recognition(owner.owner_id, START_MS)
     await _insert(clickhouse, record)
@@ -275,7 +277,7 @@ async def test_other_owners_see_nothing(
 
 
 async def test_one_by_id_has_links_of_the_public_endpoint(
-    clickhouse: AsyncClient, client: httpx.AsyncClient, owner: Caller
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     record = _recognition(owner.owner_id, START_MS)
     await _insert(clickhouse, record)

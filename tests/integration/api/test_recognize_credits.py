@@ -11,19 +11,23 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.credits import repository as credits_repository
-from api.db.engine import Database
-from contracts.errors import InvalidInputError
-from recognition.pool import RecognizerBusyError, RecognizerCrashedError, RecognizerTimeoutError
+from api.db.database import Database
+from common.errors import InvalidInputError
+from recognition.workers.pool import (
+    RecognizerBusyError,
+    RecognizerCrashedError,
+    RecognizerTimeoutError,
+)
 from tests.integration.api.application import Application, running_application
 from tests.integration.api.images import jpeg, png
 
 pytestmark = pytest.mark.integration
 
 OCTETS = {"Content-Type": "application/octet-stream"}
-PICTURE = jpeg()
+IMAGE = jpeg()
 
 
-async def test_200_calls_at_once_with_50_credits(application: Application) -> None:
+async def test_200_calls_at_once_spend_50_credits_exactly(application: Application) -> None:
     caller = await application.new_owner(credits=50)
     async with application.client(caller) as client:
         answers = await asyncio.gather(*(_recognize(client) for _ in range(200)))
@@ -70,7 +74,7 @@ async def test_an_error_costs_nothing(
         assert (await _recognize(client, key="k")).status_code == 200
 
 
-async def test_a_call_that_died_gets_its_credit_back(database: Database) -> None:
+async def test_the_credit_of_a_call_that_died_is_refunded(database: Database) -> None:
     async with running_application(database) as application:
         caller = await application.new_owner(credits=2)
         past = datetime.now(UTC) - timedelta(seconds=1)
@@ -82,7 +86,7 @@ async def test_a_call_that_died_gets_its_credit_back(database: Database) -> None
 
         assert await application.services.image_recognition.sweep() == 1
         assert await _money(database, caller.owner_id) == (2, 0, 2)
-        # What comes back from the dead afterwards takes nothing.
+        # A dead call that goes on afterwards takes nothing.
         assert await database.run(lambda s: credits_repository.settle(s, held, "late")) is None
         assert await _money(database, caller.owner_id) == (2, 0, 2)
 
@@ -123,11 +127,11 @@ async def test_two_sweepers_and_calls_at_once_keep_the_sum(application: Applicat
 
 async def _recognize(client: httpx.AsyncClient, *, key: str | None = None) -> httpx.Response:
     headers = OCTETS if key is None else OCTETS | {"Idempotency-Key": key}
-    return await client.post("/api/recognize", content=PICTURE, headers=headers)
+    return await client.post("/api/recognize", content=IMAGE, headers=headers)
 
 
 async def _money(database: Database, owner_id: UUID) -> tuple[int, int, int]:
-    """Return balance, what is held back of it, and the sum of the ledger."""
+    """Return balance, what is reserved of it, and the sum of the ledger."""
 
     def work(session: Session) -> tuple[int, int, int]:
         row = session.execute(text(_MONEY), {"owner": owner_id}).one()

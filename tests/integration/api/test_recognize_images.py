@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from api.db.engine import Database
-from api.recognize.body import MAX_IMAGE_BYTES
-from recognition.pool import RecognizerPool
+from api.db.database import Database
+from api.middleware.bodies import MAX_IMAGE_BYTES
 from recognition.settings import RecognizerPoolSettings
+from recognition.workers.pool import RecognizerPool
 from tests.integration.api import images
 from tests.integration.api.application import Options, running_application
 
@@ -37,7 +37,9 @@ async def client(database: Database) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def test_bad_images_are_told_why_and_cost_nothing(client: httpx.AsyncClient) -> None:
+async def test_bad_images_are_refused_with_a_reason_and_cost_nothing(
+    client: httpx.AsyncClient,
+) -> None:
     for name, (data, status, code) in BAD_IMAGES.items():
         answer = await client.post("/api/recognize", content=data, headers=OCTETS)
         assert (answer.status_code, answer.json()["code"]) == (status, code), name

@@ -1,4 +1,4 @@
-"""Image calls that are to be kept: the picture in S3, the recognitions on their topic."""
+"""Image calls that are to be kept: the photo in S3, the recognitions on their topic."""
 
 import time
 from collections.abc import Sequence
@@ -7,15 +7,20 @@ from uuid import UUID
 import httpx
 import pytest
 
-from api.db.engine import Database
-from contracts.errors import TransientError
-from contracts.frames import Box
-from contracts.ids import NIL_UUID, uuid_unix_ms
-from contracts.readings import CharacterOption, PlateReading
-from contracts.recognitions import PassOutcome, Recognition, RecognitionSource
-from contracts.records import decode
-from contracts.settings import S3Settings
-from contracts.topics import OUTCOMES, RECOGNITIONS
+from api.db.database import Database
+from common.errors import TransientError
+from common.records.codec import decode
+from common.records.frames import Box
+from common.records.ids import NIL_UUID, uuid_unix_ms
+from common.records.recognitions import (
+    CharacterOption,
+    PassOutcome,
+    PlateReading,
+    Recognition,
+    RecognitionSource,
+)
+from common.records.topics import OUTCOMES, RECOGNITIONS
+from common.settings import S3Settings
 from tests.integration.api import images
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.outbox import outbox_of
@@ -28,7 +33,7 @@ OCTETS = {"Content-Type": "application/octet-stream"}
 
 
 def _reading(text: str) -> PlateReading:
-    options = tuple((CharacterOption(character=letter, probability=0.9),) for letter in text)
+    options = tuple((CharacterOption(character=character, probability=0.9),) for character in text)
     return PlateReading(
         text=text,
         confidence=0.9,
@@ -39,15 +44,15 @@ def _reading(text: str) -> PlateReading:
     )
 
 
-async def test_what_is_found_is_kept_with_its_picture(
+async def test_what_is_found_is_kept_with_its_photo(
     database: Database, s3_settings: S3Settings
 ) -> None:
-    picture = images.png()
+    image = images.png()
     async with running_application(database, Options(s3=s3_settings)) as application:
         application.reader.readings = (_reading("AB12CDE"), _reading("XY34"), _reading(""))
         owner = await application.new_owner(credits=3)
         before_ms = time.time_ns() // 1_000_000
-        answer = await _recognize(application, owner, picture, "?store=true")
+        answer = await _recognize(application, owner, image, "?store=true")
         link = application.services.images.link
         found = await _recognitions(application)
     after_ms = time.time_ns() // 1_000_000
@@ -67,7 +72,7 @@ async def test_what_is_found_is_kept_with_its_picture(
     assert first.photo_key is not None
     stored = s3_client(s3_settings).get_object(s3_settings.s3_bucket, first.photo_key)
     try:
-        assert stored.read() == picture
+        assert stored.read() == image
     finally:
         stored.close()
         stored.release_conn()
@@ -93,7 +98,7 @@ async def test_without_a_plate_nothing_is_kept(application: Application) -> None
     assert await _recognitions(application) == []
 
 
-async def test_a_picture_that_cannot_be_kept_costs_nothing(database: Database) -> None:
+async def test_a_photo_that_cannot_be_kept_costs_nothing(database: Database) -> None:
     async with running_application(database, Options(photos=_Away())) as application:
         application.reader.readings = (_reading("AB12CDE"),)
         owner = await application.new_owner(credits=1)
@@ -139,23 +144,23 @@ class _Away:
         raise TransientError("the image store does not answer")
 
 
-async def test_the_outcome_of_a_call_is_told_once_and_of_a_failed_one_never(
+async def test_the_outcome_of_a_call_is_published_once_and_of_a_failed_one_never(
     application: Application,
 ) -> None:
     owner = await application.new_owner(credits=9)
     answers = [await _recognize(application, owner, images.jpeg(), "", key="a") for _ in range(2)]
     application.reader.readings = (_reading("AB12CDE"), _reading("XY34"))
     answers.append(await _recognize(application, owner, images.jpeg(), ""))
-    application.reader.error = TransientError("away")
+    application.reader.error = TransientError("unavailable")
     answers.append(await _recognize(application, owner, images.jpeg(), ""))
     rows = await outbox_of(application.database, OUTCOMES)
-    told = [decode(PassOutcome, value) for _, value in rows if value is not None]
+    outcomes = [decode(PassOutcome, value) for _, value in rows if value is not None]
 
     assert [answer.status_code for answer in answers] == [200, 200, 200, 500]
-    assert [one.accepted for one in told] == [False, True]
-    assert {one.owner_id for one in told} == {owner.owner_id}
+    assert [one.accepted for one in outcomes] == [False, True]
+    assert {one.owner_id for one in outcomes} == {owner.owner_id}
     assert {key for key, _ in rows} == {str(owner.owner_id)}
-    assert all(uuid_unix_ms(one.id) == one.at_ms for one in told)
+    assert all(uuid_unix_ms(one.id) == one.at_ms for one in outcomes)
 
 
 class _Counted:

@@ -1,4 +1,4 @@
-"""The picture of an image call that fails goes with it, unless a record may name it."""
+"""The image of an image call that fails goes with it, unless a record may name it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -11,18 +11,17 @@ import pytest
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import OwnerGoneError
-from api.db.engine import Database
-from api.erasure.account import delete_account, end_account
-from api.parts import Part, PartAwayError
+from api.db.database import Database
+from api.erasure.service import delete_account, end_account
+from api.errors import Dependency, DependencyUnavailableError
 from api.recognize.models import ImageCall
 from api.recognize.service import ImageRecognition
-from contracts.frames import Box
-from contracts.readings import PlateReading
-from contracts.recognitions import Recognition
-from contracts.records import decode
-from contracts.settings import DatabaseSettings
-from contracts.topics import RECOGNITIONS
-from recognition.pool import ImageReadings
+from common.records.codec import decode
+from common.records.frames import Box
+from common.records.recognitions import PlateReading, Recognition
+from common.records.topics import RECOGNITIONS
+from common.settings import DatabaseSettings
+from recognition.workers.pool import ImageReadings
 from tests.integration.api import images
 from tests.integration.api.application import Application, Caller
 from tests.integration.api.outbox import outbox_of
@@ -54,11 +53,11 @@ class Reader:
 
 @dataclass
 class Photos:
-    """A picture store that may take its time, and fail although it has stored."""
+    """An image store that may take its time, and fail although it has stored."""
 
     keys: set[str] = field(default_factory=set)
     error: Exception | None = None
-    is_away: bool = False
+    is_unavailable: bool = False
     is_putting: asyncio.Event = field(default_factory=asyncio.Event)
     may_put: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -70,28 +69,28 @@ class Photos:
             raise self.error
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
-        if self.is_away:
-            raise PartAwayError(Part.PICTURES)
+        if self.is_unavailable:
+            raise DependencyUnavailableError(Dependency.PICTURES)
         self.keys -= set(keys)
         return frozenset()
 
 
 class Unsure(Database):
-    """Says that the server is away, before or after one transaction and in those behind it."""
+    """Is unavailable before or after one transaction, and in those behind it."""
 
     lost_before: int | None = None
     lost_after: int | None = None
-    stays_away = False
+    stays_unavailable = False
     runs = 0
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
         number, self.runs = self.runs, self.runs + 1
         begun = [lost for lost in (self.lost_before, self.lost_after) if lost is not None]
-        if number == self.lost_before or (self.stays_away and begun and number > begun[0]):
-            raise PartAwayError(Part.CONFIGURATION)
+        if number == self.lost_before or (self.stays_unavailable and begun and number > begun[0]):
+            raise DependencyUnavailableError(Dependency.CONFIGURATION)
         done = await super().run(work)
         if number == self.lost_after:
-            raise PartAwayError(Part.CONFIGURATION)
+            raise DependencyUnavailableError(Dependency.CONFIGURATION)
         return done
 
 
@@ -114,7 +113,7 @@ class World:
         return asyncio.create_task(recognition.recognize(self.caller.owner_id, asked))
 
     async def named(self) -> set[str | None]:
-        """Return the pictures that records name."""
+        """Return the photos that records name."""
         rows = await outbox_of(self.application.database, RECOGNITIONS)
         return {decode(Recognition, value).photo_key for _, value in rows if value is not None}
 
@@ -140,7 +139,7 @@ async def _removed(database: Database, owner_id: UUID) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "once"])
-async def test_an_account_that_is_removed_meanwhile_keeps_no_picture(
+async def test_an_account_that_is_removed_meanwhile_keeps_no_photo(
     world: World, key: str | None
 ) -> None:
     world.reader.may_read.clear()
@@ -155,57 +154,57 @@ async def test_an_account_that_is_removed_meanwhile_keeps_no_picture(
     assert world.photos.keys == await world.named() == set()
 
 
-async def test_a_picture_that_was_stored_although_the_store_said_no(world: World) -> None:
-    world.photos.error = PartAwayError(Part.PICTURES)
+async def test_a_photo_that_was_stored_although_the_store_failed_is_removed(world: World) -> None:
+    world.photos.error = DependencyUnavailableError(Dependency.PICTURES)
 
-    with pytest.raises(PartAwayError):
+    with pytest.raises(DependencyUnavailableError):
         await world.call()
     assert world.photos.keys == await world.named() == set()
     assert await world.credits() == 5
 
 
-async def test_a_call_that_was_not_committed_keeps_no_picture(world: World) -> None:
+async def test_a_call_that_was_not_committed_keeps_no_photo(world: World) -> None:
     world.database.lost_before = 1
 
-    with pytest.raises(PartAwayError):
+    with pytest.raises(DependencyUnavailableError):
         await world.call()
     assert world.photos.keys == await world.named() == set()
     assert await world.credits() == 5
 
 
-@pytest.mark.parametrize("stays_away", [False, True])
-async def test_a_call_that_was_committed_unheard_keeps_its_picture(
-    world: World, stays_away: bool
+@pytest.mark.parametrize("stays_unavailable", [False, True])
+async def test_a_call_that_was_committed_without_an_answer_keeps_its_photo(
+    world: World, stays_unavailable: bool
 ) -> None:
-    world.database.lost_after, world.database.stays_away = 1, stays_away
+    world.database.lost_after, world.database.stays_unavailable = 1, stays_unavailable
 
-    with pytest.raises(PartAwayError):
+    with pytest.raises(DependencyUnavailableError):
         await world.call("once")
     assert len(world.photos.keys) == 1
     assert world.photos.keys == await world.named()
     assert await world.credits() == 4
 
 
-async def test_a_database_that_stays_away_leaves_the_picture(world: World) -> None:
-    world.database.lost_before, world.database.stays_away = 1, True
+async def test_a_database_that_stays_unavailable_leaves_the_photo(world: World) -> None:
+    world.database.lost_before, world.database.stays_unavailable = 1, True
 
-    with pytest.raises(PartAwayError):
+    with pytest.raises(DependencyUnavailableError):
         await world.call()
     assert len(world.photos.keys) == 1
 
 
-async def test_a_failed_call_leaves_the_picture_of_the_one_before(world: World) -> None:
+async def test_a_failed_call_leaves_the_photo_of_the_one_before(world: World) -> None:
     await world.call("once")
     before = set(world.photos.keys)
-    world.photos.error = PartAwayError(Part.PICTURES)
+    world.photos.error = DependencyUnavailableError(Dependency.PICTURES)
     await world.call("once")
-    with pytest.raises(PartAwayError):
+    with pytest.raises(DependencyUnavailableError):
         await world.call("another")
 
     assert world.photos.keys == before == await world.named()
 
 
-async def test_a_caller_who_leaves_while_it_is_stored(world: World) -> None:
+async def test_a_call_that_is_cancelled_while_its_photo_is_stored_keeps_none(world: World) -> None:
     world.photos.may_put.clear()
     call = world.call()
     await world.photos.is_putting.wait()
@@ -218,8 +217,11 @@ async def test_a_caller_who_leaves_while_it_is_stored(world: World) -> None:
     assert world.photos.keys == await world.named() == set()
 
 
-async def test_a_store_that_is_away_hides_no_error(world: World) -> None:
-    world.photos.error, world.photos.is_away = PartAwayError(Part.PICTURES, "is full"), True
+async def test_a_store_that_is_unavailable_hides_no_error(world: World) -> None:
+    world.photos.error, world.photos.is_unavailable = (
+        DependencyUnavailableError(Dependency.PICTURES, "is full"),
+        True,
+    )
 
-    with pytest.raises(PartAwayError, match="is full"):
+    with pytest.raises(DependencyUnavailableError, match="is full"):
         await world.call()

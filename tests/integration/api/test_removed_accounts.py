@@ -1,4 +1,4 @@
-"""Calls of an account that is removed while they are under way."""
+"""Calls of an account that is removed while they are in flight."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.db.engine import Database
-from api.erasure.account import delete_account, end_account
-from contracts.topics import CONFIG_CAMERAS
+from api.db.database import Database
+from api.erasure.service import delete_account, end_account
+from common.records.topics import CONFIG_CAMERAS
 from tests.integration.api import images
 from tests.integration.api.application import (
     PASSWORD,
@@ -57,7 +57,9 @@ async def removed(database: Database, caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_a_call_that_was_let_in_before(application: Application, call: Call) -> None:
+async def test_a_call_with_a_key_believed_before_the_removal_is_refused(
+    application: Application, call: Call
+) -> None:
     caller = await application.new_owner(credits=3)
     async with application.client(caller) as client:
         # From here on the key is believed for a second.
@@ -69,23 +71,27 @@ async def test_a_call_that_was_let_in_before(application: Application, call: Cal
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_a_camera_that_waits_for_a_worker(database: Database) -> None:
+async def test_an_account_removed_while_its_camera_waits_for_a_worker_is_refused(
+    database: Database,
+) -> None:
     async with running_application(database, Options(take_seconds=2)) as application:
         caller = await application.new_owner()
         async with application.client(caller) as client:
             waiting = asyncio.create_task(client.post("/api/cameras", json=CAMERA))
 
-            async def is_told() -> bool:
+            async def is_published() -> bool:
                 return bool(await outbox_of(database, CONFIG_CAMERAS))
 
-            await until(is_told, seconds=10)
+            await until(is_published, seconds=10)
             await removed(database, caller)
             answer = await waiting
 
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_credentials"), answer.text
 
 
-async def test_a_log_in(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_login_during_the_removal_is_refused(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caller = await application.new_owner()
     sessions = application.services.sessions
     owner = type(sessions)._owner

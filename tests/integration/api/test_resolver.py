@@ -4,13 +4,13 @@ from ipaddress import ip_address
 
 import pytest
 
-from api.outbound import SystemResolver
+from common.urls.resolver import SystemResolver
 
 pytestmark = pytest.mark.integration
 
 
-async def test_a_name_that_is_known_and_one_that_cannot_be() -> None:
-    resolver = SystemResolver()
+async def test_a_known_name_is_resolved_and_an_impossible_one_is_not() -> None:
+    resolver = SystemResolver(threads=4)
     known = await resolver.addresses("localhost", 80)
     unknown = await resolver.addresses("receiver.invalid", 80)
     resolver.close()

@@ -1,4 +1,4 @@
-"""Alerts and webhooks on their way from a change to the topics that the stages follow."""
+"""Alerts and webhooks from a change to the topics that the stages follow."""
 
 import asyncio
 import time
@@ -8,14 +8,13 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from sqlalchemy import text
 
-from api.config_log.outbox import enqueue
-from api.config_log.republish import republish_all
-from contracts.alerts import AlertConfig
-from contracts.kafka import consumer_options, topic_name
-from contracts.records import decode, encode
-from contracts.settings import DatabaseSettings, KafkaSettings
-from contracts.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
-from contracts.webhooks import WebhookConfig
+from api.outbox.outbox import enqueue, republish_all
+from common.kafka.clients import consumer_options, topic_name
+from common.records.alerts import AlertConfig
+from common.records.codec import decode, encode
+from common.records.topics import CONFIG_ALERTS, CONFIG_WEBHOOKS, RECOGNITIONS, Topic
+from common.records.webhooks import WebhookConfig
+from common.settings import DatabaseSettings, KafkaSettings
 from tests.integration.api.application import Application
 from tests.integration.api.relays import running_relay
 from tests.records import recognition

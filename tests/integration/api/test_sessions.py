@@ -11,8 +11,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from api.db.engine import Database
-from api.json_body import MAX_PUBLIC_JSON_BODY_BYTES
+from api.db.database import Database
+from api.middleware.bodies import MAX_PUBLIC_JSON_BODY_BYTES
 from api.sessions.attempts import AttemptRules
 from tests.integration.api.application import (
     PASSWORD,
@@ -294,7 +294,7 @@ async def test_a_session_is_limited_like_a_key(application: Application, owner: 
     async with _browser(application) as browser:
         await _log_in(browser, owner)
         principal = await application.services.authenticator.authenticate_session(
-            browser.cookies["session"]
+            browser.cookies["session"], "192.0.2.1"
         )
 
     assert principal.is_session

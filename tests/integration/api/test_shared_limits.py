@@ -11,8 +11,9 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ApiError, ErrorCode
-from api.limit_storage import STORE_SECONDS, LimitStore, SharedLimitStore
-from api.limits import LimitRules, RateLimiter
+from api.limits.failures import FailedAuthentications
+from api.limits.limiter import LimitRules, RateLimiter
+from api.limits.storage import STORE_SECONDS, LimitStore, SharedLimitStore
 from api.sessions.attempts import AttemptRules, LoginAttempts
 from tests.services.redis import RedisServer, redis_process
 
@@ -35,7 +36,7 @@ async def stores(
     redis_server: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[LimitStore, LimitStore]]:
     """One store as two API processes reach it, which a busy machine may keep waiting."""
-    monkeypatch.setattr("api.limit_storage.STORE_SECONDS", 60)
+    monkeypatch.setattr("api.limits.storage.STORE_SECONDS", 60)
     pair = SharedLimitStore(redis_server), SharedLimitStore(redis_server)
     yield pair
     for store in pair:
@@ -95,7 +96,7 @@ async def test_a_block_holds_in_every_process(
     assert 28 <= refused.value.retry_after_seconds <= 30
 
 
-async def test_what_is_left_is_told_of_all_processes(
+async def test_what_is_left_is_reported_for_all_processes(
     processes: tuple[RateLimiter, RateLimiter], caller: str
 ) -> None:
     await processes[0].admit(caller, recognizes=False)
@@ -107,11 +108,11 @@ async def test_what_is_left_is_told_of_all_processes(
 
 # redis-py leaves connections that broke to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-async def test_while_the_store_is_away_each_process_counts_alone(
+async def test_while_the_store_is_unavailable_each_process_counts_alone(
     tmp_path: Path, caller: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 0)
-    monkeypatch.setattr("api.limit_storage.STORE_SECONDS", 60)
+    monkeypatch.setattr("api.limits.storage._RETRY_SECONDS", 0)
+    monkeypatch.setattr("api.limits.storage.STORE_SECONDS", 60)
     store = redis_process(tmp_path)
     assert isinstance(store.server, RedisServer)
     reached = SharedLimitStore(SecretStr(store.server.url))
@@ -121,8 +122,8 @@ async def test_while_the_store_is_away_each_process_counts_alone(
     assert said == ["passed"] * 10 + ["rate_limited"]
     with store:
         assert await _said(limiter, caller) == "passed"
-        monkeypatch.setattr("api.limit_storage._AWAY_SECONDS", 60)
-        monkeypatch.setattr("api.limit_storage.STORE_SECONDS", STORE_SECONDS)
+        monkeypatch.setattr("api.limits.storage._RETRY_SECONDS", 60)
+        monkeypatch.setattr("api.limits.storage.STORE_SECONDS", STORE_SECONDS)
         store.pause()
         started = time.monotonic()
         # Frozen: the first call waits for half a second, the others go by what is known.
@@ -130,6 +131,20 @@ async def test_while_the_store_is_away_each_process_counts_alone(
         assert time.monotonic() - started < 3
         store.resume()
     await reached.close()
+
+
+async def test_refused_keys_count_in_one_window(
+    stores: tuple[LimitStore, LimitStore], caller: str
+) -> None:
+    failures = [FailedAuthentications(4, store) for store in stores]
+    for number in range(4):
+        await failures[number % 2].check(caller)
+        await failures[number % 2].note(caller)
+    for counted in failures:
+        with pytest.raises(ApiError) as refused:
+            await counted.check(caller)
+        assert refused.value.code is ErrorCode.RATE_LIMITED
+    await failures[0].check("another")
 
 
 LOGIN_RULES = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_per_hour=0)
@@ -171,7 +186,7 @@ async def test_attempts_at_once_in_two_processes_are_no_way_around_the_limit(
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-async def test_attempts_are_limited_while_the_store_is_away(caller: str) -> None:
+async def test_attempts_are_limited_while_the_store_is_unavailable(caller: str) -> None:
     nowhere = SharedLimitStore(SecretStr("redis://127.0.0.1:1/0"))
     attempts = LoginAttempts(LOGIN_RULES, nowhere)
     said = [await _try(attempts, caller) for _ in range(4)]

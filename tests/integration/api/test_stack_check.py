@@ -7,24 +7,24 @@ from clickhouse_connect.driver.client import Client
 from sqlalchemy import text
 
 from analytics_sql.migrate import migrate, migrations, roll_back
-from api.db.engine import Database
+from api.adapters.clickhouse import ClickHouseStore
+from api.db.database import Database
 from api.db.migrate import current_revision, head_revision
-from api.recognitions.repository import ClickHouseStore
-from api.stack_check import check_database
-from contracts.errors import MisconfiguredError, TransientError
+from api.health.stack_check import check_database
+from common.errors import MisconfiguredError, TransientError
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
 
-async def test_a_database_that_is_well(database: Database) -> None:
+async def test_a_current_database_passes(database: Database) -> None:
     await database.run(check_database)
 
     with database.engine.connect() as connection:
         assert current_revision(connection) == head_revision()
 
 
-async def test_tables_of_another_release(database: Database) -> None:
+async def test_tables_of_another_release_are_named(database: Database) -> None:
     with database.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
 
@@ -34,7 +34,7 @@ async def test_tables_of_another_release(database: Database) -> None:
         await database.run(check_database)
 
 
-async def test_no_tables(database: Database) -> None:
+async def test_missing_tables_are_named(database: Database) -> None:
     with database.engine.begin() as connection:
         connection.execute(text("DROP TABLE alembic_version"))
 
@@ -42,7 +42,7 @@ async def test_no_tables(database: Database) -> None:
         await database.run(check_database)
 
 
-async def test_a_database_that_only_reads(database: Database) -> None:
+async def test_a_read_only_database_is_named(database: Database) -> None:
     with database.engine.begin() as connection:
         name = connection.execute(text("SELECT current_database()")).scalar_one()
         connection.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
@@ -69,7 +69,7 @@ async def store(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHou
     await store.close()
 
 
-async def test_clickhouse_of_this_release_or_a_newer_one(
+async def test_clickhouse_of_this_release_or_a_newer_one_passes(
     schema: Client, store: ClickHouseStore
 ) -> None:
     await store.ping()
@@ -77,13 +77,15 @@ async def test_clickhouse_of_this_release_or_a_newer_one(
     await store.ping()
 
 
-async def test_clickhouse_of_an_older_release(schema: Client, store: ClickHouseStore) -> None:
+async def test_clickhouse_of_an_older_release_is_named(
+    schema: Client, store: ClickHouseStore
+) -> None:
     last = migrations()[-1]
     roll_back(schema, last.version - 1)
     with pytest.raises(MisconfiguredError, match=f"lacks migrations {last.version:04} {last.name}"):
         await store.ping()
 
 
-async def test_clickhouse_without_tables(store: ClickHouseStore) -> None:
+async def test_clickhouse_without_tables_is_named(store: ClickHouseStore) -> None:
     with pytest.raises(MisconfiguredError):
         await store.ping()

@@ -8,18 +8,18 @@ from uuid import UUID
 import httpx
 import pytest
 
-from analytics_sql.attempts import DeliveryChannel, DeliverySummary
+from analytics_sql.deliveries import DeliveryChannel, DeliverySummary
 from analytics_sql.recognitions import ListedRecognition
-from contracts.deliveries import (
+from common.records.codec import decode, encode
+from common.records.deliveries import (
     AttemptOutcome,
     Delivery,
     DeliveryCause,
     WebhookStatus,
     recognition_delivery,
 )
-from contracts.records import decode, encode
-from contracts.topics import CONFIG_WEBHOOKS, DELIVERIES
-from contracts.webhooks import EventName, WebhookConfig
+from common.records.topics import CONFIG_WEBHOOKS, DELIVERIES
+from common.records.webhooks import EventName, WebhookConfig
 from tests.integration.api.application import (
     NOW_MS,
     Application,
@@ -197,15 +197,15 @@ async def test_a_new_secret_with_an_overlap(
     assert timedelta(hours=1, minutes=59) < until - datetime.now(UTC) <= timedelta(hours=2)
     assert second["webhook"]["secret"] == "my own secret"
     assert second["webhook"]["previousSecretUntil"] is None
-    told = [
+    published = [
         decode(WebhookConfig, value or b"")
         for _, value in await outbox_of(application.database, CONFIG_WEBHOOKS)
     ]
-    rotated = told[1]
+    rotated = published[1]
     assert rotated.previous_secret_encrypted is not None
     assert application.box.decrypt(rotated.previous_secret_encrypted) == webhook["secret"]
     assert rotated.previous_secret_until_ms == round(until.timestamp() * 1000)
-    assert told[2].previous_secret_encrypted is None
+    assert published[2].previous_secret_encrypted is None
     await client.post(path, json={"overlapHours": 2})
     put = await client.put(f"{PATH}/{webhook['id']}", json={"secret": "set outright"})
     assert put.json()["webhook"]["previousSecretUntil"] is None
@@ -221,13 +221,18 @@ async def test_how_deliveries_went_is_shown(
     application: Application, client: httpx.AsyncClient, webhook: dict[str, Any]
 ) -> None:
     status = _status(
-        webhook, failure_count=3, last_delivery_ms=1_790_000_000_000, last_delivery_status=503
+        webhook,
+        failure_count=12,
+        given_up_count=3,
+        last_delivery_ms=1_790_000_000_000,
+        last_delivery_status=503,
     )
     application.webhook_board.post([(status.webhook_id, status)])
     (shown,) = (await client.get(PATH)).json()["webhooks"]
 
     assert shown == webhook | {
         "failureCount": 3,
+        "failedAttempts": 12,
         "lastDeliveryAt": "2026-09-21T14:13:20.000Z",
         "lastDeliveryStatus": 503,
     }

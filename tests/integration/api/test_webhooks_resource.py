@@ -10,11 +10,11 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from api.db.engine import Database
+from api.db.database import Database
 from api.webhooks.schemas import SubscribedEvent
-from contracts.records import decode
-from contracts.topics import CONFIG_WEBHOOKS
-from contracts.webhooks import WebhookConfig
+from common.records.codec import decode
+from common.records.topics import CONFIG_WEBHOOKS
+from common.records.webhooks import WebhookConfig
 from tests.integration.api.application import PER_OWNER, Application, Options, running_application
 from tests.integration.api.outbox import outbox_of
 
@@ -41,6 +41,7 @@ async def test_create_answers_with_the_whole_webhook(client: httpx.AsyncClient) 
         "events": ["recognition.created"],
         "headers": {},
         "failureCount": 0,
+        "failedAttempts": 0,
         "lastDeliveryAt": None,
         "lastDeliveryStatus": None,
         "disabledReason": None,
@@ -184,7 +185,7 @@ async def test_a_fault_is_named(client: httpx.AsyncClient, change: Any, path: st
     assert (await client.get(PATH)).json() == {"webhooks": [created]}
 
 
-async def test_all_faults_are_told_at_once(client: httpx.AsyncClient) -> None:
+async def test_all_faults_are_reported_at_once(client: httpx.AsyncClient) -> None:
     body = {"url": "http://[::1]/", "events": ["x"], "headers": {"host": "y"}, "colour": "red"}
     answer = await client.post(PATH, json=body)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from api.db.engine import Database
-from contracts.settings import DatabaseSettings, S3Settings
+from api.db.database import Database
+from common.settings import DatabaseSettings, S3Settings
 from tests.integration.api.application import Caller, Options, running_application
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.api.serving import served

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from kafka import KafkaConsumer, TopicPartition
 
-from contracts.cameras import CameraConfig
-from contracts.kafka import consumer_options, topic_name
-from contracts.records import decode
-from contracts.settings import KafkaSettings
-from contracts.topics import CONFIG_CAMERAS
+from common.kafka.clients import consumer_options, topic_name
+from common.records.cameras import CameraConfig
+from common.records.codec import decode
+from common.records.topics import CONFIG_CAMERAS
+from common.settings import KafkaSettings
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ConfigReader:
         return self.changes[:count]
 
     def read_revision(self, camera_id: UUID, revision: int, *, seconds: float = 20) -> None:
-        """Read until a camera is told of in a revision; fails where that does not come in time."""
+        """Read until a camera is published in a revision; fails where it does not come in time."""
 
         def came() -> bool:
             configs = self.of(camera_id)

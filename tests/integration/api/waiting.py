@@ -1,4 +1,4 @@
-"""Waiting for what no event tells of: a row in a database, a process that answers."""
+"""Waiting for what no event announces: a row in a database, a process that answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.settings import KafkaSettings, S3Settings
+from common.settings import KafkaSettings, S3Settings
 from tests.integration.ingest.clips import write_clip
 from tests.integration.ingest.worker import CameraConfigs, Outbox, World
 

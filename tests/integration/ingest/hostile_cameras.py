@@ -88,7 +88,7 @@ def flooding(begin: bytes, block: bytes = _BLOCK) -> Callable[[], Iterator[bytes
 
 
 def showing(width_px: int, height_px: int) -> Callable[[], Iterator[bytes]]:
-    """Return motion JPEG with pictures of one size."""
+    """Return motion JPEG with frames of one size."""
     jpeg = cv2.imencode(".jpg", np.zeros((height_px, width_px), np.uint8))[1].tobytes()
 
     def answer() -> Iterator[bytes]:

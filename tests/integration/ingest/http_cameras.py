@@ -27,7 +27,7 @@ class HttpCamera:
 
     def __init__(self, folder: Path | None = None) -> None:
         """Listen."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(folder, _picture()))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(folder, _image()))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
@@ -92,12 +92,12 @@ def write_playlist(folder: Path, clip: Path) -> str:
     return playlist.name
 
 
-def _picture() -> bytes:
+def _image() -> bytes:
     image = np.random.default_rng(1).integers(0, 255, (360, 640, 3), dtype=np.uint8)
     return cv2.imencode(".jpg", image)[1].tobytes()
 
 
-def _handler(folder: Path | None, picture: bytes) -> type[BaseHTTPRequestHandler]:
+def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10
 
@@ -130,7 +130,7 @@ def _handler(folder: Path | None, picture: bytes) -> type[BaseHTTPRequestHandler
             part = b"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n"
             try:
                 while True:
-                    self.wfile.write(part % (len(picture), picture))
+                    self.wfile.write(part % (len(image), image))
                     time.sleep(0.1)
             except OSError:
                 return

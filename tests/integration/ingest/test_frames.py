@@ -1,4 +1,4 @@
-"""A camera's frames arrive in Kafka, its picture in S3, its state on the status topic."""
+"""A camera's frames arrive in Kafka, its snapshot in S3, its state on the status topic."""
 
 import time
 from pathlib import Path
@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
-from contracts.cameras import CameraState
-from contracts.frames import FrameKind
-from contracts.object_keys import snapshot_key
+from common.records.cameras import CameraState
+from common.records.frames import FrameKind
+from common.records.object_keys import snapshot_key
 from tests.integration.ingest.clips import HEIGHT_PX, WIDTH_PX
 from tests.integration.ingest.worker import (
     OWNER_ID,
@@ -31,9 +31,9 @@ def test_a_file_camera_loops_at_its_rate_with_rising_times(
     camera = configs.add(f"file://{moving_clip}")
     with IngestWorker(world):
         # Three times the length of the clip.
-        outbox.until(lambda: len(outbox.pictures(camera.camera_id)) >= 31)
+        outbox.until(lambda: len(outbox.frames_of(camera.camera_id)) >= 31)
 
-    frames = outbox.pictures(camera.camera_id)
+    frames = outbox.frames_of(camera.camera_id)
     times = [frame.meta.captured_ms for frame in frames]
     gaps = np.diff(times)
     # One that the encoder had no time for is left out, none comes at another time.
@@ -49,11 +49,11 @@ def test_frames_carry_a_jpeg_and_what_recognition_needs(
 ) -> None:
     camera = configs.add(f"file://{moving_clip}", name="north gate")
     with IngestWorker(world):
-        outbox.until(lambda: len(outbox.pictures(camera.camera_id)) >= 3)
+        outbox.until(lambda: len(outbox.frames_of(camera.camera_id)) >= 3)
 
     first = outbox.all_of(camera.camera_id)[0]
     assert (first.meta.kind, first.jpeg) == (FrameKind.TICK, b"")
-    frame = outbox.pictures(camera.camera_id)[0]
+    frame = outbox.frames_of(camera.camera_id)[0]
     image = cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR)
     assert image is not None
     assert image.shape == (HEIGHT_PX, WIDTH_PX, 3)
@@ -81,7 +81,7 @@ def test_status_goes_from_connecting_to_online(
     assert 4000 <= states[2].at_ms - states[1].at_ms <= 6000
 
 
-def test_the_latest_picture_is_in_s3(
+def test_the_latest_snapshot_is_in_s3(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     camera = configs.add(f"file://{moving_clip}")
@@ -102,21 +102,21 @@ def test_the_latest_picture_is_in_s3(
     assert int(first.metadata["x-amz-meta-captured"]) > 1_700_000_000_000
 
 
-def test_a_still_picture_sends_ticks_only(
+def test_a_still_scene_sends_ticks_only(
     world: World, configs: CameraConfigs, outbox: Outbox, still_clip: Path
 ) -> None:
     camera = configs.add(f"file://{still_clip}")
     with IngestWorker(world):
         # A camera that is being connected to sends ticks too.
-        outbox.until(lambda: bool(outbox.pictures(camera.camera_id)))
+        outbox.until(lambda: bool(outbox.frames_of(camera.camera_id)))
         outbox.until(lambda: _ends_with_ticks(outbox, camera.camera_id, 3))
-        pictures = len(outbox.pictures(camera.camera_id))
+        count = len(outbox.frames_of(camera.camera_id))
         outbox.watch(4)
 
     ticks = outbox.ticks(camera.camera_id)
-    # The gate holds open for three seconds after the first picture.
-    assert len(outbox.pictures(camera.camera_id)) == pictures
-    taken = [frame.meta.captured_ms for frame in outbox.pictures(camera.camera_id)]
+    # The gate holds open for three seconds after the first frame.
+    assert len(outbox.frames_of(camera.camera_id)) == count
+    taken = [frame.meta.captured_ms for frame in outbox.frames_of(camera.camera_id)]
     assert 2400 <= taken[-1] - taken[0] <= 3600
     assert len(ticks) >= 6
     assert all(
@@ -129,9 +129,9 @@ def test_the_gate_can_be_switched_off(
 ) -> None:
     camera = configs.add(f"file://{still_clip}")
     with IngestWorker(world, ingest_motion_gate="false", ingest_max_frame_width_px="320"):
-        outbox.until(lambda: len(outbox.pictures(camera.camera_id)) >= 30)
+        outbox.until(lambda: len(outbox.frames_of(camera.camera_id)) >= 30)
 
-    first = outbox.pictures(camera.camera_id)[0]
+    first = outbox.frames_of(camera.camera_id)[0]
     assert first.meta.width_px == 320
     # Before it a camera that is being connected to; a worker under load may be late twice more.
     everything = outbox.all_of(camera.camera_id)
@@ -145,9 +145,9 @@ def test_an_rtsp_camera_gives_even_frames(
     with RtspCamera(moving_clip, user="user", password="hunter2") as source:
         camera = configs.add(source.url)
         with IngestWorker(world):
-            outbox.until(lambda: len(outbox.pictures(camera.camera_id)) >= 30)
+            outbox.until(lambda: len(outbox.frames_of(camera.camera_id)) >= 30)
 
-    frames = outbox.pictures(camera.camera_id)
+    frames = outbox.frames_of(camera.camera_id)
     times = [frame.meta.captured_ms for frame in frames[5:30]]
     gaps = np.diff(times)
     assert np.median(gaps) == pytest.approx(200, abs=10)

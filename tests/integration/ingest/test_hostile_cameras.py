@@ -13,17 +13,15 @@ import av
 import numpy as np
 import pytest
 
-from contracts.cameras import CameraState
-from contracts.stream_urls import StreamUrlRules, parse_stream_url
-from ingest import watch as watching
-from ingest.camera_stream import StreamFrame
-from ingest.capture import CaptureLimits, open_stream
-from ingest.faults import CaptureError, CaptureFault
-from ingest.ffmpeg import MAX_ALLOCATION_BYTES
-from ingest.moments import Moment, SteadyClock
-from ingest.pictures import Picture
-from ingest.reader import Reader, ReaderRules
-from ingest.watch import BYTES_BETWEEN_FRAMES, Watch
+from common.records.cameras import CameraState
+from common.urls.streams import StreamUrlRules, parse_stream_url
+from ingest.capture import deadline
+from ingest.capture.camera_stream import MAX_ALLOCATION_BYTES, StreamFrame
+from ingest.capture.deadline import BYTES_BETWEEN_FRAMES, ConnectionDeadline
+from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.capture.reading import FrameReader, ReaderSettings
+from ingest.clocks import MonotonicWallClock
+from ingest.errors import CaptureError, CaptureErrorCode
 from tests.integration.ingest.hostile_cameras import (
     HEAD,
     MULTIPART,
@@ -43,7 +41,7 @@ pytestmark = pytest.mark.integration
 RULES = StreamUrlRules(allow_loopback=True)
 LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1)
 SOCKET_BUFFERS_BYTES = 16 * 1024 * 1024
-"""Most that the kernel holds on a connection's way (seen: 3 to 6 MB)."""
+"""Most that the kernel buffers for a connection (seen: 3 to 6 MB)."""
 
 DRIPS = {
     "first line": dripping(b"HTTP/1.1 2"),
@@ -65,21 +63,21 @@ drips = pytest.mark.parametrize("answer", DRIPS.values(), ids=DRIPS.keys())
 
 
 def _frames(url: str, count: int, limits: CaptureLimits = LIMITS) -> list[StreamFrame]:
-    with open_stream(parse_stream_url(url, RULES), RULES, limits, Watch()) as stream:
+    with open_stream(parse_stream_url(url, RULES), RULES, limits, ConnectionDeadline()) as stream:
         return [frame for frame, _ in zip(stream.frames(), range(count), strict=False)]
 
 
-def _fault(url: str, count: int = 1) -> CaptureFault:
+def _fault(url: str, count: int = 1) -> CaptureErrorCode:
     with pytest.raises(CaptureError) as caught:
         _frames(url, count)
-    return caught.value.fault
+    return caught.value.code
 
 
 @drips
 def test_a_camera_that_drips_is_given_up_in_time(answer: Callable[[], Iterator[bytes]]) -> None:
     with HostileCamera(answer) as camera:
         begin = time.monotonic()
-        assert _fault(camera.url()) is CaptureFault.UNREACHABLE
+        assert _fault(camera.url()) is CaptureErrorCode.UNREACHABLE
         assert time.monotonic() - begin < 2 * LIMITS.open_timeout_seconds + 1
         assert camera.left.wait(2)
 
@@ -89,8 +87,8 @@ def test_a_reader_that_is_stopped_leaves_a_dripping_camera_at_once(
     answer: Callable[[], Iterator[bytes]],
 ) -> None:
     with HostileCamera(answer) as camera:
-        reader = _reader(camera.url(), _Heard(), patient=True)
-        reader.start()
+        reader = _reader(camera.url(), patient=True)
+        reader.start(_ignore_frames)
         assert camera.asked.wait(5)
         time.sleep(0.3)
         reader.stop()
@@ -104,8 +102,8 @@ def test_a_reader_that_is_stopped_leaves_a_silent_camera_at_once() -> None:
         threading.Event().wait(20)
 
     with HostileCamera(answer) as camera:
-        reader = _reader(camera.url(), _Heard(), patient=True)
-        reader.start()
+        reader = _reader(camera.url(), patient=True)
+        reader.start(_ignore_frames)
         assert camera.asked.wait(5)
         time.sleep(0.3)
         reader.stop()
@@ -115,32 +113,34 @@ def test_a_reader_that_is_stopped_leaves_a_silent_camera_at_once() -> None:
 def test_an_rtsp_camera_that_drips_is_given_up_in_time() -> None:
     with HostileCamera(dripping(b"RTSP/1.0 200 OK\r\nX: ")) as camera:
         begin = time.monotonic()
-        assert _fault(camera.url(scheme="rtsp")) is CaptureFault.UNREACHABLE
+        assert _fault(camera.url(scheme="rtsp")) is CaptureErrorCode.UNREACHABLE
         assert time.monotonic() - begin < 2 * LIMITS.open_timeout_seconds + 1
         assert camera.left.wait(2)
 
 
-def test_pictures_have_to_come_whatever_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "FRAME_SECONDS", 1.0)
+def test_frames_have_to_come_whatever_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "FRAME_SECONDS", 1.0)
     first = next(showing(64, 64)()) + next(_parts(64, 64))
     with (
         HostileCamera(dripping(first, PART + b"Content-Length: 1\r\n\r\n1\r\n")) as camera,
-        open_stream(parse_stream_url(camera.url(), RULES), RULES, LIMITS, Watch()) as stream,
+        open_stream(
+            parse_stream_url(camera.url(), RULES), RULES, LIMITS, ConnectionDeadline()
+        ) as stream,
     ):
         frames = stream.frames()
         next(frames)
         begin = time.monotonic()
         with pytest.raises(CaptureError) as caught:
             list(frames)
-    assert caught.value.fault is CaptureFault.SILENT
+    assert caught.value.code is CaptureErrorCode.SILENT
     assert time.monotonic() - begin < 2
 
 
 def test_a_second_video_does_not_stand_in_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "FRAME_SECONDS", 1.0)
+    monkeypatch.setattr(deadline, "FRAME_SECONDS", 1.0)
     with TwoStreamCamera() as camera:
         begin = time.monotonic()
-        assert _fault(camera.url, count=1_000) is CaptureFault.SILENT
+        assert _fault(camera.url, count=1_000) is CaptureErrorCode.SILENT
         assert time.monotonic() - begin < 4
         assert camera.left.wait(2)
 
@@ -153,20 +153,24 @@ def test_a_second_video_does_not_stand_in_for_the_first(monkeypatch: pytest.Monk
         HEAD + b"Content-Type: image/jpeg\r\n\r\n\xff\xd8\xff\xc0",
         HEAD + b"Content-Type: video/mp4\r\n\r\n" + struct.pack(">I4s", 2**31, b"moov"),
     ],
-    ids=["a part that tells its length", "one that does not", "a JPEG", "an MP4"],
+    ids=["a part that states its length", "one that does not", "a JPEG", "an MP4"],
 )
-def test_what_comes_without_a_picture_is_bounded(begin: bytes) -> None:
+def test_what_comes_without_a_frame_is_bounded(begin: bytes) -> None:
     with HostileCamera(flooding(begin)) as camera:
         fault = _fault(camera.url())
 
-    assert fault in (CaptureFault.TOO_MUCH, CaptureFault.NOT_VIDEO, CaptureFault.UNDECODABLE)
+    assert fault in (
+        CaptureErrorCode.TOO_MUCH,
+        CaptureErrorCode.NOT_VIDEO,
+        CaptureErrorCode.UNDECODABLE,
+    )
     assert camera.sent_bytes < BYTES_BETWEEN_FRAMES + SOCKET_BUFFERS_BYTES
 
 
 def test_the_body_of_a_redirect_is_not_read() -> None:
     begin = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
     with HostileCamera(flooding(begin)) as camera:
-        assert _fault(camera.url()) is CaptureFault.UNREACHABLE
+        assert _fault(camera.url()) is CaptureErrorCode.UNREACHABLE
 
     assert camera.sent_bytes < SOCKET_BUFFERS_BYTES
 
@@ -174,7 +178,7 @@ def test_the_body_of_a_redirect_is_not_read() -> None:
 def test_an_endless_playlist_is_refused_early() -> None:
     begin = PLAYLIST + b"#EXTM3U\n#EXT-X-TARGETDURATION:1\n"
     with HostileCamera(flooding(begin, b"#EXTINF:1,\na.ts\n" * 4096)) as camera:
-        assert _fault(camera.url()) is CaptureFault.TOO_MUCH
+        assert _fault(camera.url()) is CaptureErrorCode.TOO_MUCH
 
     assert camera.sent_bytes < SOCKET_BUFFERS_BYTES
 
@@ -184,7 +188,7 @@ def test_an_endless_playlist_is_refused_early() -> None:
 )
 def test_a_playlist_of_endless_renditions_is_refused(line: bytes) -> None:
     with HostileCamera(saying(PLAYLIST + b"#EXTM3U\n" + line * 100)) as camera:
-        assert _fault(camera.url()) is CaptureFault.TOO_MUCH
+        assert _fault(camera.url()) is CaptureErrorCode.TOO_MUCH
 
 
 def test_a_playlist_that_names_itself_is_refused() -> None:
@@ -195,82 +199,69 @@ def test_a_playlist_that_names_itself_is_refused() -> None:
         yield PLAYLIST + b"#EXTM3U\n" + b"#EXT-X-STREAM-INF:\n/x?%d\n" % len(asked) * 10
 
     with HostileCamera(answer) as camera:
-        assert _fault(camera.url()) in (CaptureFault.TOO_MUCH, CaptureFault.NOT_VIDEO)
+        assert _fault(camera.url()) in (CaptureErrorCode.TOO_MUCH, CaptureErrorCode.NOT_VIDEO)
 
     assert len(asked) < 200
 
 
 @pytest.mark.parametrize(("width_px", "height_px"), [(9000, 9000), (10_016, 32), (32, 10_016)])
-def test_pictures_that_nobody_looks_at_are_refused(width_px: int, height_px: int) -> None:
+def test_frames_of_sizes_that_nobody_uses_are_refused(width_px: int, height_px: int) -> None:
     with HostileCamera(showing(width_px, height_px)) as camera:
-        assert _fault(camera.url()) is CaptureFault.TOO_LARGE
+        assert _fault(camera.url()) is CaptureErrorCode.TOO_LARGE
 
 
 @pytest.mark.parametrize(("width_px", "height_px"), [(8000, 5000), (10_000, 4000)])
-def test_the_largest_pictures_are_read(width_px: int, height_px: int) -> None:
+def test_the_largest_frames_are_read(width_px: int, height_px: int) -> None:
     limits = CaptureLimits(open_timeout_seconds=10, read_timeout_seconds=5, decoder_threads=1)
     with HostileCamera(showing(width_px, height_px)) as camera:
         (frame,) = _frames(camera.url(), 1, limits)
 
-    jpeg = frame.picture.jpeg(50)
+    jpeg = frame.decoded.jpeg(50)
     assert (jpeg.width_px, jpeg.height_px) == (width_px, height_px)
 
 
 def test_video_that_nobody_looks_at_is_refused() -> None:
     begin = HEAD + b"Content-Type: video/mp2t\r\n\r\n"
     with HostileCamera(saying(begin + _transport_stream(8192, 5120))) as camera:
-        assert _fault(camera.url()) is CaptureFault.TOO_LARGE
+        assert _fault(camera.url()) is CaptureErrorCode.TOO_LARGE
 
 
-def test_a_short_file_that_promises_many_pictures_takes_little_room() -> None:
+def test_a_short_file_that_promises_many_frames_takes_little_memory() -> None:
     begin = HEAD + b"Content-Type: video/mp4\r\n\r\n"
     before = _resident_bytes()
     with HostileCamera(saying(begin + _promising_mp4(20_000_000))) as camera:
         url = parse_stream_url(camera.url(), RULES)
-        with open_stream(url, RULES, LIMITS, Watch()):
+        with open_stream(url, RULES, LIMITS, ConnectionDeadline()):
             assert _resident_bytes() - before < MAX_ALLOCATION_BYTES
 
 
-def test_a_camera_that_is_too_large_is_told_so_and_sends_nothing(
+def test_a_camera_whose_frames_are_too_large_is_reported_and_sends_nothing(
     world: World, configs: CameraConfigs, outbox: Outbox
 ) -> None:
     with HostileCamera(showing(10_016, 32)) as hostile, IngestWorker(world):
         camera = configs.add(hostile.url()).camera_id
         outbox.until(lambda: outbox.state(camera) is CameraState.OFFLINE)
 
-    assert outbox.statuses(camera)[-1].last_error == CaptureFault.TOO_LARGE.value
-    assert outbox.pictures(camera) == []
+    assert outbox.statuses(camera)[-1].last_error == CaptureErrorCode.TOO_LARGE.value
+    assert outbox.frames_of(camera) == []
 
 
-class _Heard:
-    """Hears from a reader and does nothing about it."""
-
-    def connected(self, reader: Reader) -> None:
-        return
-
-    def frame(
-        self,
-        reader: Reader,
-        picture: Picture,
-        stream_seconds: float,
-        captured_ms: int,
-        arrival: Moment,
-    ) -> None:
-        return
-
-    def failed(self, reader: Reader, fault: CaptureFault) -> None:
-        return
+def _ignore_frames(reader: FrameReader) -> None:
+    for connection in reader.connections():
+        with connection:
+            for _ in connection:
+                pass
 
 
-def _reader(url: str, heard: _Heard, *, patient: bool) -> Reader:
+def _reader(url: str, *, patient: bool) -> FrameReader:
     limits = CaptureLimits(open_timeout_seconds=30, read_timeout_seconds=30, decoder_threads=1)
-    rules = ReaderRules(
+    rules = ReaderSettings(
         addresses=RULES,
         limits=limits if patient else LIMITS,
         reconnect_min_seconds=0.1,
         reconnect_max_seconds=1,
     )
-    return Reader("camera", parse_stream_url(url, RULES), rules, heard, SteadyClock())
+    return FrameReader("camera", parse_stream_url(url, RULES), rules, MonotonicWallClock())
 
 
 def _parts(width_px: int, height_px: int) -> Iterator[bytes]:
@@ -294,15 +285,15 @@ def _transport_stream(width_px: int, height_px: int) -> bytes:
     return file.getvalue()
 
 
-def _promising_mp4(pictures: int) -> bytes:
-    """Return a short MP4 with one chunk of so many pictures of one byte each."""
+def _promising_mp4(frames: int) -> bytes:
+    """Return a short MP4 with one chunk of so many frames of one byte each."""
     sample = _box(b"avc1", bytes(6), struct.pack(">H", 1), bytes(16), struct.pack(">HH", 640, 480))
     table = _box(
         b"stbl",
         _box(b"stsd", struct.pack(">II", 0, 1), sample + bytes(50)),
-        _box(b"stts", struct.pack(">IIII", 0, 1, pictures, 1)),
-        _box(b"stsc", struct.pack(">IIIII", 0, 1, 1, pictures, 1)),
-        _box(b"stsz", struct.pack(">III", 0, 1, pictures)),
+        _box(b"stts", struct.pack(">IIII", 0, 1, frames, 1)),
+        _box(b"stsc", struct.pack(">IIIII", 0, 1, 1, frames, 1)),
+        _box(b"stsz", struct.pack(">III", 0, 1, frames)),
         _box(b"stco", struct.pack(">III", 0, 1, 4000)),
     )
     header = struct.pack(">IIIII", 0, 0, 0, 1000, 1000)

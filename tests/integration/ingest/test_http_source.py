@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from contracts.stream_urls import StreamUrlRules, parse_stream_url
-from ingest.camera_stream import StreamFrame
-from ingest.capture import CaptureLimits, open_stream
-from ingest.faults import CaptureError, CaptureFault
-from ingest.watch import Watch
+from common.urls.streams import StreamUrlRules, parse_stream_url
+from ingest.capture.camera_stream import StreamFrame
+from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.errors import CaptureError, CaptureErrorCode
 from tests.integration.ingest.http_cameras import (
     PASSWORD,
     USER,
@@ -29,14 +29,14 @@ LOGIN = f"{USER}:{PASSWORD}"
 
 
 def _frames(url: str, count: int) -> list[StreamFrame]:
-    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS, Watch()) as stream:
+    with open_stream(parse_stream_url(url, RULES), RULES, LIMITS, ConnectionDeadline()) as stream:
         return [frame for frame, _ in zip(stream.frames(), range(count), strict=False)]
 
 
-def _fault(url: str, rules: StreamUrlRules = RULES) -> CaptureFault:
+def _fault(url: str, rules: StreamUrlRules = RULES) -> CaptureErrorCode:
     with pytest.raises(CaptureError) as caught:
-        open_stream(parse_stream_url(url, RULES), rules, LIMITS, Watch())
-    return caught.value.fault
+        open_stream(parse_stream_url(url, RULES), rules, LIMITS, ConnectionDeadline())
+    return caught.value.code
 
 
 @pytest.mark.parametrize(("path", "user"), [("/mjpeg", ""), ("/basic", LOGIN), ("/digest", LOGIN)])
@@ -44,16 +44,16 @@ def test_motion_jpeg_is_read_with_the_password_it_asks_for(path: str, user: str)
     with HttpCamera() as camera:
         frames = _frames(camera.url(path, user=user), 5)
 
-    assert [frame.picture.width_px for frame in frames] == [640] * 5
-    # Its pictures have no time of their own.
+    assert [frame.decoded.width_px for frame in frames] == [640] * 5
+    # Its frames have no time of their own.
     assert {frame.stream_seconds for frame in frames} == {None}
 
 
 @pytest.mark.parametrize("user", ["", "user:wrong", "other:hunter2"])
 @pytest.mark.parametrize("path", ["/basic", "/digest"])
-def test_a_wrong_password_is_told_as_that(path: str, user: str) -> None:
+def test_a_wrong_password_is_reported_as_such(path: str, user: str) -> None:
     with HttpCamera() as camera:
-        assert _fault(camera.url(path, user=user)) is CaptureFault.CREDENTIALS
+        assert _fault(camera.url(path, user=user)) is CaptureErrorCode.CREDENTIALS
 
 
 def test_a_playlist_is_read_through_checked_connections(tmp_path: Path, moving_clip: Path) -> None:
@@ -71,8 +71,8 @@ def test_a_playlist_is_read_through_checked_connections(tmp_path: Path, moving_c
 
 def test_a_page_is_no_video() -> None:
     with HttpCamera() as camera:
-        assert _fault(camera.url("/page")) is CaptureFault.NOT_VIDEO
-        assert _fault(camera.url("/nothing")) is CaptureFault.NO_STREAM
+        assert _fault(camera.url("/page")) is CaptureErrorCode.NOT_VIDEO
+        assert _fault(camera.url("/nothing")) is CaptureErrorCode.NO_STREAM
 
 
 def test_a_closed_port_a_silent_one_and_an_unknown_name_look_alike() -> None:
@@ -85,7 +85,7 @@ def test_a_closed_port_a_silent_one_and_an_unknown_name_look_alike() -> None:
     faults.add(_fault("http://no-such-camera.invalid/x"))
     faults.add(_fault("rtsp://no-such-camera.invalid/x"))
 
-    assert faults == {CaptureFault.UNREACHABLE}
+    assert faults == {CaptureErrorCode.UNREACHABLE}
 
 
 def test_a_camera_that_falls_silent_ends_in_time() -> None:
@@ -111,7 +111,7 @@ def test_redirects_lead_nowhere_else(monkeypatch: pytest.MonkeyPatch, target: st
     with HttpCamera() as camera:
         fault = _fault(camera.url(f"/to?{target}"))
 
-    assert fault in (CaptureFault.FORBIDDEN, CaptureFault.NO_STREAM)
+    assert fault in (CaptureErrorCode.FORBIDDEN, CaptureErrorCode.NO_STREAM)
     assert connected == {"127.0.0.1"}
 
 
@@ -134,17 +134,17 @@ def test_playlists_lead_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_loopback_camera_is_refused_where_none_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     connected = _record_connections(monkeypatch)
     with HttpCamera() as camera:
-        assert _fault(camera.url("/mjpeg"), StreamUrlRules()) is CaptureFault.FORBIDDEN
-    assert _fault("rtsp://localhost/x", StreamUrlRules()) is CaptureFault.FORBIDDEN
+        assert _fault(camera.url("/mjpeg"), StreamUrlRules()) is CaptureErrorCode.FORBIDDEN
+    assert _fault("rtsp://localhost/x", StreamUrlRules()) is CaptureErrorCode.FORBIDDEN
 
     assert connected == set()
 
 
-def test_a_redirect_to_another_host_is_not_told_the_password() -> None:
+def test_a_redirect_to_another_host_does_not_get_the_password() -> None:
     with HttpCamera() as camera, HttpCamera() as other:
         url = camera.url(f"/to?{other.url('/basic')}", user=LOGIN)
 
-        assert _fault(url) is CaptureFault.CREDENTIALS
+        assert _fault(url) is CaptureErrorCode.CREDENTIALS
 
 
 def _record_connections(monkeypatch: pytest.MonkeyPatch) -> set[str]:

@@ -1,4 +1,4 @@
-"""The process itself: what it tells a probe, and how it ends when it cannot work."""
+"""The process itself: what it answers a probe, and how it ends when it cannot work."""
 
 import json
 import urllib.request
@@ -14,13 +14,13 @@ from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox,
 pytestmark = pytest.mark.integration
 
 
-def test_metrics_and_health_are_told_on_a_local_port(
+def test_metrics_and_health_are_served_on_a_local_port(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     (port,) = free_ports(1)
     camera = configs.add(f"file://{moving_clip}").camera_id
     with IngestWorker(world, ingest_metrics_port=str(port)):
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 10)
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 10)
         metrics = _get(port, "/metrics")
         health = _get(port, "/healthz")
 
@@ -50,7 +50,7 @@ def test_a_worker_that_cannot_work_ends_and_says_why(
     assert "not-a-key" not in worker.tail()
 
 
-def test_a_worker_whose_machine_is_set_back_by_an_hour_ends_to_begin_anew(
+def test_a_worker_whose_clock_is_set_back_by_an_hour_ends_to_begin_again(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     set_back = world.directory / "set-back"
@@ -58,7 +58,7 @@ def test_a_worker_whose_machine_is_set_back_by_an_hour_ends_to_begin_anew(
     camera = configs.add(f"file://{moving_clip}").camera_id
     worker = IngestWorker(world, "one", command)
     worker.start()
-    outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+    outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
 
     set_back.touch()
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from contracts.cameras import CameraState
-from contracts.frames import FrameKind
-from contracts.object_keys import snapshot_key
+from common.records.cameras import CameraState
+from common.records.frames import FrameKind
+from common.records.object_keys import snapshot_key
 from tests.integration.ingest.worker import (
     OWNER_ID,
     CameraConfigs,
@@ -32,7 +32,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
 ) -> None:
     with IngestWorker(world):
         first = configs.add(f"file://{moving_clip}").camera_id
-        outbox.until(lambda: len(outbox.pictures(first)) >= 1)
+        outbox.until(lambda: len(outbox.frames_of(first)) >= 1)
         stays = [_come_and_go(configs, outbox, moving_clip) for _ in range(3)]
         s3 = s3_client(world.s3)
         left = [o.object_name for o in s3.list_objects(world.s3.s3_bucket, recursive=True)]
@@ -61,7 +61,7 @@ def _come_and_go(configs: CameraConfigs, outbox: Outbox, clip: Path) -> _Stay:
     camera = configs.add(f"file://{clip}").camera_id
     outbox.until(lambda: outbox.state(camera) is not None)
     answered = time.monotonic() - begin
-    outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+    outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
 
     begin = time.monotonic()
     configs.remove(camera)
@@ -77,16 +77,16 @@ def test_what_changes_takes_effect_and_nothing_else_restarts(
     with IngestWorker(world), RtspCamera(moving_clip) as source:
         config = configs.add(f"file://{moving_clip}", name="old")
         camera = config.camera_id
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 10)
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 10)
 
         config = changed(config, name="new", sample_fps=12.5)
         configs.write(config)
         outbox.until(lambda: outbox.statuses(camera)[-1].revision == 2)
         assert outbox.state(camera) is CameraState.ONLINE
         outbox.until(lambda: outbox.frames[-1].meta.camera_name == "new")
-        begin = len(outbox.pictures(camera))
-        outbox.until(lambda: len(outbox.pictures(camera)) >= begin + 25)
-        frames = outbox.pictures(camera)[begin:]
+        begin = len(outbox.frames_of(camera))
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= begin + 25)
+        frames = outbox.frames_of(camera)[begin:]
         gaps_ms = np.diff([frame.meta.captured_ms for frame in frames])
         assert np.median(gaps_ms) == pytest.approx(80, abs=8)
 
@@ -124,7 +124,7 @@ def test_only_the_last_of_a_cameras_configurations_is_captured(
     configs.write(changed(config, stream_url_encrypted=configs.encrypted(f"file://{moving_clip}")))
 
     with IngestWorker(world) as worker:
-        outbox.until(lambda: len(outbox.pictures(config.camera_id)) >= 5)
+        outbox.until(lambda: len(outbox.frames_of(config.camera_id)) >= 5)
 
     assert {status.revision for status in outbox.statuses(config.camera_id)} == {22}
     assert worker.log.read_text().count("camera_taken") == 1
@@ -138,15 +138,15 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
     # So that neither what it gets nor what it leaves can be a time-out's doing.
     slow = {"kafka_session_timeout_seconds": "20"}
     with IngestWorker(world, "first") as first:
-        outbox.until(lambda: all(outbox.pictures(c) for c in cameras))
+        outbox.until(lambda: all(outbox.frames_of(c) for c in cameras))
         with IngestWorker(world, "second", **slow) as second:
             outbox.until(lambda: _shares(outbox, cameras) == {"first": 4, "second": 4}, seconds=40)
             shares = _workers(outbox, cameras)
             assert "partitions_revoked" in first.log.read_text()
-        # The second one left the group: what it had comes back at once.
+        # The second one left the group: what it had is assigned again at once.
         outbox.until(lambda: _shares(outbox, cameras) == {"first": 8}, seconds=12)
         assert "partitions_revoked" in second.log.read_text()
-        _await_pictures(outbox, cameras)
+        _await_frames(outbox, cameras)
         log = first.log.read_text()
 
     kept = [camera for camera in cameras if shares[camera] == "first"]
@@ -158,7 +158,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
     moved = [camera for camera in cameras if shares[camera] == "second"]
     for begin_ms, end_ms in (_without_worker(outbox, camera, "second") for camera in moved):
         assert any(
-            begin_ms < f.sent_ms < end_ms for camera in kept for f in outbox.pictures(camera)
+            begin_ms < f.sent_ms < end_ms for camera in kept for f in outbox.frames_of(camera)
         )
 
 
@@ -180,7 +180,7 @@ def test_a_killed_workers_cameras_move_to_another(
         outbox.until(lambda: set(_workers(outbox, cameras).values()) == {"second"}, seconds=30)
         taken = time.monotonic()
         outbox.until(
-            lambda: all(outbox.pictures(c)[-1].seen_seconds > taken for c in moved), seconds=10
+            lambda: all(outbox.frames_of(c)[-1].seen_seconds > taken for c in moved), seconds=10
         )
 
     # The session time-out of these tests is six seconds.
@@ -206,7 +206,7 @@ def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
     # A camera that two workers had would send ten frames a second.
     rates = [_last_rate(outbox, camera, seconds=4) for camera in cameras]
     assert max(rates) < 7
-    # What did not go back to the first one was not touched.
+    # What was not assigned to the first one was not touched.
     kept = [camera for camera, worker in _workers(outbox, cameras).items() if worker == "second"]
     assert all(log.count(str(camera)) == taken.count(str(camera)) for camera in kept)
 
@@ -219,19 +219,19 @@ def _shares(outbox: Outbox, cameras: list[UUID]) -> Counter[str]:
     return Counter(_workers(outbox, cameras).values())
 
 
-def _await_pictures(outbox: Outbox, cameras: list[UUID]) -> None:
+def _await_frames(outbox: Outbox, cameras: list[UUID]) -> None:
     begin_ms = max(frame.sent_ms for frame in outbox.frames)
-    outbox.until(lambda: all(outbox.pictures(c)[-1].sent_ms > begin_ms for c in cameras))
+    outbox.until(lambda: all(outbox.frames_of(c)[-1].sent_ms > begin_ms for c in cameras))
 
 
 def _without_worker(outbox: Outbox, camera: UUID, taker: str) -> tuple[int, int]:
-    """Between the last picture of a camera's first worker and the word of the next one."""
+    """Between the last frame of a camera's first worker and the word of the next one."""
     taken_ms = next(s.at_ms for s in outbox.statuses(camera) if s.worker == taker)
-    sent = [frame.sent_ms for frame in outbox.pictures(camera) if frame.sent_ms < taken_ms]
+    sent = [frame.sent_ms for frame in outbox.frames_of(camera) if frame.sent_ms < taken_ms]
     return sent[-1], taken_ms
 
 
 def _last_rate(outbox: Outbox, camera: UUID, seconds: float) -> float:
-    """Pictures a second, by the times at which they were sent."""
-    times = [frame.sent_ms for frame in outbox.pictures(camera)]
+    """Frames a second, by the times at which they were sent."""
+    times = [frame.sent_ms for frame in outbox.frames_of(camera)]
     return sum(time_ms > max(times) - seconds * 1000 for time_ms in times) / seconds

@@ -1,4 +1,4 @@
-"""HLS cameras that stall while their server goes on answering, and how they come back."""
+"""HLS cameras that stall while their server goes on answering, and how they recover."""
 
 import threading
 import time
@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from contracts.stream_urls import StreamUrlRules, parse_stream_url
-from ingest.capture import CaptureLimits
-from ingest.faults import CaptureFault
-from ingest.moments import Moment, SteadyClock
-from ingest.pictures import Picture
-from ingest.reader import Reader, ReaderRules
+from common.urls.streams import StreamUrlRules, parse_stream_url
+from ingest.capture.opening import CaptureLimits
+from ingest.capture.reading import CapturedFrame, FrameReader, ReaderSettings
+from ingest.clocks import MonotonicWallClock
+from ingest.errors import CaptureErrorCode
 from tests.integration.ingest.clips import write_clip
 from tests.integration.ingest.http_cameras import HttpCamera, write_playlist
 
 pytestmark = pytest.mark.integration
 
 ADDRESSES = StreamUrlRules(allow_loopback=True)
-RULES = ReaderRules(
+RULES = ReaderSettings(
     addresses=ADDRESSES,
     limits=CaptureLimits(open_timeout_seconds=3, read_timeout_seconds=1, decoder_threads=1),
     reconnect_min_seconds=0.1,
@@ -29,27 +28,19 @@ _SEGMENTS = 6
 
 
 class Heard:
-    """What a reader tells: how many frames came, and the faults between them."""
+    """What a reader reports: how many frames came, and the faults between them."""
 
     def __init__(self) -> None:
         self.frames = 0
-        self.faults: list[CaptureFault] = []
+        self.faults: list[CaptureErrorCode] = []
 
-    def connected(self, reader: Reader) -> None:
-        pass
-
-    def frame(
-        self,
-        reader: Reader,
-        picture: Picture,
-        stream_seconds: float,
-        captured_ms: int,
-        arrival: Moment,
-    ) -> None:
-        self.frames += 1
-
-    def failed(self, reader: Reader, fault: CaptureFault) -> None:
-        self.faults.append(fault)
+    def follow(self, reader: FrameReader) -> None:
+        for connection in reader.connections():
+            with connection:
+                for event in connection:
+                    self.frames += isinstance(event, CapturedFrame)
+            if not connection.is_stopped:
+                self.faults.append(connection.error_code)
 
     def wait(self, *, frames: int = 0, faults: int = 0, seconds: float = 30) -> None:
         """Wait until so many were heard of."""
@@ -68,7 +59,7 @@ class LiveFolder:
         self.name = write_playlist(folder, clip)
         assert len(list(folder.glob("live*.ts"))) == _SEGMENTS
 
-    def tell(self, *numbers: int, sequence: int, name: str = "live", end: bool = False) -> None:
+    def publish(self, *numbers: int, sequence: int, name: str = "live", end: bool = False) -> None:
         """Write the playlist; the files of other names are copies of those that begin ``live``."""
         lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", f"#EXT-X-MEDIA-SEQUENCE:{sequence}"]
         for number in numbers:
@@ -84,7 +75,7 @@ class LiveFolder:
 def folder(tmp_path: Path) -> LiveFolder:
     """A live camera that has come to its third segment."""
     folder = LiveFolder(tmp_path)
-    folder.tell(0, 1, 2, sequence=10)
+    folder.publish(0, 1, 2, sequence=10)
     return folder
 
 
@@ -94,8 +85,8 @@ def heard(folder: LiveFolder) -> Iterator[Heard]:
     heard = Heard()
     with HttpCamera(folder.path) as camera:
         url = parse_stream_url(camera.url(f"/hls/{folder.name}"), ADDRESSES)
-        reader = Reader("test", url, RULES, heard, SteadyClock())
-        reader.start()
+        reader = FrameReader("test", url, RULES, MonotonicWallClock())
+        reader.start(heard.follow)
         yield heard
         reader.stop()
         assert reader.join(15)
@@ -107,9 +98,9 @@ def test_a_stalled_camera_is_silent_until_its_playlist_goes_on(
     # The third segment, once; then the stall, on three connections.
     heard.wait(faults=3, seconds=60)
     assert heard.frames == 25
-    assert heard.faults[1:] == [CaptureFault.SILENT] * 2
+    assert heard.faults[1:] == [CaptureErrorCode.SILENT] * 2
 
-    folder.tell(1, 2, 3, sequence=11)
+    folder.publish(1, 2, 3, sequence=11)
     heard.wait(frames=50)
     heard.wait(faults=5, seconds=60)
 
@@ -121,11 +112,11 @@ def test_a_stalled_camera_is_silent_until_its_playlist_goes_on(
     [(0, "other"), (0, "live"), (10, "other")],
     ids=["new names", "numbers from 0", "the same number"],
 )
-def test_a_camera_whose_encoder_started_over_comes_back(
+def test_a_camera_whose_encoder_started_over_recovers(
     folder: LiveFolder, heard: Heard, sequence: int, name: str
 ) -> None:
     heard.wait(faults=1)
-    folder.tell(3, 4, 5, sequence=sequence, name=name)
+    folder.publish(3, 4, 5, sequence=sequence, name=name)
 
     heard.wait(frames=50)
 
@@ -134,8 +125,8 @@ def test_a_live_camera_that_ends_its_playlist_is_not_played_as_a_recording(
     folder: LiveFolder, heard: Heard
 ) -> None:
     heard.wait(frames=1)
-    folder.tell(0, 1, 2, sequence=10, end=True)
+    folder.publish(0, 1, 2, sequence=10, end=True)
     heard.wait(faults=5)
 
     assert heard.frames == 25
-    assert set(heard.faults[1:]) == {CaptureFault.ENDED}
+    assert set(heard.faults[1:]) == {CaptureErrorCode.ENDED}

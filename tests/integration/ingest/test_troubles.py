@@ -1,13 +1,14 @@
-"""Cameras that answer nothing, answer something else, freeze or go: told, not suffered."""
+"""Cameras that answer nothing, answer something else, freeze or go: reported, not suffered."""
 
 from pathlib import Path
 from uuid import UUID
 
+import cv2
 import numpy as np
 import pytest
 
-from contracts.cameras import CameraState
-from ingest.faults import CaptureFault
+from common.records.cameras import CameraState
+from ingest.errors import CaptureErrorCode
 from tests.integration.ingest.http_cameras import HttpCamera, SilentCamera, closed_port
 from tests.integration.ingest.worker import (
     CameraConfigs,
@@ -23,26 +24,30 @@ pytestmark = pytest.mark.integration
 PASSWORD = "hunter2"
 
 
-def test_each_trouble_is_told_in_a_sentence_without_the_password(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+def test_each_trouble_is_reported_in_a_sentence_without_the_password(
+    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path, tmp_path: Path
 ) -> None:
     login = f"user:{PASSWORD}"
+    # FFmpeg would play it: a run of JPEG pictures, as there is one in each of Kafka's segments.
+    pictures = tmp_path / "segment.log"
+    pictures.write_bytes(cv2.imencode(".jpg", np.zeros((360, 640, 3), np.uint8))[1].tobytes() * 50)
     with (
         SilentCamera() as silent,
         HttpCamera() as http,
         RtspCamera(moving_clip, user="other", password="secret") as rtsp,
     ):
         urls = {
-            f"rtsp://{login}@127.0.0.1:{silent.port}/x": CaptureFault.UNREACHABLE,
-            f"http://{login}@127.0.0.1:{silent.port}/x": CaptureFault.UNREACHABLE,
-            f"rtsp://{login}@127.0.0.1:{closed_port()}/x": CaptureFault.UNREACHABLE,
-            f"rtsp://{login}@no-such-camera.invalid/x": CaptureFault.UNREACHABLE,
-            f"rtsp://{login}@127.0.0.1:{rtsp.port}/camera": CaptureFault.CREDENTIALS,
-            http.url("/page", user=login): CaptureFault.NOT_VIDEO,
-            http.url("/nothing", user=login): CaptureFault.NO_STREAM,
-            f"rtsp://{login}@169.254.169.254/x": CaptureFault.FORBIDDEN,
-            "file:///no/such/file": CaptureFault.NO_FILE,
-            f"file://{__file__}": CaptureFault.NOT_VIDEO,
+            f"rtsp://{login}@127.0.0.1:{silent.port}/x": CaptureErrorCode.UNREACHABLE,
+            f"http://{login}@127.0.0.1:{silent.port}/x": CaptureErrorCode.UNREACHABLE,
+            f"rtsp://{login}@127.0.0.1:{closed_port()}/x": CaptureErrorCode.UNREACHABLE,
+            f"rtsp://{login}@no-such-camera.invalid/x": CaptureErrorCode.UNREACHABLE,
+            f"rtsp://{login}@127.0.0.1:{rtsp.port}/camera": CaptureErrorCode.CREDENTIALS,
+            http.url("/page", user=login): CaptureErrorCode.NOT_VIDEO,
+            http.url("/nothing", user=login): CaptureErrorCode.NO_STREAM,
+            f"rtsp://{login}@169.254.169.254/x": CaptureErrorCode.FORBIDDEN,
+            "file:///no/such/file": CaptureErrorCode.NO_FILE,
+            f"file://{__file__}": CaptureErrorCode.NO_FILE,
+            f"file://{pictures}": CaptureErrorCode.NO_FILE,
         }
         cameras = {configs.add(url).camera_id: fault for url, fault in urls.items()}
         good = configs.add(f"file://{moving_clip}")
@@ -52,29 +57,29 @@ def test_each_trouble_is_told_in_a_sentence_without_the_password(
             )
             log = worker.log.read_text()
 
-    told = {camera: outbox.statuses(camera)[-1].last_error for camera in cameras}
-    assert told == {camera: fault.value for camera, fault in cameras.items()}
+    errors = {camera: outbox.statuses(camera)[-1].last_error for camera in cameras}
+    assert errors == {camera: fault.value for camera, fault in cameras.items()}
     assert outbox.state(good.camera_id) is CameraState.ONLINE
     assert PASSWORD not in log
-    assert not any(PASSWORD.encode() in told.raw for told in outbox.told)
+    assert not any(PASSWORD.encode() in record.raw for record in outbox.status_records)
     assert all(len(outbox.ticks(camera)) >= 3 for camera in cameras)
 
 
-def test_a_camera_that_freezes_goes_offline_and_comes_back(
+def test_a_camera_that_freezes_goes_offline_and_recovers(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     with RtspCamera(moving_clip) as source, IngestWorker(world):
         camera = configs.add(source.url).camera_id
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 10)
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 10)
 
         source.pause()
         outbox.until(lambda: outbox.state(camera) is CameraState.OFFLINE)
-        frozen = len(outbox.pictures(camera))
-        told = outbox.statuses(camera)[-1].last_error
-        assert told in (CaptureFault.SILENT.value, CaptureFault.UNREACHABLE.value)
+        frozen = len(outbox.frames_of(camera))
+        error = outbox.statuses(camera)[-1].last_error
+        assert error in (CaptureErrorCode.SILENT.value, CaptureErrorCode.UNREACHABLE.value)
 
         source.resume()
-        outbox.until(lambda: len(outbox.pictures(camera)) >= frozen + 10)
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= frozen + 10)
         outbox.until(lambda: outbox.state(camera) is CameraState.ONLINE)
 
     states = [status.state for status in outbox.statuses(camera)]
@@ -83,17 +88,17 @@ def test_a_camera_that_freezes_goes_offline_and_comes_back(
     _assert_times_rise(outbox, camera)
 
 
-def test_a_camera_that_is_killed_and_started_again_comes_back(
+def test_a_camera_that_is_killed_and_started_again_recovers(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     with RtspCamera(moving_clip) as source, IngestWorker(world):
         camera = configs.add(source.url).camera_id
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
 
         source.kill()
         source.start()
-        before = len(outbox.pictures(camera))
-        outbox.until(lambda: len(outbox.pictures(camera)) >= before + 10)
+        before = len(outbox.frames_of(camera))
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= before + 10)
 
     _assert_times_rise(outbox, camera)
 
@@ -107,7 +112,7 @@ def test_a_worker_stops_in_time_while_a_camera_hangs(
         worker.start()
         hung = configs.add(f"rtsp://127.0.0.1:{silent.port}/x").camera_id
         camera = configs.add(source.url).camera_id
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 5 and bool(outbox.statuses(hung)))
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 5 and bool(outbox.statuses(hung)))
         source.pause()
 
         # Fails where the worker has to be killed.
@@ -117,16 +122,16 @@ def test_a_worker_stops_in_time_while_a_camera_hangs(
     outbox.until(lambda: outbox.all_of(camera)[-1].jpeg == b"")
 
 
-def test_frames_flow_while_s3_is_away(
+def test_frames_flow_while_s3_is_unavailable(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
-    away = {"s3_endpoint": f"http://127.0.0.1:{closed_port()}"}
+    without_s3 = {"s3_endpoint": f"http://127.0.0.1:{closed_port()}"}
     camera = configs.add(f"file://{moving_clip}").camera_id
-    with IngestWorker(world, **away) as worker:
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 25)
+    with IngestWorker(world, **without_s3) as worker:
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 25)
 
     assert "snapshots_failing" in worker.log.read_text()
-    times = [frame.meta.captured_ms for frame in outbox.pictures(camera)][:25]
+    times = [frame.meta.captured_ms for frame in outbox.frames_of(camera)][:25]
     assert np.median(np.diff(times)) == pytest.approx(200, abs=10)
 
 
@@ -141,15 +146,15 @@ def test_records_that_cannot_be_read_hurt_no_other_camera(
     with IngestWorker(world) as worker:
         configs.write(changed(bad_secret, stream_url_encrypted=sealed_elsewhere))
         camera = configs.add(f"file://{moving_clip}").camera_id
-        outbox.until(lambda: len(outbox.pictures(camera)) >= 5)
+        outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
         outbox.until(lambda: outbox.state(bad_secret.camera_id) is CameraState.OFFLINE)
 
-    assert outbox.statuses(bad_secret.camera_id)[-1].last_error == CaptureFault.SECRET_KEY.value
+    assert outbox.statuses(bad_secret.camera_id)[-1].last_error == CaptureErrorCode.SECRET_KEY.value
     assert worker.log.read_text().count("config_record_unreadable") == 3
 
 
 def _assert_times_rise(outbox: Outbox, camera: UUID) -> None:
     times = [frame.meta.captured_ms for frame in outbox.all_of(camera)]
     assert times == sorted(times)
-    pictures = [frame.meta.captured_ms for frame in outbox.pictures(camera)]
-    assert len(set(pictures)) == len(pictures)
+    times = [frame.meta.captured_ms for frame in outbox.frames_of(camera)]
+    assert len(set(times)) == len(times)

@@ -4,6 +4,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
@@ -17,11 +18,16 @@ from cryptography.x509.oid import NameOID
 class TlsFront:
     """Listens with TLS and passes everything on to a port of this machine."""
 
-    def __init__(self, port: int, folder: Path) -> None:
-        """Listen in front of ``port``; the certificate is written into ``folder``."""
+    def __init__(self, port: int, folder: Path, server_file: Path | None = None) -> None:
+        """Listen in front of ``port``; the certificate is written into ``folder``.
+
+        ``server_file`` is another one, with its key (PEM).
+        """
         self._target = port
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(certificate_in(folder))
+        self._context.load_cert_chain(server_file or certificate_in(folder))
+        self.trusted_by = 0
+        """Clients that said anything after they had seen the certificate."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
@@ -50,14 +56,18 @@ class TlsFront:
 
     def _serve(self, plain: socket.socket) -> None:
         with (
+            suppress(ssl.SSLError, ConnectionError),
             plain,
             socket.create_connection(("127.0.0.1", self._target)) as inner,
             self._context.wrap_socket(plain, server_side=True) as outer,
         ):
-            back = threading.Thread(target=_pump, args=(inner, outer), daemon=True)
-            back.start()
+            backwards = threading.Thread(target=_pump, args=(inner, outer), daemon=True)
+            backwards.start()
+            if said := outer.recv(65_536):
+                self.trusted_by += 1
+                inner.sendall(said)
             _pump(outer, inner)
-            back.join()
+            backwards.join()
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:

@@ -66,14 +66,14 @@ def _negotiate(peer: socket.socket) -> None:
 
 
 def _play(peer: socket.socket) -> None:
-    """Send RTP packets, a picture each, within the connection (RFC 2326, 10.12; RFC 2435)."""
+    """Send RTP packets, a frame each, within the connection (RFC 2326, 10.12; RFC 2435)."""
     jpeg = cv2.imencode(".jpg", np.zeros((_SIDE_PX, _SIDE_PX, 3), np.uint8))[1].tobytes()
     coded = jpeg[jpeg.index(b"\xff\xda") + 14 :]
-    picture = struct.pack(">IBBBB", 0, 1, 80, _SIDE_PX // 8, _SIDE_PX // 8) + coded
+    frame = struct.pack(">IBBBB", 0, 1, 80, _SIDE_PX // 8, _SIDE_PX // 8) + coded
     begin = time.monotonic()
     for number in range(10_000):
         for channel in (0, 1) if time.monotonic() - begin < _BOTH_SECONDS else (1,):
             head = struct.pack(">BBHII", 0x80, 0x80 | 26, number, number * 3600, channel + 1)
-            packet = head + picture
+            packet = head + frame
             peer.sendall(struct.pack(">cBH", b"$", 2 * channel, len(packet)) + packet)
         time.sleep(0.04)

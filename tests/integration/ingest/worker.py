@@ -4,19 +4,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from uuid import UUID, uuid4
 
 from aiokafka.partitioner import DefaultPartitioner
 from cryptography.fernet import Fernet
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from contracts.cameras import CameraConfig, CameraState, CameraStatus
-from contracts.frames import FRAME_META_HEADER, FrameKind, FrameMeta
-from contracts.kafka import consumer_options, producer_options, topic_name
-from contracts.records import decode, encode
-from contracts.secrets import SecretBox
-from contracts.settings import KafkaSettings, S3Settings
-from contracts.topics import CAMERA_STATUS, CONFIG_CAMERAS, FRAMES
+from common.kafka.clients import consumer_options, producer_options, topic_name
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.codec import decode, encode
+from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from common.records.topics import CAMERA_STATUS, CONFIG_CAMERAS, FRAMES
+from common.secrets import SecretBox
+from common.settings import KafkaSettings, S3Settings
 from deploy.local.servers.base import Program, python_module
 from tests.services.process import ChildProcess
 
@@ -65,7 +66,7 @@ class IngestWorker(ChildProcess):
             "PLATESTREAM_S3_SECRET_KEY": world.s3.s3_secret_key.get_secret_value(),
             "PLATESTREAM_SECRET_KEY": SECRET_KEY,
             "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
-            "PLATESTREAM_CAMERA_ALLOW_FILES": "true",
+            "PLATESTREAM_CAMERA_FILES_FOLDER": gettempdir(),
             "PLATESTREAM_INGEST_WORKER_ID": name,
             "PLATESTREAM_LOG_LEVEL": "debug",
             **_TIMES,
@@ -150,7 +151,7 @@ class SentFrame:
 
 
 @dataclass(frozen=True)
-class Told:
+class StatusRecord:
     """A record of the camera-status topic; ``status`` None: the camera is gone."""
 
     camera_id: UUID
@@ -176,7 +177,7 @@ class Outbox:
             ]
         )
         self.frames: list[SentFrame] = []
-        self.told: list[Told] = []
+        self.status_records: list[StatusRecord] = []
 
     def until(self, condition: Callable[[], bool], *, seconds: float = 20) -> None:
         """Read on until the condition holds; a failure where it does not within the time."""
@@ -191,7 +192,7 @@ class Outbox:
         while time.monotonic() < deadline:
             self._read()
 
-    def pictures(self, camera_id: UUID) -> list[SentFrame]:
+    def frames_of(self, camera_id: UUID) -> list[SentFrame]:
         """Return a camera's frames, without ticks."""
         return [f for f in self.all_of(camera_id) if f.meta.kind is FrameKind.FRAME]
 
@@ -204,13 +205,19 @@ class Outbox:
         return [f for f in self.frames if f.meta.camera_id == camera_id]
 
     def statuses(self, camera_id: UUID) -> list[CameraStatus]:
-        """Return what was told about a camera."""
-        return [t.status for t in self.told if t.camera_id == camera_id and t.status is not None]
+        """Return the statuses of a camera, in order."""
+        return [
+            t.status
+            for t in self.status_records
+            if t.camera_id == camera_id and t.status is not None
+        ]
 
     def state(self, camera_id: UUID) -> CameraState | None:
-        """Return the state that was told last; None for an unknown or removed camera."""
-        told = [t for t in self.told if t.camera_id == camera_id]
-        return told[-1].status.state if told and told[-1].status is not None else None
+        """Return the state that was published last; None for an unknown or removed camera."""
+        of_camera = [t for t in self.status_records if t.camera_id == camera_id]
+        return (
+            of_camera[-1].status.state if of_camera and of_camera[-1].status is not None else None
+        )
 
     def close(self) -> None:
         """Disconnect."""
@@ -230,12 +237,14 @@ class Outbox:
     def _note_status(self, key: bytes, value: bytes | None, now: float) -> None:
         camera_id = UUID(key.decode())
         status = None if value is None else decode(CameraStatus, value)
-        self.told.append(Told(camera_id, status, value or b"", now))
+        self.status_records.append(StatusRecord(camera_id, status, value or b"", now))
 
     def _summary(self) -> str:
-        states = [(str(t.camera_id)[:8], t.status and t.status.state) for t in self.told[-20:]]
+        states = [
+            (str(t.camera_id)[:8], t.status and t.status.state) for t in self.status_records[-20:]
+        ]
         logs = "\n".join(log.read_text()[-4000:] for log in self._logs.glob("*.log"))
-        return f"not in time; {len(self.frames)} frames and ticks; last told: {states}\n{logs}"
+        return f"not in time; {len(self.frames)} frames and ticks; last statuses: {states}\n{logs}"
 
 
 def _id_on(partition: int, partitions: list[int]) -> UUID:

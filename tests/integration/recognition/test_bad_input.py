@@ -1,4 +1,4 @@
-"""Pictures and model files that nobody would choose: a right answer or a clear error, in time."""
+"""Images and model files that nobody would choose: a right answer or a clear error, in time."""
 
 import json
 import shutil
@@ -10,15 +10,15 @@ import cv2
 import numpy as np
 import pytest
 
-from contracts.errors import InvalidInputError, MisconfiguredError
-from recognition.crops import LARGEST_TURNED_PX, cut_turned
+from common.errors import InvalidInputError, MisconfiguredError
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.reading.crops import MAX_TURNED_PX, cut_turned
 from recognition.settings import MODELS, RecognizerSettings
 from recognition.types import BgrImage
-from synthetic.layouts import BY_CODE
-from synthetic.plates import Plate, plate_with_text, random_plate
-from tests.integration.recognition.scenes import jpeg
+from tests.integration.streams.recognition.scenes import jpeg
+from tools.synthetic.layouts import BY_CODE
+from tools.synthetic.plates import Plate, plate_with_text, random_plate
 
 WORST_CPU_SECONDS = 5.0
 """A 40-megapixel photo takes 0.5 to 1 s of processor time, most of it to decode it."""
@@ -45,12 +45,14 @@ def flat(height: int, width: int, grey: int) -> BgrImage:
     ids=["16x16", "black", "white", "noise", "noise-16x16"],
 )
 def test_nothing_is_read_where_nothing_is(engine: Recognizer, image: BgrImage) -> None:
-    assert engine.read(decode_image(jpeg(image))) == []
+    assert engine.recognize(decode_image(jpeg(image))) == []
 
 
-def test_a_plate_that_fills_the_picture_is_read(engine: Recognizer) -> None:
+def test_a_plate_that_fills_the_image_is_read(engine: Recognizer) -> None:
     plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2)).image
-    found = engine.read(decode_image(jpeg(np.asarray(cv2.resize(plate, (640, 135)), np.uint8))))
+    found = engine.recognize(
+        decode_image(jpeg(np.asarray(cv2.resize(plate, (640, 135)), np.uint8)))
+    )
     assert [reading.text for reading in found] == [TEXT]
 
 
@@ -60,7 +62,7 @@ def test_a_close_up_is_read(engine: Recognizer, width: int, share: float) -> Non
     image = flat(width * 9 // 16, width, 120)
     plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2))
     _place(image, plate, round((1 - share) / 2 * width), width // 5, round(share * width))
-    assert [reading.text for reading in engine.read(decode_image(jpeg(image)))] == [TEXT]
+    assert [reading.text for reading in engine.recognize(decode_image(jpeg(image)))] == [TEXT]
 
 
 @pytest.mark.parametrize("degrees", [-20, -15, 15, 20])
@@ -73,12 +75,12 @@ def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) ->
         turn = cv2.getRotationMatrix2D((320, 235), -degrees, 1)
         hung = cv2.warpAffine(image, turn, (640, 480), borderMode=cv2.BORDER_REPLICATE)
         coarse = np.asarray(cv2.GaussianBlur(hung, (0, 0), 1.4), np.uint8)
-        found = engine.read(decode_image(jpeg(coarse)))
+        found = engine.recognize(decode_image(jpeg(coarse)))
         read += [reading.text for reading in found] == [plate.text]
     assert read >= 16  # seen: 18, 16, 18, 18; without upright crops 14, 16, 19, 17
 
 
-def test_fifty_plates_in_one_picture(engine: Recognizer) -> None:
+def test_fifty_plates_in_one_image_are_read(engine: Recognizer) -> None:
     image = flat(1080, 1920, 60)
     rng = np.random.default_rng(4)
     wanted = set()
@@ -86,17 +88,17 @@ def test_fifty_plates_in_one_picture(engine: Recognizer) -> None:
         plate = random_plate(rng, BY_CODE["it"])
         _place(image, plate, 40 + index % 5 * 375, 30 + index // 5 * 105, 200)
         wanted.add(plate.text)
-    found = engine.read(decode_image(jpeg(image)))
+    found = engine.recognize(decode_image(jpeg(image)))
     assert len(found) <= 50
     assert len(wanted & {reading.text for reading in found}) >= 45
 
 
-def test_the_largest_picture_takes_bounded_time(engine: Recognizer) -> None:
+def test_the_largest_image_takes_bounded_time(engine: Recognizer) -> None:
     image = flat(5000, 8000, 120)
     _place(image, plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2)), 3000, 2400, 1200)
     data = jpeg(image)
     started = time.process_time()
-    found = engine.read(decode_image(data))
+    found = engine.recognize(decode_image(data))
     assert time.process_time() - started < WORST_CPU_SECONDS
     assert [reading.text for reading in found] == [TEXT]
 
@@ -110,7 +112,7 @@ def test_the_largest_unsure_plate_takes_bounded_time_and_room(
         turned.append(cut_turned(*args))
         return turned[-1]
 
-    monkeypatch.setattr("recognition.reader.cut_turned", cut)
+    monkeypatch.setattr("recognition.reading.reader.cut_turned", cut)
     plate = random_plate(np.random.default_rng(2), BY_CODE["it"])
     image = flat(480, 640, 90)
     _place(image, plate, 120, 180, 400)
@@ -119,18 +121,18 @@ def test_the_largest_unsure_plate_takes_bounded_time_and_room(
     coarse = cv2.GaussianBlur(hung, (0, 0), 6.0)
     data = jpeg(np.asarray(cv2.resize(coarse, (7200, 5400)), np.uint8))
     started = time.process_time()
-    found = engine.read(decode_image(data))
+    found = engine.recognize(decode_image(data))
     assert time.process_time() - started < WORST_CPU_SECONDS
     assert [reading.text for reading in found] == [plate.text]
     assert turned
-    assert max(max(crop.shape) for crop in turned) <= LARGEST_TURNED_PX
+    assert max(max(crop.shape) for crop in turned) <= MAX_TURNED_PX
 
 
 def _decoded(*_: object, **__: object) -> None:
     pytest.fail("a pixel was decoded")
 
 
-def test_a_larger_picture_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_larger_image_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     data = jpeg(flat(5001, 8000, 0))
     for decoder in ("simplejpeg.decode_jpeg", "PIL.JpegImagePlugin.JpegImageFile.load"):
         monkeypatch.setattr(decoder, _decoded)
@@ -151,7 +153,7 @@ def test_a_larger_picture_is_refused_before_it_is_decoded(monkeypatch: pytest.Mo
         ("plate-reader", {"output": {"regions": ["Brazil"]}}, "region has shape"),
     ],
 )
-def test_a_card_that_does_not_fit_its_model_is_told_at_start(
+def test_a_card_that_does_not_fit_its_model_is_reported_at_start(
     name: str, changes: dict[str, dict[str, object]], words: str, tmp_path: Path
 ) -> None:
     card = json.loads((MODELS / f"{name}.json").read_text())
@@ -164,7 +166,7 @@ def test_a_card_that_does_not_fit_its_model_is_told_at_start(
 
 
 @pytest.mark.parametrize("name", ["plate-detector", "plate-reader"])
-def test_a_damaged_model_is_told_at_start(name: str, tmp_path: Path) -> None:
+def test_a_damaged_model_is_reported_at_start(name: str, tmp_path: Path) -> None:
     whole = (MODELS / f"{name}.onnx").read_bytes()
     model = tmp_path / f"{name}.onnx"
     model.write_bytes(whole[: len(whole) // 2])
@@ -183,7 +185,7 @@ def test_a_plate_configuration_takes_the_place_of_a_card(tmp_path: Path) -> None
         "img_height: 64\nimg_width: 128\nimage_color_mode: rgb\n"
     )
     plate = plate_with_text(BY_CODE["it"], TEXT, np.random.default_rng(2)).image
-    found = _with_model("plate-reader", model).read(
+    found = _with_model("plate-reader", model).recognize(
         np.asarray(cv2.resize(plate, (640, 135)), np.uint8)
     )
     assert [reading.text for reading in found] == [TEXT]

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contracts.errors import MisconfiguredError
-from recognition.detector import Detector
+from common.errors import MisconfiguredError
+from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
 from recognition.images import decode_image
-from recognition.model_card import DetectorCard, load_card
-from recognition.reader import Reader
-from recognition.runtime import Model, Tensor, load_model
+from recognition.models.model_card import DetectorCard, load_card
+from recognition.models.runtime import Model, Tensor, load_model
+from recognition.reading.reader import Reader
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
-from tests.integration.recognition.scenes import PLATES, Parked, car_scene, jpeg
+from tests.integration.streams.recognition.scenes import PLATES, Parked, car_scene, jpeg
 
 
 def recognizer(
@@ -40,7 +40,7 @@ def recognizer(
 def test_reads_drawn_plates(runtime: RuntimeName, precision: Precision) -> None:
     engine = recognizer(runtime, precision)
     for plate in PLATES:
-        (found,) = engine.read(decode_image(jpeg(car_scene([Parked(plate)]))))
+        (found,) = engine.recognize(decode_image(jpeg(car_scene([Parked(plate)]))))
         assert found.text == plate
         assert found.confidence > 0.8
         assert found.box.x + found.box.width / 2 == pytest.approx(640, abs=8)
@@ -49,7 +49,7 @@ def test_reads_drawn_plates(runtime: RuntimeName, precision: Precision) -> None:
 
 def test_runtimes_agree() -> None:
     image = decode_image(jpeg(car_scene([Parked(PLATES[0], 400), Parked(PLATES[1], 900)])))
-    exact = [recognizer(runtime, Precision.F32).read(image) for runtime in RuntimeName]
+    exact = [recognizer(runtime, Precision.F32).recognize(image) for runtime in RuntimeName]
     assert len(exact[0]) == 2
     for one, other in zip(*exact, strict=True):
         assert one.text == other.text
@@ -71,8 +71,8 @@ def test_images_together_say_what_each_says_alone() -> None:
     images = [decode_image(jpeg(one)) for one in (two, car_scene(), car_scene([Parked(PLATES[2])]))]
     images.append(np.ascontiguousarray(images[2][:, 300:]))
 
-    alone = [engine.read(image) for image in images]
-    together = engine.read_all(images, [0] * len(images))
+    alone = [engine.recognize(image) for image in images]
+    together = engine.recognize_all(images, [0] * len(images))
 
     assert [len(one) for one in alone] == [2, 0, 1, 1]
     for said, expected in zip(together, alone, strict=True):
@@ -80,16 +80,16 @@ def test_images_together_say_what_each_says_alone() -> None:
         for one, other in zip(said, expected, strict=True):
             assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
             assert one.box.x == pytest.approx(other.box.x, abs=0.1)
-    assert engine.read_all(images[2:], [0, 2000])[1] == []
+    assert engine.recognize_all(images[2:], [0, 2000])[1] == []
 
 
 def test_an_empty_road_has_no_plates() -> None:
-    assert recognizer().read(decode_image(jpeg(car_scene()))) == []
+    assert recognizer().recognize(decode_image(jpeg(car_scene()))) == []
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 2000), (2000, 3), (40, 40)])
 def test_takes_images_of_any_shape(size: tuple[int, int]) -> None:
-    assert recognizer().read(np.zeros((*size, 3), np.uint8)) == []
+    assert recognizer().recognize(np.zeros((*size, 3), np.uint8)) == []
 
 
 def test_a_file_that_is_no_model_is_said_so(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ import sys
 import numpy as np
 from recognition.engine import Recognizer
 from recognition.settings import RecognizerSettings
-Recognizer(RecognizerSettings()).read(np.zeros((64, 64, 3), np.uint8))
+Recognizer(RecognizerSettings()).recognize(np.zeros((64, 64, 3), np.uint8))
 heavy = {"torch", "keras", "tensorflow", "ultralytics", "openvino_telemetry"}
 print(sorted(name for name in heavy if sys.modules.get(name) is not None))
 """
@@ -131,34 +131,34 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
 
 
 @pytest.mark.parametrize("precision", list(Precision))
-def test_pictures_large_and_small_in_turns_say_the_same_as_each_alone(precision: Precision) -> None:
+def test_images_large_and_small_in_turns_give_the_same_as_each_alone(precision: Precision) -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
-    pictures = [a_picture(*size) for size in ((160, 96), (640, 384))]
+    images = [an_input(*size) for size in ((160, 96), (640, 384))]
     alone = [
-        load_model(settings.detector_path, settings, precision).run(picture)["output0"]
-        for picture in pictures
+        load_model(settings.detector_path, settings, precision).run(image)["output0"]
+        for image in images
     ]
 
     model = load_model(settings.detector_path, settings, precision)
 
     for _ in range(2):
-        for picture, said in zip(pictures, alone, strict=True):
-            assert np.array_equal(model.run(picture)["output0"], said)
-    small, large = (model._request(picture.shape) for picture in pictures)  # type: ignore[attr-defined]
+        for image, said in zip(images, alone, strict=True):
+            assert np.array_equal(model.run(image)["output0"], said)
+    small, large = (model._request(image.shape) for image in images)  # type: ignore[attr-defined]
     assert small is not large
     assert len(model._of_any_size) == 2  # type: ignore[attr-defined]
 
 
 def test_the_copy_of_the_usual_size_says_the_same() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
-    usual, other = a_picture(640, 384), a_picture(384, 640)
+    usual, other = an_input(640, 384), an_input(384, 640)
     path, f32 = settings.detector_path, Precision.F32
     alone = load_model(path, settings, f32)
 
     model = load_model(path, settings, f32, usual.shape)
 
-    for picture in (usual, other, usual):
-        said, expected = (one.run(picture)["output0"] for one in (model, alone))
+    for image in (usual, other, usual):
+        said, expected = (one.run(image)["output0"] for one in (model, alone))
         assert np.abs(said[:, 4] - expected[:, 4]).max() < 1e-4
         assert np.abs(said[:, :4] - expected[:, :4]).max() < 0.1
     assert is_for_one_size(model, usual)
@@ -167,34 +167,34 @@ def test_the_copy_of_the_usual_size_says_the_same() -> None:
 
 def test_a_usual_size_that_a_model_does_not_take_is_left_alone() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
-    picture = a_picture(160, 96)
+    image = an_input(160, 96)
     planes = (1, 3, 384, 640)
     detector = load_model(settings.detector_path, settings, Precision.F32, planes)
-    assert detector.run(picture)["output0"].shape[:2] == (1, 5)
+    assert detector.run(image)["output0"].shape[:2] == (1, 5)
     reader = load_model(settings.reader_path, settings, Precision.F32, planes)
-    assert reader.run(a_picture(128, 64))["plate"].shape == (1, 10, 37)
+    assert reader.run(an_input(128, 64))["plate"].shape == (1, 10, 37)
 
 
-def is_for_one_size(model: Model, picture: Tensor) -> bool:
-    request = model._request(picture.shape)  # type: ignore[attr-defined]
+def is_for_one_size(model: Model, image: Tensor) -> bool:
+    request = model._request(image.shape)  # type: ignore[attr-defined]
     return not request.get_compiled_model().input().partial_shape.is_dynamic
 
 
-def test_copies_for_the_usual_picture_and_for_small_ones_are_made_at_start() -> None:
+def test_copies_for_the_usual_image_and_for_small_ones_are_made_at_start() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     detector, reader = Detector.load(settings), Reader.load(settings)
     made = dict(detector._model._of_any_size)  # type: ignore[attr-defined]
     for height, width in ((1080, 1920), (1512, 2688)):
-        detector.find(np.zeros((height, width, 3), np.uint8))
+        detector.detect(np.zeros((height, width, 3), np.uint8))
     assert made == detector._model._of_any_size  # type: ignore[attr-defined]
     assert len(made) == 1
-    detector.find(np.zeros((1200, 1600, 3), np.uint8))
+    detector.detect(np.zeros((1200, 1600, 3), np.uint8))
     assert len(detector._model._of_any_size) == 2  # type: ignore[attr-defined]
     reader.read([np.zeros((30, 90, 3), np.uint8)] * 9)
     assert len(reader._model._of_any_size) == 1  # type: ignore[attr-defined]
 
 
-def a_picture(width: int, height: int) -> Tensor:
+def an_input(width: int, height: int) -> Tensor:
     """Of noise, as the detector takes it."""
     pixels = np.random.default_rng(3).integers(0, 256, (1, height, width, 3))
     return pixels.astype(np.uint8)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.settings import KafkaSettings
+from common.settings import KafkaSettings
 from tests.integration.streams.stages import environment_of, stage
 from tests.services.process import ChildProcess
 

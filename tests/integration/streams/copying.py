@@ -10,15 +10,15 @@ from collections.abc import AsyncIterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import InvalidInputError, TransientError
-from contracts.logs import configure_logging
-from contracts.settings import load_settings
-from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
-from streams.common.app import Event, build_app, raw_topic
-from streams.common.guard import build_guard
-from streams.common.settings import StreamSettings
-from streams.common.tables import DurableTable
-from streams.common.worker import run
+from common.errors import InvalidInputError, TransientError
+from common.logs import configure_logging
+from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.settings import load_settings
+from streams.runtime.app import Event, build_app, raw_topic
+from streams.runtime.guard import build_guard
+from streams.runtime.settings import StreamSettings
+from streams.runtime.tables import DurableTable
+from streams.runtime.worker import run
 
 settings = load_settings(StreamSettings)
 app = build_app(settings, "copying", linger_ms=2)

@@ -13,15 +13,15 @@ from kafka.errors import (
     NotCoordinatorError,
 )
 
-from contracts.kafka import (
+from common.kafka.clients import (
     client_options,
     consumer_options,
     group_name,
     producer_options,
     topic_name,
 )
-from contracts.settings import KafkaSettings
-from contracts.topics import Topic
+from common.records.topics import Topic
+from common.settings import KafkaSettings
 from deploy.local.servers.base import Program
 from tests.services.process import ChildProcess
 
@@ -95,7 +95,7 @@ class Feeders:
 
 
 class SteadyFeed(threading.Thread):
-    """Sends numbers, 20 at a time and number n under key n modulo 20, until told to stop.
+    """Sends numbers, 20 at a time and number n under key n modulo 20, until asked to stop.
 
     No more than a worker copies one by one: what the tests ask is whether all of it comes, and a
     backlog would only be waited for.
@@ -160,6 +160,6 @@ def _committed(admin: KafkaAdminClient, group: str) -> dict[TopicPartition, int]
     try:
         offsets = admin.list_group_offsets(group)[group]
     except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError):
-        # A broker that has just been made, or come back, does not know its groups at once.
+        # A broker that has just been started, or started again, does not know its groups at once.
         return {}
     return {tp: meta.offset for tp, meta in offsets.items()}

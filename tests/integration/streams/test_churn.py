@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.settings import KafkaSettings
-from contracts.topics import READINGS, RECOGNITIONS
+from common.records.topics import READINGS, RECOGNITIONS
+from common.settings import KafkaSettings
 from tests.integration.streams.conftest import StartCopying
 from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag
 from tests.services.process import ChildProcess

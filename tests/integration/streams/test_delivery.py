@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from contracts.kafka import client_options, create_topics, topic_name
-from contracts.records import DeadLetter, decode
-from contracts.settings import KafkaSettings
-from contracts.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.kafka.clients import client_options, create_topics, topic_name
+from common.records.codec import DeadLetter, decode
+from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.settings import KafkaSettings
 from tests.integration.streams.conftest import StartCopying
 from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag
 from tests.waiting import wait_until
@@ -156,7 +156,7 @@ def test_a_topic_that_the_broker_knew_only_later_is_read_soon(
     admin = KafkaAdminClient(**client_options(kafka_topics, "admin"))
     admin.delete_topics([topic_name(kafka_topics, RECOGNITIONS)], timeout_ms=10_000)
     admin.close()
-    # A broker that has just come back answers like this one, which has the topic no more.
+    # A broker that has just recovered answers like this one, which has the topic no more.
     worker = start_copying("first", "batches")
     wait_until("the group has no partition", lambda: "Ignoring missing topic" in worker.tail())
     create_topics(kafka_topics)

@@ -1,12 +1,12 @@
-"""A stage while Kafka dies and comes back."""
+"""A stage while Kafka dies and recovers."""
 
 from pathlib import Path
 
 import pytest
 
-from contracts.kafka import create_topics
-from contracts.settings import KafkaSettings
-from contracts.topics import READINGS, RECOGNITIONS
+from common.kafka.clients import create_topics
+from common.records.topics import READINGS, RECOGNITIONS
+from common.settings import KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.streams.stages import (
     Feeder,
@@ -31,7 +31,7 @@ def test_kafka_killed_under_load_loses_nothing(agent: str, count: int, tmp_path:
         settings = fresh_kafka_settings(kafka.server.bootstrap_servers)
         create_topics(settings)
         values = [b"%d" % number for number in range(count)]
-        # No client of the test is open while Kafka is away: kafka-python leaves its refused
+        # No client of the test is open while Kafka is down: kafka-python leaves its refused
         # connections to the garbage collector, which warns.
         feeder = Feeder(settings, RECOGNITIONS)
         feeder.send(*values)

@@ -10,16 +10,16 @@ import pytest
 import structlog
 from kafka import TopicPartition
 
-from api.config_log.publisher import KafkaPublisher
-from api.stack_check import check_kafka
-from contracts.cameras import CameraStatus
-from contracts.errors import MisconfiguredError, TransientError
-from contracts.kafka import create_topics, open_consumer, open_producer, topic_name
-from contracts.kafka_probe import require_reachable
-from contracts.records import DeadLetter, decode
-from contracts.settings import KafkaSettings
-from contracts.topic_feed import TopicFeed
-from contracts.topics import CAMERA_STATUS, FRAMES, READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from api.health.stack_check import check_kafka
+from api.outbox.publisher import KafkaPublisher
+from common.errors import MisconfiguredError, TransientError
+from common.kafka.clients import create_topics, open_consumer, open_producer, topic_name
+from common.kafka.compacted import CompactedTopicReader
+from common.kafka.security import require_reachable
+from common.records.cameras import CameraStatus
+from common.records.codec import DeadLetter, decode
+from common.records.topics import CAMERA_STATUS, FRAMES, READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import Feeder, Reader, environment_of, lag, running, stage
 from tests.records import messages, recognitions
@@ -89,7 +89,7 @@ def _read_on(consumer: Any, read: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize("listener", ["SASL_SSL", "SASL_PLAINTEXT"])
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("wrong", ["sasl_username", "sasl_password"])
-def test_a_wrong_login_is_told_and_not_shown(
+def test_a_wrong_login_is_reported_and_not_shown(
     kafka: SecureKafka, listener: str, mechanism: str, wrong: str
 ) -> None:
     settings = kafka.settings(listener, sasl_mechanism=mechanism, **{wrong: "hunter2"})
@@ -108,14 +108,14 @@ def test_a_broker_that_is_not_trusted_is_not_talked_to(
         require_reachable(kafka.settings("SASL_SSL", host="localhost"))
 
 
-def test_a_client_that_is_not_trusted_is_told(kafka: SecureKafka, stranger: Authority) -> None:
+def test_a_client_that_is_not_trusted_is_reported(kafka: SecureKafka, stranger: Authority) -> None:
     for file in (str(stranger.server_file), None):
         with pytest.raises((MisconfiguredError, TransientError), match="client|CLIENT"):
             require_reachable(kafka.settings("MUTUAL", client_certificate_file=file))
 
 
 @pytest.mark.parametrize(
-    ("told", "is_there", "error", "sentence"),
+    ("protocol", "is_there", "error", "sentence"),
     [
         ("SSL", "SASL_SSL", MisconfiguredError, "wants a login: .*=SASL_SSL"),
         ("SASL_SSL", "SSL", MisconfiguredError, "takes no login"),
@@ -124,12 +124,12 @@ def test_a_client_that_is_not_trusted_is_told(kafka: SecureKafka, stranger: Auth
         ("SSL", "PLAINTEXT", TransientError, "wants another .*_SECURITY_PROTOCOL than SSL"),
     ],
 )
-def test_another_protocol_than_the_listeners_is_told(
-    kafka: SecureKafka, told: str, is_there: str, error: type[Exception], sentence: str
+def test_another_protocol_than_the_listeners_is_reported(
+    kafka: SecureKafka, protocol: str, is_there: str, error: type[Exception], sentence: str
 ) -> None:
     there = kafka.settings(is_there).kafka_bootstrap_servers
     with pytest.raises(error, match=sentence):
-        require_reachable(kafka.settings(told, bootstrap_servers=there))
+        require_reachable(kafka.settings(protocol, bootstrap_servers=there))
 
 
 def test_one_broker_of_several_is_enough(kafka: SecureKafka) -> None:
@@ -155,23 +155,25 @@ async def test_the_apis_feeds_say_once_why_they_are_kept_out(
 ) -> None:
     settings = kafka.settings("SASL_SSL", sasl_password="hunter2")
     with structlog.testing.capture_logs() as logs:
-        feed = TopicFeed(settings, CAMERA_STATUS, CameraStatus, lambda _: None, client="test")
+        feed = CompactedTopicReader(
+            settings, CAMERA_STATUS, CameraStatus, lambda _: None, client="test"
+        )
         feed.start()
         # Tried once a second.
         await asyncio.sleep(4)
         await asyncio.to_thread(feed.stop)
     with pytest.raises(TransientError, match="not being followed"):
         await feed.ping()
-    (told,) = logs
-    assert told["event"] == "topic_feed_interrupted"
-    assert "refuses PLATESTREAM_KAFKA_SASL_USERNAME" in told["error"]
+    (entry,) = logs
+    assert entry["event"] == "topic_feed_interrupted"
+    assert "refuses PLATESTREAM_KAFKA_SASL_USERNAME" in entry["error"]
     assert "hunter2" not in str(logs)
 
 
 @pytest.mark.parametrize(
     ("module", "event", "more"),
     [
-        ("contracts.topics", "topics_not_created", {}),
+        ("common.kafka", "topics_not_created", {}),
         ("streams.alerts", "misconfigured", {"secret_key": "x"}),
         ("ingest", "misconfigured", {"s3_secret_key": "x", "secret_key": "A" * 43 + "="}),
     ],
@@ -184,8 +186,8 @@ def test_a_process_with_a_wrong_password_ends_and_says_why(
     with running(process):
         wait_until("it ends", lambda: not process.is_running(), 40)
         assert process.exit_status == 78, process.tail()
-    told = json.loads(process.tail().splitlines()[-1])
-    assert told["event"] == event
+    entry = json.loads(process.tail().splitlines()[-1])
+    assert entry["event"] == event
     assert "refuses PLATESTREAM_KAFKA_SASL_USERNAME" in process.tail()
     assert "hunter2" not in process.tail()
 
@@ -201,7 +203,7 @@ def test_a_stage_with_a_table_works_and_outlives_the_broker(
     with running(_copying(settings, tmp_path)) as copying:
         _feed(settings, values[:100], b"refused")
         _wait_for_copies(settings, values[:100], copying)
-        # No client of the test is open while Kafka is away.
+        # No client of the test is open while Kafka is unavailable.
         kafka.restart()
         _feed(settings, values[100:])
         _wait_for_copies(settings, values, copying)

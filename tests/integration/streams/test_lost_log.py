@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from contracts.kafka import (
+from common.kafka.clients import (
     client_options,
     consumer_options,
     create_topics,
@@ -18,8 +18,8 @@ from contracts.kafka import (
     producer_options,
     topic_name,
 )
-from contracts.settings import KafkaSettings
-from contracts.topics import READINGS, RECOGNITIONS
+from common.records.topics import READINGS, RECOGNITIONS
+from common.settings import KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.streams.conftest import StartCopying
 from tests.integration.streams.stages import Reader, environment_of, lag, running, stage
@@ -119,7 +119,7 @@ def test_a_log_that_lost_its_end_is_read_on_from_there(
 ) -> None:
     _copy_old(source, copies, start_copying)
     source.commit(source.end() + 100)
-    # Written after the loss, before the stage is back.
+    # Written after the loss, before the stage runs again.
     source.send({b"early"})
     worker = start_copying("second", "events")
     wait_until("reading goes on", lambda: b"early" in _texts(copies.poll()))
@@ -137,7 +137,7 @@ def test_what_comes_after_a_lost_end_is_read_by_the_start_after_next(
     source.commit(source.end() + 100)
     outage.touch()
     second = start_copying("second", "events", kafka_session_timeout_seconds="6")
-    wait_until("it went back", lambda: source.committed() == len(_OLD))
+    wait_until("it rewound", lambda: source.committed() == len(_OLD))
     source.send({b"old-enough"}, age_ms=_HOUR_MS)
     wait_until("it waits", lambda: "transient_failure" in second.tail())
     second.kill()

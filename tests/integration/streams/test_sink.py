@@ -10,16 +10,14 @@ from uuid import UUID
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from analytics_sql.connection import connect
-from analytics_sql.erasing import erase_recognitions
-from analytics_sql.erasures import Erasure, note_erasure
-from contracts.alert_records import AlertTrigger
-from contracts.alerts import AlertConfig
-from contracts.ids import trigger_id
-from contracts.recognitions import Recognition
-from contracts.records import DeadLetter, decode, encode
-from contracts.settings import KafkaSettings
-from contracts.topics import ALERTS, RECOGNITIONS, SINK_DEAD_LETTERS
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
+from common.records.alerts import AlertConfig, AlertTrigger
+from common.records.codec import DeadLetter, decode, encode
+from common.records.ids import trigger_id
+from common.records.recognitions import Recognition
+from common.records.topics import ALERTS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import (
     Feeder,
@@ -143,10 +141,10 @@ def test_triggers_are_stored_once_beside_recognitions(
     start_sink(clickhouse_address)
     rule = alert(1)
     triggers = [_trigger(rule, recognition(number)) for number in range(200)]
-    told = Feeder(kafka_topics, ALERTS)
+    alerts_feeder = Feeder(kafka_topics, ALERTS)
     for _ in range(2):
-        told.send(*map(encode, triggers), key=str(rule.alert_id).encode())
-    told.close()
+        alerts_feeder.send(*map(encode, triggers), key=str(rule.alert_id).encode())
+    alerts_feeder.close()
     ids = _send(feeder, recognitions(range(10)))
     wait_until("recognitions", _has_all(database, ids))
     wait_until("all is committed", lambda: lag(kafka_topics, "sink", ALERTS) == 0)
@@ -176,7 +174,7 @@ def _trigger(rule: AlertConfig, seen: Recognition) -> AlertTrigger:
     )
 
 
-def test_what_was_erased_does_not_come_back(
+def test_what_was_erased_stays_erased(
     start_sink: StartSink,
     feeder: Feeder,
     database: Client,
@@ -190,7 +188,7 @@ def test_what_was_erased_does_not_come_back(
     erased = Erasure(records[0].owner_id, records[7].plate)
 
     async def erase() -> int:
-        client = await connect(clickhouse_address.settings())
+        client = ClickHouseClient(clickhouse_address.settings())
         await note_erasure(client, erased)
         count = await erase_recognitions(client, erased)
         await client.close()

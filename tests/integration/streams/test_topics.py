@@ -4,9 +4,9 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from contracts.kafka import bound_topics, client_options, topic_name
-from contracts.settings import KafkaSettings
-from contracts.topics import ALERTS, FRAMES, READING_DEAD_LETTERS, Topic
+from common.kafka.clients import bound_topics, client_options, topic_name
+from common.records.topics import ALERTS, FRAMES, READING_DEAD_LETTERS, Topic
+from common.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

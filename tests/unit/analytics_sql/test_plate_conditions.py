@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_sql.plate_conditions import like_pattern, parts_for_edits, plate_question
-from contracts.matching import MatchMode
+from analytics_sql.recognitions import like_pattern, parts_for_edits, plate_question
+from common.plates.matching import MatchMode
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,26 @@ def test_parts_are_the_whole_text_and_one_more_than_edits(text: str, edits: int)
         assert "".join(parts) == text
         assert len(parts) == edits + 1
         assert all(parts)
+
+
+@pytest.mark.parametrize(
+    ("plate", "pattern"),
+    [
+        (None, ""),
+        ("", ""),
+        (" - ", ""),
+        ("ab 1", "%AB1%"),
+        ("100%", "%100\\%%"),
+        ("a\\b", "%A\\\\B%"),
+    ],
+)
+def test_like_pattern(plate: str | None, pattern: str) -> None:
+    assert like_pattern(plate) == pattern
+
+
+@given(st.text(max_size=20))
+def test_special_characters_never_stand_alone(plate: str) -> None:
+    inner = like_pattern(plate)[1:-1]
+
+    assert "%" not in inner.replace("\\\\", "").replace("\\%", "")
+    assert "_" not in inner.replace("\\\\", "").replace("\\_", "")

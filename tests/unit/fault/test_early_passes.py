@@ -5,26 +5,30 @@ from collections.abc import Sequence
 
 import pytest
 
-from contracts.alert_records import AlertSighting, AlertTrigger
-from contracts.alerts import AlertConfig, PlateMatchMode
-from contracts.deliveries import trigger_event
-from contracts.early import TriggerPhase
-from contracts.recognitions import Recognition
-from contracts.webhooks import EventName
-from streams.alerts.matching import Published, Sighted
-from streams.alerts.remembered import Arrival
-from streams.alerts.rules import RuleKeeper
+from common.records.alerts import (
+    AlertConfig,
+    AlertTrigger,
+    PlateMatchMode,
+    ProvisionalRecognition,
+    TriggerPhase,
+)
+from common.records.deliveries import trigger_event
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from streams.alerts.matching import Published, PublishedProvisional
+from streams.alerts.rules import RuleStore
+from streams.alerts.state import ArrivedCandidate
 from tests.fault.early_passes import End, early_pass, ends_after_seconds
-from tests.fault.firings import firings
-from tests.fault.receivers import ALL, Receivers, Told
+from tests.fault.receivers import ALL, ReceivedEvent, Receivers
 from tests.fault.rules import GATE, RULES, Rule
+from tests.fault.trigger_histories import trigger_histories
 from tests.fault.verdict import Evidence, Verdict, judge
 from tests.records import CAMERAS, OWNER, alert
 from tests.unit.streams.alerts.world import START_MS, World
 
 _PASSES = 120
 _EVERY_MS = 800
-_Record = AlertSighting | Recognition
+_Record = ProvisionalRecognition | Recognition
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -40,22 +44,26 @@ async def test_the_model_agrees_with_the_stage(seed: int, disorder: int) -> None
     assert min(verdict.figures[end] for end in ("confirmed", "corrected", "withdrawn")) > 0
 
 
-async def test_what_is_not_settled_is_found() -> None:
+async def test_an_early_alert_that_is_not_resolved_is_found() -> None:
     records, world = _records(), World()
-    ended = [each for each in records if not isinstance(each, AlertSighting) or not each.came_out]
+    ended = [
+        each
+        for each in records
+        if not isinstance(each, ProvisionalRecognition) or not each.final_recognition
+    ]
     await _play(world, ended)
 
     verdict = _judged(records, world.triggers)
 
-    assert "early alert is not settled once" in verdict.faults
+    assert "early alert is not resolved once" in verdict.faults
 
 
 def test_ends_take_turns() -> None:
     made = [early_pass(number, OWNER, CAMERAS[0], START_MS) for number in range(len(End))]
     assert [each.recognition is None for each in made] == [end is End.AS_NOTHING for end in End]
     named = made[End.AS_ANOTHER_RECOGNITION]
-    assert named.dismissal is not None
-    assert named.dismissal.came_out == named.recognition
+    assert named.resolution is not None
+    assert named.resolution.final_recognition == named.recognition
 
 
 def _records() -> list[_Record]:
@@ -67,8 +75,8 @@ def _records() -> list[_Record]:
         camera_id = CAMERAS[number % 4]
         begun = early_pass(number, OWNER, camera_id, START_MS + at_ms)
         end_ms = at_ms + round(1000 * next(lasting))
-        due.append((at_ms, begun.sighting))
-        due += [(end_ms, each) for each in (begun.recognition, begun.dismissal) if each]
+        due.append((at_ms, begun.provisional))
+        due += [(end_ms, each) for each in (begun.recognition, begun.resolution) if each]
     return [record for _, record in sorted(due, key=lambda each: each[0])]
 
 
@@ -81,17 +89,17 @@ def _mixed(records: Sequence[_Record], chance: random.Random, disorder: int) -> 
 
 
 async def _play(world: World, records: Sequence[_Record]) -> None:
-    keeper = RuleKeeper(world.metrics)
-    keeper.post([(each.alert_id, each) for each in map(_config, range(len(RULES)), RULES)])
-    matching = world.matching(keeper)
+    rule_store = RuleStore(world.metrics)
+    rule_store.apply([(each.alert_id, each) for each in map(_config, range(len(RULES)), RULES)])
+    matching = world.matching(rule_store)
     for record in records:
         world.candidates.clear()
         if isinstance(record, Recognition):
             await matching.handle([Published(record, world.now_ms)])
         else:
-            await matching.handle_sightings([Sighted(record, world.now_ms)])
+            await matching.handle_provisional([PublishedProvisional(record, world.now_ms)])
         for each in tuple(world.candidates):
-            await world.cooldowns.handle([Arrival(3, each)])
+            await world.cooldowns.handle([ArrivedCandidate(3, each)])
 
 
 def _config(number: int, rule: Rule) -> AlertConfig:
@@ -107,33 +115,38 @@ def _config(number: int, rule: Rule) -> AlertConfig:
     )
 
 
-def _judged(records: Sequence[_Record], fired: Sequence[AlertTrigger]) -> Verdict:
+def _judged(records: Sequence[_Record], triggers: Sequence[AlertTrigger]) -> Verdict:
     seen = [each for each in records if isinstance(each, Recognition)]
     by_name = {rule.name: rule for rule in RULES}
-    told = [Told(ALL, str(each.id), str(each.id), EventName.RECOGNITION_CREATED) for each in seen]
-    for trigger in fired:
-        told += _told_of(trigger, by_name[trigger.alert.name])
+    received = [
+        ReceivedEvent(ALL, str(each.id), str(each.id), EventName.RECOGNITION_CREATED)
+        for each in seen
+    ]
+    for trigger in triggers:
+        received += _received(trigger, by_name[trigger.alert.name])
     return judge(
         Evidence(
             sent=seen,
             entered=seen,
             rows=dict.fromkeys((each.id for each in seen), 1),
-            fired=fired,
-            alert_rows=dict.fromkeys((each.id for each in firings(fired, by_name)), 1),
-            told=told,
+            triggers=triggers,
+            alert_rows=dict.fromkeys((each.id for each in trigger_histories(triggers, by_name)), 1),
+            received=received,
         ),
         RULES,
     )
 
 
-def _told_of(trigger: AlertTrigger, rule: Rule) -> list[Told]:
+def _received(trigger: AlertTrigger, rule: Rule) -> list[ReceivedEvent]:
     """Return the deliveries of a record of the alerts topic, as the guide for receivers says."""
     event, name = trigger_event(trigger.phase), rule.name
     ends = (TriggerPhase.FINAL, TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED)
-    told = [Told(ALL, f"{event} {trigger.id}", str(trigger.id), event, name)]
-    if rule.tells_gate and trigger.phase is not TriggerPhase.CONFIRMED:
-        told.append(Told(GATE, f"{event} {trigger.id}", str(trigger.id), event, name))
-    if rule.tells_guard and trigger.phase in ends:
+    received = [ReceivedEvent(ALL, f"{event} {trigger.id}", str(trigger.id), event, name)]
+    if rule.notifies_gate and trigger.phase is not TriggerPhase.CONFIRMED:
+        received.append(ReceivedEvent(GATE, f"{event} {trigger.id}", str(trigger.id), event, name))
+    if rule.notifies_guard and trigger.phase in ends:
         about = str(trigger.recognition.id)
-        told.append(Told(Receivers.MAIL, about, about, EventName.ALERT_TRIGGERED, name))
-    return told
+        received.append(
+            ReceivedEvent(Receivers.MAIL, about, about, EventName.ALERT_TRIGGERED, name)
+        )
+    return received

@@ -7,14 +7,18 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from contracts.alert_records import AlertTrigger
-from contracts.alerts import CooldownScope, PlateMatchMode
-from contracts.deliveries import trigger_event
-from contracts.early import EarlyFiring, TriggerPhase
-from contracts.ids import recognition_id, trigger_id
-from contracts.recognitions import Recognition
-from contracts.webhooks import EventName
-from tests.fault.receivers import ALL, Receivers, Told
+from common.records.alerts import (
+    AlertTrigger,
+    CooldownScope,
+    EarlyTrigger,
+    PlateMatchMode,
+    TriggerPhase,
+)
+from common.records.deliveries import trigger_event
+from common.records.ids import recognition_id, trigger_id
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from tests.fault.receivers import ALL, ReceivedEvent, Receivers
 from tests.fault.rules import GATE, Rule
 from tests.fault.verdict import Evidence, judge
 from tests.records import alert, recognition
@@ -22,17 +26,17 @@ from tests.records import alert, recognition
 _NOW_MS = 1_795_000_000_000
 _PAUSE_MS = 4_000
 _RULES = (
-    Rule("any", PlateMatchMode.ANY, tells_gate=True),
+    Rule("any", PlateMatchMode.ANY, notifies_gate=True),
     Rule("listed", PlateMatchMode.SPECIFIC, ("AB0000?",), 10_000, CooldownScope.ALERT),
-    Rule("plate", PlateMatchMode.ANY, (), 10_000, CooldownScope.PLATE, tells_guard=True),
-    Rule("early", PlateMatchMode.SPECIFIC, ("EA*", "AB00005"), tells_gate=True),
+    Rule("plate", PlateMatchMode.ANY, (), 10_000, CooldownScope.PLATE, notifies_guard=True),
+    Rule("early", PlateMatchMode.SPECIFIC, ("EA*", "AB00005"), notifies_gate=True),
 )
 _SEEN = tuple(recognition(n, captured_ms=_NOW_MS + n * _PAUSE_MS) for n in range(6))
-_FIRED = {"any": _SEEN, "listed": (_SEEN[0], _SEEN[3]), "plate": _SEEN, "early": (_SEEN[5],)}
+_TRIGGERED = {"any": _SEEN, "listed": (_SEEN[0], _SEEN[3]), "plate": _SEEN, "early": (_SEEN[5],)}
 
 
 def _trigger(name: str, seen: Recognition) -> AlertTrigger:
-    rule = alert(list(_FIRED).index(name), name=name)
+    rule = alert(list(_TRIGGERED).index(name), name=name)
     return AlertTrigger(
         id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
         owner_id=rule.owner_id,
@@ -42,54 +46,60 @@ def _trigger(name: str, seen: Recognition) -> AlertTrigger:
     )
 
 
-def _told(endpoint: str, seen: Recognition) -> Told:
+def _received_recognition(endpoint: str, seen: Recognition) -> ReceivedEvent:
     name = EventName.RECOGNITION_CREATED
-    return Told(endpoint, f"{endpoint} {seen.id}", str(seen.id), name)
+    return ReceivedEvent(endpoint, f"{endpoint} {seen.id}", str(seen.id), name)
 
 
-def _told_of(endpoint: str, trigger: AlertTrigger) -> Told:
+def _received_trigger(endpoint: str, trigger: AlertTrigger) -> ReceivedEvent:
     name, about = trigger_event(trigger.phase), str(trigger.id)
     if endpoint == Receivers.MAIL:
         name, about = EventName.ALERT_TRIGGERED, str(trigger.recognition.id)
-    return Told(endpoint, f"{endpoint} {name} {about}", about, name, trigger.alert.name)
+    return ReceivedEvent(endpoint, f"{endpoint} {name} {about}", about, name, trigger.alert.name)
 
 
 def _evidence(*early: AlertTrigger) -> Evidence:
-    fired = [_trigger(name, seen) for name, seens in _FIRED.items() for seen in seens]
-    fired += early
-    told = [_told(ALL, seen) for seen in _SEEN]
-    told += [_told_of(ALL, each) for each in fired]
-    told += [_told_of(GATE, each) for each in fired if _is_told_gate(each)]
-    told += [_told_of(Receivers.MAIL, each) for each in fired if each.alert.name == "plate"]
+    triggers = [_trigger(name, seen) for name, seens in _TRIGGERED.items() for seen in seens]
+    triggers += early
+    received = [_received_recognition(ALL, seen) for seen in _SEEN]
+    received += [_received_trigger(ALL, each) for each in triggers]
+    received += [_received_trigger(GATE, each) for each in triggers if _notifies_gate(each)]
+    received += [
+        _received_trigger(Receivers.MAIL, each) for each in triggers if each.alert.name == "plate"
+    ]
     return Evidence(
         sent=_SEEN,
         entered=_SEEN,
         rows=dict.fromkeys((seen.id for seen in _SEEN), 1),
-        fired=fired,
-        alert_rows=dict.fromkeys((each.id for each in fired), 1),
-        told=told,
+        triggers=triggers,
+        alert_rows=dict.fromkeys((each.id for each in triggers), 1),
+        received=received,
     )
 
 
-def _is_told_gate(each: AlertTrigger) -> bool:
+def _notifies_gate(each: AlertTrigger) -> bool:
     return each.alert.name in ("any", "early") and each.phase is not TriggerPhase.CONFIRMED
 
 
-def test_what_is_whole_has_no_fault() -> None:
+def test_complete_evidence_has_no_fault() -> None:
     verdict = judge(_evidence(), _RULES)
 
     assert not verdict, verdict
     assert not verdict.is_open
 
 
-def test_repeats_are_counted_and_no_fault() -> None:
+def test_repeats_are_counted_but_are_no_fault() -> None:
     whole = _evidence()
-    again = replace(whole, fired=[*whole.fired, whole.fired[0]], told=[*whole.told, whole.told[0]])
+    again = replace(
+        whole,
+        triggers=[*whole.triggers, whole.triggers[0]],
+        received=[*whole.received, whole.received[0]],
+    )
 
     verdict = judge(again, _RULES)
 
     assert not verdict, verdict
-    assert (verdict.figures["told again"], verdict.figures["delivered again"]) == (1, 1)
+    assert (verdict.figures["triggered again"], verdict.figures["delivered again"]) == (1, 1)
 
 
 def _without_row(whole: Evidence) -> Evidence:
@@ -104,43 +114,47 @@ def _never_published(whole: Evidence) -> Evidence:
     return replace(whole, sent=[*whole.sent, recognition(7, captured_ms=_NOW_MS)])
 
 
-def _unfired(whole: Evidence) -> Evidence:
-    return replace(whole, fired=[each for each in whole.fired if each.recognition != _SEEN[1]])
+def _not_triggered(whole: Evidence) -> Evidence:
+    return replace(
+        whole, triggers=[each for each in whole.triggers if each.recognition != _SEEN[1]]
+    )
 
 
 def _unfounded(whole: Evidence) -> Evidence:
     stranger = msgspec.structs.replace(_SEEN[5], plate="XY1")
     entered = [*whole.entered[:5], stranger]
-    return replace(whole, entered=entered, fired=[*whole.fired, _trigger("listed", stranger)])
+    return replace(whole, entered=entered, triggers=[*whole.triggers, _trigger("listed", stranger)])
 
 
 def _too_soon(whole: Evidence) -> Evidence:
-    return replace(whole, fired=[*whole.fired, _trigger("listed", _SEEN[4])])
+    return replace(whole, triggers=[*whole.triggers, _trigger("listed", _SEEN[4])])
 
 
 def _other_id(whole: Evidence) -> Evidence:
-    other = msgspec.structs.replace(whole.fired[0], id=UUID(int=1))
-    return replace(whole, fired=[*whole.fired, other])
+    other = msgspec.structs.replace(whole.triggers[0], id=UUID(int=1))
+    return replace(whole, triggers=[*whole.triggers, other])
 
 
 def _without_alert_row(whole: Evidence) -> Evidence:
-    return replace(whole, alert_rows={**whole.alert_rows, whole.fired[0].id: 0})
+    return replace(whole, alert_rows={**whole.alert_rows, whole.triggers[0].id: 0})
 
 
 def _undelivered(endpoint: str) -> Callable[[Evidence], Evidence]:
     def change(whole: Evidence) -> Evidence:
-        lost = next(told for told in whole.told if told.endpoint == endpoint)
-        return replace(whole, told=[told for told in whole.told if told != lost])
+        lost = next(one for one in whole.received if one.endpoint == endpoint)
+        return replace(whole, received=[one for one in whole.received if one != lost])
 
     return change
 
 
 def _delivery_of_nothing(whole: Evidence) -> Evidence:
-    return replace(whole, told=[*whole.told, _told_of(GATE, _trigger("listed", _SEEN[0]))])
+    return replace(
+        whole, received=[*whole.received, _received_trigger(GATE, _trigger("listed", _SEEN[0]))]
+    )
 
 
 def _delivery_with_other_id(whole: Evidence) -> Evidence:
-    return replace(whole, told=[*whole.told, replace(whole.told[0], id="other")])
+    return replace(whole, received=[*whole.received, replace(whole.received[0], id="other")])
 
 
 @pytest.mark.parametrize(
@@ -149,8 +163,8 @@ def _delivery_with_other_id(whole: Evidence) -> Evidence:
         (_without_row, "recognition is not one row"),
         (_with_two_rows, "recognition is not one row"),
         (_never_published, "recognition that was sent is not on the topic"),
-        (_unfired, "alert that did not fire"),
-        (_unfounded, "alert that should not have fired"),
+        (_not_triggered, "alert that did not trigger"),
+        (_unfounded, "alert that should not have triggered"),
         (_too_soon, "cooldown broken"),
         (_other_id, "alert under two ids"),
         (_without_alert_row, "alert is not one row"),
@@ -168,7 +182,7 @@ def test_each_kind_of_fault_is_found(change: Callable[[Evidence], Evidence], kin
     assert kind in str(verdict)
 
 
-# Early alerts: a pass that was told of as EA1, and what became of that.
+# Early alerts: a pass that was published as EA1, and what became of that.
 
 _EARLY, _END_MS = TriggerPhase.EARLY, 500
 _PASS = msgspec.structs.replace(
@@ -177,12 +191,14 @@ _PASS = msgspec.structs.replace(
 
 
 def _early(phase: TriggerPhase, seen: Recognition = _PASS) -> AlertTrigger:
-    """Return what is told of one firing, which began with ``_PASS``."""
+    """Return what is published of one trigger, which began with ``_PASS``."""
     first = _trigger("early", _PASS)
     if phase is _EARLY:
         return msgspec.structs.replace(first, phase=phase)
-    told = EarlyFiring(plate="EA1", captured_ms=_PASS.captured_ms, decided_ms=_PASS.captured_ms)
-    return msgspec.structs.replace(first, phase=phase, recognition=seen, early=told)
+    first_report = EarlyTrigger(
+        plate="EA1", captured_ms=_PASS.captured_ms, decided_ms=_PASS.captured_ms
+    )
+    return msgspec.structs.replace(first, phase=phase, recognition=seen, early=first_report)
 
 
 _WITHDRAWN, _CORRECTED = TriggerPhase.WITHDRAWN, TriggerPhase.CORRECTED
@@ -193,32 +209,32 @@ _WITHDRAWN, _CORRECTED = TriggerPhase.WITHDRAWN, TriggerPhase.CORRECTED
     [_early(_WITHDRAWN), _early(_WITHDRAWN, _SEEN[1]), _early(_CORRECTED, _SEEN[5])],
     ids=["came to nothing", "was another plate", "was another recognition"],
 )
-def test_an_early_alert_that_is_settled_once_is_no_fault(end: AlertTrigger) -> None:
+def test_an_early_alert_that_is_resolved_once_is_no_fault(end: AlertTrigger) -> None:
     verdict = judge(_evidence(_early(_EARLY), _early(_EARLY), end, end), _RULES)
 
     assert not verdict, verdict
-    assert (verdict.figures["early"], verdict.figures["told again"]) == (1, 2)
+    assert (verdict.figures["early"], verdict.figures["triggered again"]) == (1, 2)
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("published", "kind"),
     [
-        ([_early(_EARLY)], "early alert is not settled once"),
-        ([_early(_WITHDRAWN)], "early alert is not settled once"),
+        ([_early(_EARLY)], "early alert is not resolved once"),
+        ([_early(_WITHDRAWN)], "early alert is not resolved once"),
         (
             [_early(_EARLY), _early(_WITHDRAWN), _early(_CORRECTED, _SEEN[5])],
-            "early alert is not settled once",
+            "early alert is not resolved once",
         ),
-        ([_early(_EARLY), _trigger("early", _PASS)], "early alert is not settled once"),
-        ([_early(_EARLY), _early(_CORRECTED, _PASS)], "alert that should not have fired"),
-        ([_early(_EARLY), _early(_CORRECTED, _SEEN[1])], "alert that should not have fired"),
+        ([_early(_EARLY), _trigger("early", _PASS)], "early alert is not resolved once"),
+        ([_early(_EARLY), _early(_CORRECTED, _PASS)], "alert that should not have triggered"),
+        ([_early(_EARLY), _early(_CORRECTED, _SEEN[1])], "alert that should not have triggered"),
         (
             [_early(_EARLY), _early(TriggerPhase.CONFIRMED, _SEEN[5])],
-            "alert that should not have fired",
+            "alert that should not have triggered",
         ),
         (
             [_early(_EARLY), _early(_WITHDRAWN, _SEEN[5])],
-            "early alert was withdrawn though it fires",
+            "early alert was withdrawn though it triggers",
         ),
         (
             [_early(_EARLY), _early(_WITHDRAWN), _early(_WITHDRAWN, _SEEN[1])],
@@ -230,19 +246,19 @@ def test_an_early_alert_that_is_settled_once_is_no_fault(end: AlertTrigger) -> N
         ),
     ],
     ids=[
-        "never settled",
-        "never told",
-        "settled twice over",
-        "fired in the end as well",
+        "never resolved",
+        "never published early",
+        "resolved twice over",
+        "triggered in the end as well",
         "no recognition",
-        "not set off",
+        "not matched",
         "confirmed for another plate",
-        "set off",
+        "matched",
         "repeated otherwise",
         "another id",
     ],
 )
-def test_each_fault_of_early_alerts_is_found(told: list[AlertTrigger], kind: str) -> None:
-    verdict = judge(_evidence(*told), _RULES)
+def test_each_fault_of_early_alerts_is_found(published: list[AlertTrigger], kind: str) -> None:
+    verdict = judge(_evidence(*published), _RULES)
 
     assert kind in verdict.faults, verdict

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from contracts.stream_urls import StreamUrlRules
+from common.urls.streams import StreamUrlRules
 from ingest.addresses import resolve
-from ingest.faults import CaptureError, CaptureFault
+from ingest.errors import CaptureError, CaptureErrorCode
 
 STRICT = StreamUrlRules()
 LOCAL = StreamUrlRules(allow_loopback=True)
@@ -40,7 +40,7 @@ def test_a_name_that_leads_where_no_camera_may_be_is_refused(
     with pytest.raises(CaptureError) as caught:
         resolve("rebound.example.org", 554, STRICT)
 
-    assert caught.value.fault is CaptureFault.FORBIDDEN
+    assert caught.value.code is CaptureErrorCode.FORBIDDEN
 
 
 def test_an_unknown_name_is_a_camera_that_cannot_be_reached(
@@ -51,7 +51,7 @@ def test_an_unknown_name_is_a_camera_that_cannot_be_reached(
     with pytest.raises(CaptureError) as caught:
         resolve("nowhere.invalid", 554, STRICT)
 
-    assert caught.value.fault is CaptureFault.UNREACHABLE
+    assert caught.value.code is CaptureErrorCode.UNREACHABLE
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recognition.model_card import (
+from recognition.models.model_card import (
     CalibrationCard,
     ColourOrder,
     CropCard,
@@ -13,7 +13,7 @@ from recognition.model_card import (
     DetectorDecoder,
     DetectorOutputCard,
     InputCard,
-    PlateChanceCard,
+    PlateProbabilityCard,
     ReaderCard,
     ReaderDecoder,
     ReaderOutputCard,
@@ -21,7 +21,7 @@ from recognition.model_card import (
     TensorLayout,
     TensorType,
 )
-from recognition.runtime import Tensor
+from recognition.models.runtime import Tensor
 from recognition.settings import RecognizerSettings
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
@@ -130,7 +130,7 @@ def slots_of(text: str, probability: float = 0.9) -> Tensor:
     return slots
 
 
-def plate_chance_card(**weights: float) -> PlateChanceCard:
+def plate_chance_card(**weights: float) -> PlateProbabilityCard:
     """Weights of what is named; the rest counts for nothing."""
-    names = PlateChanceCard.__struct_fields__
-    return PlateChanceCard(**(dict.fromkeys(names, 0.0) | weights))
+    names = PlateProbabilityCard.__struct_fields__
+    return PlateProbabilityCard(**(dict.fromkeys(names, 0.0) | weights))

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from contracts.errors import InvalidInputError
-from recognition.detector import Detector
+from common.errors import InvalidInputError
+from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
-from recognition.model_card import CalibrationCard, PlateChanceCard
-from recognition.plate_chance import Signs
-from recognition.reader import Reader
-from recognition.runtime import Tensor
+from recognition.models.model_card import CalibrationCard, PlateProbabilityCard
+from recognition.models.runtime import Tensor
+from recognition.reading.confidence import PlateFeatures
+from recognition.reading.reader import Reader
 from recognition.types import BgrImage, Character, CropText, Detection
 from tests.unit.recognition.cards import (
     SaidModel,
@@ -32,7 +32,7 @@ def recognizer(
     probability: float = 0.9,
     calibration: CalibrationCard | None = None,
     classes: tuple[str, ...] = ("plate",),
-    plate_chance: PlateChanceCard | None = None,
+    plate_chance: PlateProbabilityCard | None = None,
     **settings: object,
 ) -> Recognizer:
     found = [(50 + 100 * i, 150, width, 20, 0.9 - 0.1 * i) for i in range(len(texts))]
@@ -47,8 +47,8 @@ def recognizer(
     return Recognizer(fields, (Detector(card, detects, fields), reader))
 
 
-def test_a_reading_tells_what_where_and_how_sure() -> None:
-    (found,) = recognizer("AB123CD").read(IMAGE)
+def test_a_reading_says_what_where_and_how_sure() -> None:
+    (found,) = recognizer("AB123CD").recognize(IMAGE)
     assert found.text == "AB123CD"
     assert found.confidence == pytest.approx(0.9, abs=1e-4)
     assert found.detection_confidence == pytest.approx(0.9)
@@ -59,7 +59,7 @@ def test_a_reading_tells_what_where_and_how_sure() -> None:
 
 
 def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
-    (found,) = recognizer("AB123CD", calibration=HALVED).read(IMAGE)
+    (found,) = recognizer("AB123CD", calibration=HALVED).recognize(IMAGE)
     assert found.confidence == pytest.approx(0.45, abs=1e-4)
     best = [options[0].probability for options in found.positions]
     assert sum(best) / len(best) == pytest.approx(found.confidence)
@@ -69,31 +69,31 @@ def test_confidence_is_calibrated_and_the_mean_of_the_characters() -> None:
 def test_confidence_is_less_where_it_may_be_no_plate(text: str, confidence: float) -> None:
     # The detector is 0.9 sure: as odds 9 to 1, of letters alone 1 to 1.
     chance = plate_chance_card(score=1.0, letters_alone=-math.log(9))
-    (found,) = recognizer(text, plate_chance=chance).read(IMAGE)
+    (found,) = recognizer(text, plate_chance=chance).recognize(IMAGE)
     assert found.confidence == pytest.approx(confidence, abs=1e-4)
     best = [options[0].probability for options in found.positions]
     assert sum(best) / len(best) == pytest.approx(found.confidence)
 
 
-def test_signs_tell_what_share_of_the_width_a_plate_takes() -> None:
+def test_features_say_what_share_of_the_width_a_plate_takes() -> None:
     found = Detection(80, 100, 240, 150, 0.7, "plate")
     text = CropText((Character((("A", 0.9),)), Character((("1", 0.6),))), None)
-    assert recognizer().signs(IMAGE, found, text) == Signs(0.7, 0.5, "A1", 0.6)
+    assert recognizer().plate_features(IMAGE, found, text) == PlateFeatures(0.7, 0.5, "A1", 0.6)
 
 
 def test_several_plates_best_detection_first() -> None:
-    found = recognizer("AB123CD", "XY987ZW").read(IMAGE)
+    found = recognizer("AB123CD", "XY987ZW").recognize(IMAGE)
     assert [f.text for f in found] == ["AB123CD", "XY987ZW"]
 
 
 @pytest.mark.parametrize("text", ["A", ""])
 def test_what_is_too_short_is_left_out(text: str) -> None:
-    assert recognizer(text).read(IMAGE) == []
+    assert recognizer(text).recognize(IMAGE) == []
 
 
 def test_settings_decide_what_is_a_plate() -> None:
-    assert not recognizer("ABC", min_characters=4).read(IMAGE)
-    assert not recognizer("AB123CD", reading_threshold=0.95).read(IMAGE)
+    assert not recognizer("ABC", min_characters=4).recognize(IMAGE)
+    assert not recognizer("AB123CD", reading_threshold=0.95).recognize(IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_of_one_plate_the_box_with_the_better_reading_counts(
 
     fields = recognizer_settings()
     detector = Detector(detector_card(), detects, fields)
-    found = Recognizer(fields, (detector, Reader(reader_card(), SaidModel(say)))).read(IMAGE)
+    found = Recognizer(fields, (detector, Reader(reader_card(), SaidModel(say)))).recognize(IMAGE)
 
     assert [one.text for one in found] == [text, "XY987ZW"]
 
 
 @pytest.mark.parametrize("shape", [(320, 320), (320, 320, 1), (320, 320, 4)])
-def test_grey_pictures_and_those_with_alpha_are_read(shape: tuple[int, ...]) -> None:
-    assert recognizer("AB123CD").read(np.zeros(shape, np.uint8))
+def test_grey_images_and_those_with_alpha_are_read(shape: tuple[int, ...]) -> None:
+    assert recognizer("AB123CD").recognize(np.zeros(shape, np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_grey_pictures_and_those_with_alpha_are_read(shape: tuple[int, ...]) -> 
     [np.zeros((0, 320, 3), np.uint8), np.zeros((32, 32, 3)), np.zeros((32, 32, 2), np.uint8)],
     ids=["empty", "floats", "two channels"],
 )
-def test_what_is_no_picture_is_refused(image: BgrImage) -> None:
-    for call in (recognizer().read, recognizer().look):
+def test_what_is_no_image_is_refused(image: BgrImage) -> None:
+    for call in (recognizer().recognize, recognizer().detect_and_read):
         with pytest.raises(InvalidInputError, match="uint8") as refused:
             call(image)
         assert refused.value.code == "unsupported_image"
@@ -143,28 +143,28 @@ def test_what_is_no_picture_is_refused(image: BgrImage) -> None:
 
 def test_no_more_plates_than_the_settings_allow() -> None:
     few = recognizer("AB123CD", "XY987ZW", max_plates=1)
-    assert [one.text for one in few.read(IMAGE)] == ["AB123CD"]
-    assert len(few.find(IMAGE)) == 1
+    assert [one.text for one in few.recognize(IMAGE)] == ["AB123CD"]
+    assert len(few.detect(IMAGE)) == 1
 
 
 def test_narrow_plates_are_not_read() -> None:
-    assert recognizer("AB123CD", width=60).read(IMAGE, min_plate_width_px=61) == []
-    assert recognizer("AB123CD", width=60).read(IMAGE, min_plate_width_px=60)
+    assert recognizer("AB123CD", width=60).recognize(IMAGE, min_plate_width_px=61) == []
+    assert recognizer("AB123CD", width=60).recognize(IMAGE, min_plate_width_px=60)
 
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [("motorcycle", "motorcycle"), ("two-row", "two-row"), ("plate", "car"), ("licence", "car")],
 )
-def test_detector_class_tells_the_plate_type(kind: str, expected: str) -> None:
-    (found,) = recognizer("AB123CD", classes=(kind,)).read(IMAGE)
+def test_the_detector_class_gives_the_plate_type(kind: str, expected: str) -> None:
+    (found,) = recognizer("AB123CD", classes=(kind,)).recognize(IMAGE)
     assert found.plate_type == expected
 
 
 @pytest.mark.parametrize(
     ("classes", "expected"), [(("plate",), "two-row"), (("car", "two-row"), "car")]
 )
-def test_two_rows_are_told_where_the_classes_tell_no_kinds(
+def test_two_rows_are_recognised_where_the_classes_name_no_kinds(
     classes: tuple[str, ...], expected: str
 ) -> None:
     striped = IMAGE.copy()
@@ -176,5 +176,5 @@ def test_two_rows_are_told_where_the_classes_tell_no_kinds(
     fields, detects = recognizer_settings(), SaidModel(lambda _: {"output0": said})
     detector = Detector(detector_card(classes=classes), detects, fields)
     reader = Reader(reader_card(), SaidModel(lambda _: {"plate": slots_of("AB123CD", 0.9)[None]}))
-    (found,) = Recognizer(fields, (detector, reader)).read(striped)
+    (found,) = Recognizer(fields, (detector, reader)).recognize(striped)
     assert found.plate_type == expected

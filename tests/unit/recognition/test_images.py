@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from contracts.errors import InvalidInputError
+from common.errors import InvalidInputError
 from recognition.images import decode_image
 
 

@@ -1,1 +1,0 @@
-"""Alembic migrations: numbered, applied once, never edited."""

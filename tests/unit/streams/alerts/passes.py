@@ -1,14 +1,13 @@
-"""Recognitions and rules that alerts which fire early are tried with."""
+"""Recognitions and rules that early alerts are tested with."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
 
-from contracts.alerts import AlertConfig, PlateMatchMode
-from contracts.early import SightedPlate
-from contracts.ids import recognition_id
-from contracts.recognitions import Recognition
+from common.records.alerts import AlertConfig, PlateMatchMode
+from common.records.ids import recognition_id
+from common.records.recognitions import ProvisionalPlate, Recognition
 from tests.records import alert, recognition
 from tests.unit.streams.alerts.world import START_MS
 
@@ -16,7 +15,7 @@ _TRACK = UUID(int=0x7AC)
 
 
 def seen_as(
-    plate: str, after_ms: int = 0, *, track: UUID = _TRACK, sighted: Sequence[str] = ()
+    plate: str, after_ms: int = 0, *, track: UUID = _TRACK, provisional_plates: Sequence[str] = ()
 ) -> Recognition:
     captured_ms = START_MS + after_ms
     made = recognition(1, captured_ms=captured_ms)
@@ -24,8 +23,9 @@ def seen_as(
         made,
         id=recognition_id(START_MS, made.camera_id, str(track)),
         plate=plate,
-        sighted=tuple(
-            SightedPlate(plate=each, confidence=0.9, captured_ms=START_MS) for each in sighted
+        provisional_plates=tuple(
+            ProvisionalPlate(plate=each, confidence=0.9, captured_ms=START_MS)
+            for each in provisional_plates
         ),
     )
 

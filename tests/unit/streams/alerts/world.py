@@ -1,16 +1,15 @@
-"""Made-up neighbours of the alerts stage."""
+"""Made-up dependencies of the alerts stage."""
 
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry
 
-from contracts.alert_records import AlertCandidate, AlertTrigger
-from contracts.early import EarlyAlerts
-from contracts.errors import TransientError
-from streams.alerts.cooldowns import Cooldowns
-from streams.alerts.matching import Matching
+from common.errors import TransientError
+from common.records.alerts import AlertCandidate, AlertTrigger, EarlyAlerts
+from streams.alerts.decisions import CandidateHandler
+from streams.alerts.matching import RuleMatcher
 from streams.alerts.metrics import AlertMetrics
-from streams.alerts.rules import RuleKeeper
+from streams.alerts.rules import RuleStore
 
 START_MS = 1_795_000_000_000
 
@@ -27,8 +26,8 @@ class World:
         self.failing: set[str] = set()
         self.candidates: list[AlertCandidate] = []
         self.triggers: list[AlertTrigger] = []
-        self.cooldowns = Cooldowns(
-            self, self.tell, self.metrics, late_ms=60_000, now_ms=lambda: self.now_ms
+        self.cooldowns = CandidateHandler(
+            self, self.publish_triggers, self.metrics, late_ms=60_000, now_ms=lambda: self.now_ms
         )
 
     def get(self, key: bytes, /) -> bytes | None:
@@ -48,13 +47,13 @@ class World:
         else:
             self.table[key] = value
 
-    async def tell(self, triggers: Iterable[AlertTrigger]) -> None:
+    async def publish_triggers(self, triggers: Iterable[AlertTrigger]) -> None:
         self._fail_if("alerts")
         for each in triggers:
             self.done.append("alert")
             self.triggers.append(each)
 
-    async def suggest(self, candidates: Iterable[AlertCandidate]) -> None:
+    async def publish_candidates(self, candidates: Iterable[AlertCandidate]) -> None:
         self.candidates.extend(candidates)
 
     def outcomes(self, outcome: str) -> float | None:
@@ -63,7 +62,15 @@ class World:
 
     def _fail_if(self, what: str) -> None:
         if what in self.failing:
-            raise TransientError(f"{what} is away")
+            raise TransientError(f"{what} is unavailable")
 
-    def matching(self, keeper: RuleKeeper, early: EarlyAlerts = EarlyAlerts.SPECIFIC) -> Matching:
-        return Matching(keeper, self.suggest, self.metrics, early=early, now_ms=lambda: self.now_ms)
+    def matching(
+        self, rule_store: RuleStore, early: EarlyAlerts = EarlyAlerts.SPECIFIC
+    ) -> RuleMatcher:
+        return RuleMatcher(
+            rule_store,
+            self.publish_candidates,
+            self.metrics,
+            early=early,
+            now_ms=lambda: self.now_ms,
+        )

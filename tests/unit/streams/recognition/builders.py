@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from uuid import UUID
 
-from contracts.frames import Box, FrameKind, FrameReference
-from contracts.readings import CharacterOption, FrameReadings, PlateReading
-from streams.recognition.camera import CameraTracks, advance
-from streams.recognition.passes import Pass
-from streams.recognition.rules import TrackingRules
+import cv2
+import numpy as np
+
+from common.records.frames import Box, FrameKind, FrameReference
+from common.records.recognitions import CharacterOption, FrameReadings, PlateReading
+from streams.recognition.tracking.passes import Pass, TrackingRules
+from streams.recognition.tracking.state import TrackerState
 
 CAMERA = UUID(int=7)
 OWNER = UUID(int=8)
@@ -62,7 +65,7 @@ def frame(
 
 @dataclass(frozen=True)
 class Drive:
-    """A vehicle that crosses the picture: when, where, how fast, and how it is read."""
+    """A vehicle that crosses the frame: when, where, how fast, and how it is read."""
 
     plate: str
     from_ms: int
@@ -90,13 +93,13 @@ def film(drives: Sequence[Drive], until_ms: int, step_ms: int = 200) -> list[Fra
 
 def play(
     frames: Iterable[FrameReadings],
-    state: CameraTracks | None = None,
+    state: TrackerState | None = None,
     rules: TrackingRules = RULES,
-) -> tuple[CameraTracks, list[Pass]]:
-    state = state or CameraTracks()
+) -> tuple[TrackerState, list[Pass]]:
+    state = state or TrackerState()
     passes: list[Pass] = []
     for each in frames:
-        step = advance(state, each, rules)
+        step = state.apply_frame(each, rules)
         state = step.state
         passes += step.ended.passes
     return state, passes
@@ -104,3 +107,12 @@ def play(
 
 def plates(passes: Iterable[Pass]) -> list[str]:
     return [p.plate for p in passes]
+
+
+@cache
+def jpeg_image(width: int = WIDTH_PX, height: int = HEIGHT_PX) -> bytes:
+    """Return a grey JPEG with a white patch where :func:`reading` puts its box."""
+    image = np.full((height, width, 3), 90, np.uint8)
+    image[500:530, 800:920] = 255
+    _, data = cv2.imencode(".jpg", image)
+    return data.tobytes()

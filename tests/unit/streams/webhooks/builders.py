@@ -2,13 +2,22 @@
 
 from uuid import UUID
 
+import msgspec
 from cryptography.fernet import Fernet
 
-from contracts.deliveries import Delivery, WebhookTarget
-from contracts.secrets import SecretBox
-from contracts.webhooks import WebhookConfig
-from streams.webhooks.fan_out import recognition_deliveries
-from tests.records import OWNER, recognition
+from common.records.alerts import (
+    AlertTrigger,
+    EarlyTrigger,
+    EmailNotification,
+    TriggerPhase,
+    WebhookNotification,
+)
+from common.records.deliveries import Delivery, WebhookTarget
+from common.records.ids import trigger_id
+from common.records.webhooks import WebhookConfig
+from common.secrets import SecretBox
+from streams.webhooks.events.fan_out import recognition_deliveries
+from tests.records import OWNER, alert, recognition
 
 BOX = SecretBox(Fernet.generate_key().decode())
 WEBHOOK = UUID("11111111-2222-4333-8444-555555555555")
@@ -36,3 +45,24 @@ def delivery(number: int, endpoint: int = 0) -> Delivery:
     (only,) = recognition_deliveries(made, [webhook(endpoint)], published_ms=made.captured_ms + 9)
     assert isinstance(only.target, WebhookTarget)
     return only
+
+
+def trigger_in_phase(phase: TriggerPhase) -> AlertTrigger:
+    """Return an alert's trigger in a phase; its vehicle is captured again two seconds later."""
+    notifications = (
+        EmailNotification(addresses=("a@example.com",)),
+        WebhookNotification(url="https://receiver.example.com/"),
+    )
+    encrypted = BOX.encrypt(msgspec.json.encode(notifications).decode())
+    first = recognition(1)
+    is_early = phase is TriggerPhase.EARLY
+    early = EarlyTrigger(plate="AB12", captured_ms=first.captured_ms, decided_ms=2)
+    return AlertTrigger(
+        id=trigger_id(first.captured_ms, alert(1).alert_id, first.id),
+        owner_id=OWNER,
+        alert=alert(1, notifications_encrypted=encrypted),
+        recognition=first if is_early else recognition(1, captured_ms=first.captured_ms + 2_000),
+        decided_ms=1 if is_early else 3,
+        phase=phase,
+        early=None if is_early else early,
+    )

@@ -1,0 +1,290 @@
+"""The adapter of ClickHouse: connections, statements by name, inserts, errors in our family.
+
+The only module of what serves that imports clickhouse-connect.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+from clickhouse_connect.driver import options
+from clickhouse_connect.driver.asyncclient import AsyncClient
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import (
+    ClickHouseError,
+    DatabaseError,
+    DataError,
+    InternalError,
+    NotSupportedError,
+    ProgrammingError,
+)
+
+from analytics_sql.rows import Table
+from common.errors import MisconfiguredError, PlatestreamError, TransientError
+from common.settings import ClickHouseSettings
+
+# Where pandas and pyarrow are installed, as beside the embedded server, clickhouse-connect imports
+# them at the first insert or answer: 90 MiB, and seconds in which the event loop stands still.
+# Nothing here uses them.
+for _unused in ("pd", "pd_time_test", "arrow", "pl"):
+    setattr(options, _unused, None)
+# It logs every refused connection with its trace, besides raising it.
+logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
+
+_CONNECT_SECONDS = 5
+_SCHEMA_SECONDS = 600
+_SERVER_DATABASE = "default"
+_OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
+
+# Codes that say "not as things are set up": no table, no database, no access.
+_MISCONFIGURED_CODES = frozenset({60, 81, 192, 193, 194, 497, 516})
+# Codes that say "not now": time-outs, full queues, memory, disk or parts, read-only, network,
+# mutations that failed or were killed (341), too many of them (692).
+_TRANSIENT_CODES = frozenset(
+    {3, 23, 74, 75, 159, 198, 202, 203, 209, 210, 225, 241, 242, 243, 252, 279, 319, 341, 394, 425}
+    | {439, 499, 668, 692, 999}
+)
+
+# What the client raises before or after the server has had its say: waiting does not mend it.
+_CLIENT_FAULTS = (ProgrammingError, DataError, NotSupportedError, InternalError)
+
+
+class QueryFailedError(PlatestreamError):
+    """ClickHouse refused a statement for a reason that neither waiting nor settings explain."""
+
+
+R = TypeVar("R")
+Rows = Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The answer to a query: values row by row, in the order of ``columns``."""
+
+    columns: tuple[str, ...]
+    rows: Rows
+
+    def named(self) -> Iterator[dict[str, Any]]:
+        """Return each row with its values by column."""
+        columns = self.columns
+        return (dict(zip(columns, row, strict=False)) for row in self.rows)
+
+
+class ClickHouseClient:
+    """The connections to our database; any number of tasks may use them at once.
+
+    The first call connects, and so does the next one after a call that could not. Every call raises
+    TransientError where ClickHouse is unavailable or busy, MisconfiguredError where user, password,
+    database or table is wrong, and QueryFailedError where it refuses the statement.
+    """
+
+    def __init__(self, settings: ClickHouseSettings, *, query_seconds: int = 60) -> None:
+        """``query_seconds`` is the time limit of a call; ClickHouse goes on by itself past it."""
+        self._settings = settings
+        self._query_seconds = query_seconds
+        self._driver: AsyncClient | None = None
+        self._connecting = asyncio.Lock()
+
+    async def connect(self) -> None:
+        """Connect now, so that wrong settings are found before anything is asked."""
+        with clickhouse_errors():
+            await self._connected()
+
+    async def query(
+        self,
+        name: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        settings: Mapping[str, int] | None = None,
+    ) -> QueryResult:
+        """Return the answer to ``queries/<name>.sql``, with its lines for these ``parameters``."""
+        text = query_with(name, frozenset(parameters or ()))
+        return await self.run(text, parameters, settings=settings)
+
+    async def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> Rows:
+        """Return the rows that ``queries/<name>.sql`` answers."""
+        return (await self.query(name, parameters)).rows
+
+    async def count(self, name: str, parameters: Mapping[str, object]) -> int:
+        """Return the one number that ``queries/<name>.sql`` answers."""
+        return int((await self.rows(name, parameters))[0][0])
+
+    async def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        settings: Mapping[str, int] | None = None,
+    ) -> QueryResult:
+        """Return the answer to a statement that is given as text."""
+        with clickhouse_errors():
+            driver = await self._connected()
+            result = await driver.query(
+                statement,
+                parameters=dict(parameters or {}),
+                settings=None if settings is None else dict(settings),
+            )
+        return QueryResult(tuple(result.column_names), result.result_rows)
+
+    async def command(self, name: str, parameters: Mapping[str, object]) -> None:
+        """Run ``queries/<name>.sql``, which answers nothing."""
+        with clickhouse_errors():
+            driver = await self._connected()
+            await driver.command(query_text(name), parameters=dict(parameters))
+
+    async def insert(self, table: Table[R], rows: Sequence[R]) -> None:
+        """Write rows; when this returns they are stored. A row written before is the same row.
+
+        Raises:
+            TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
+            QueryFailedError: ClickHouse refuses at least one of them.
+        """
+        if not rows:
+            return
+        with clickhouse_errors():
+            driver = await self._connected()
+            await driver.insert(
+                table.name,
+                table.column_values(rows),
+                column_names=[column.name for column in table.columns],
+                column_type_names=[column.type for column in table.columns],
+                column_oriented=True,
+                # Rows of very many months are no reason to be refused.
+                settings={"max_partitions_per_insert_block": 0},
+            )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._driver is not None:
+            driver, self._driver = self._driver, None
+            await driver.close()
+
+    async def _connected(self) -> AsyncClient:
+        if self._driver is not None:
+            return self._driver
+        # Several tasks may be the first: two must not open two pools.
+        async with self._connecting:
+            if self._driver is None:
+                self._driver = await self._open()
+            return self._driver
+
+    async def _open(self) -> AsyncClient:
+        parts = urlsplit(self._settings.clickhouse_url)
+        return await clickhouse_connect.get_async_client(
+            host=parts.hostname,
+            port=_port(self._settings.clickhouse_url),
+            interface=parts.scheme,
+            username=self._settings.clickhouse_user,
+            password=self._settings.clickhouse_password.get_secret_value(),
+            database=self._settings.clickhouse_database,
+            # A session admits one query at a time; none of ours needs one.
+            autogenerate_session_id=False,
+            connect_timeout=_CONNECT_SECONDS,
+            send_receive_timeout=self._query_seconds,
+            show_clickhouse_errors="scrub",
+        )
+
+
+class SchemaClient(Protocol):
+    """A blocking client as migrations use it: clickhouse-connect's, whose errors it raises."""
+
+    database: str | None
+
+    def command(self, cmd: str, parameters: dict[str, Any] | None = None) -> Any:
+        """Run a statement; return the first value of its answer."""
+
+    def query(self, query: str) -> Any:
+        """Return what a query answers."""
+
+    def insert(
+        self, table: str, data: Sequence[Sequence[Any]], column_names: Sequence[str]
+    ) -> object:
+        """Write rows."""
+
+
+def connect_for_schema(settings: ClickHouseSettings) -> Client:
+    """Open a blocking client to the server's own database, as ours may not exist yet.
+
+    Raises:
+        TransientError: nobody answers there.
+        MisconfiguredError: user or password is wrong.
+    """
+    parts = urlsplit(settings.clickhouse_url)
+    with clickhouse_errors():
+        return clickhouse_connect.get_client(
+            host=parts.hostname,
+            port=_port(settings.clickhouse_url),
+            interface=parts.scheme,
+            username=settings.clickhouse_user,
+            password=settings.clickhouse_password.get_secret_value(),
+            database=_SERVER_DATABASE,
+            autogenerate_session_id=False,
+            connect_timeout=_CONNECT_SECONDS,
+            send_receive_timeout=_SCHEMA_SECONDS,
+            show_clickhouse_errors="scrub",
+        )
+
+
+def _port(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+@contextmanager
+def clickhouse_errors() -> Iterator[None]:
+    """Turn what clickhouse-connect raises into this service's family.
+
+    Raises:
+        TransientError: the network, or a code that says "not now".
+        MisconfiguredError: a code that says "not as things are set up".
+        QueryFailedError: any other code, or a fault of the client's own.
+    """
+    try:
+        yield
+    except DatabaseError as error:
+        raise _translated(error) from error
+    except ClickHouseError as error:
+        raise QueryFailedError(f"ClickHouse: {error}") from error
+
+
+def _translated(error: DatabaseError) -> PlatestreamError:
+    message = f"ClickHouse: {error}"
+    if isinstance(error, _CLIENT_FAULTS):
+        return QueryFailedError(message)
+    if error.code is None or error.code in _TRANSIENT_CODES:
+        return TransientError(message)
+    if error.code in _MISCONFIGURED_CODES:
+        return MisconfiguredError(message)
+    return QueryFailedError(message)
+
+
+@cache
+def query_text(name: str) -> str:
+    """Return the statement in ``queries/<name>.sql``."""
+    return files(__package__).joinpath("queries", f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def query_with(name: str, parameters: frozenset[str]) -> str:
+    """Return the statement in ``queries/<name>.sql`` as these parameters ask for it.
+
+    A line that ends in ``-- if NAME`` is left out where NAME is not among them. A statement without
+    such lines comes as it is, with its comments.
+    """
+    text = query_text(name)
+    if not _OPTIONAL_LINE.search(text):
+        return text
+    return "\n".join(line for line in text.splitlines() if _is_wanted(line, parameters))
+
+
+def _is_wanted(line: str, parameters: frozenset[str]) -> bool:
+    found = _OPTIONAL_LINE.match(line)
+    return not line.startswith("--") and (found is None or found.group("parameter") in parameters)

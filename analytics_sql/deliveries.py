@@ -1,0 +1,291 @@
+"""Attempts to deliver events, one row each, and the deliveries that they belong to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.rows import LABEL, LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Table
+from common.errors import InvalidInputError
+from common.plates.normalise import normalise_plate
+from common.records.alerts import AlertTrigger
+from common.records.codec import encode
+from common.records.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryAttempt,
+    DeliveryCause,
+    WebhookTarget,
+)
+from common.records.ids import NIL_UUID, uuid_unix_ms
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+
+_MAX_STATUS = 65_535
+# How the fan-out names an address; all else is a URL.
+_MAIL_ENDPOINT = "email-"
+
+
+class DeliveryChannel(StrEnum):
+    """The way that a delivery goes."""
+
+    HTTP = "http"
+    EMAIL = "email"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliverySummary:
+    """A delivery with what its last attempt came to. Times are Unix ms, UTC."""
+
+    id: UUID
+    event_id: UUID
+    event: EventName
+    channel: DeliveryChannel
+    cause: DeliveryCause
+    created_ms: int
+    attempts: int
+    last_attempt_ms: int
+    last_duration_ms: int
+    outcome: AttemptOutcome
+    status: int | None
+    error: str | None
+    next_attempt_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryPlace:
+    """The target of deliveries: an owner's webhook, or an alert's own notifications."""
+
+    user_id: UUID
+    webhook_id: UUID = NIL_UUID
+    alert_id: UUID = NIL_UUID
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryFilter:
+    """Conditions on deliveries: ``from_ms`` by the event's time, ``before_ms`` by the last attempt.
+
+    Times are Unix ms, UTC.
+    """
+
+    place: DeliveryPlace
+    from_ms: int
+    outcomes: tuple[AttemptOutcome, ...] = ()
+    before_ms: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookSpan:
+    """The events of a time that were to reach an owner's webhook.
+
+    They happened from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC).
+    """
+
+    user_id: UUID
+    webhook_id: UUID
+    events: tuple[EventName, ...]
+    from_ms: int
+    to_ms: int
+
+
+def check_attempt(attempt: DeliveryAttempt) -> DeliveryAttempt:
+    """Return an attempt that the table can hold.
+
+    Raises:
+        InvalidInputError: a time that it cannot hold.
+    """
+    delivery = attempt.delivery
+    times = (delivery.occurred_ms, delivery.created_ms, attempt.started_ms)
+    if not all(0 <= each < LAST_STORABLE_MS for each in (*times, attempt.next_attempt_ms or 0)):
+        raise InvalidInputError("a time beyond the table", code="time_out_of_range")
+    return attempt
+
+
+async def insert_attempts(client: ClickHouseClient, attempts: Sequence[DeliveryAttempt]) -> None:
+    """Write attempts; when this returns they are stored. One written before is the same row.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
+    """
+    await client.insert(_ATTEMPTS, attempts)
+
+
+async def list_deliveries(
+    client: ClickHouseClient, wanted: DeliveryFilter, limit: int
+) -> tuple[DeliverySummary, ...]:
+    """Return at most ``limit`` deliveries, the latest tried first.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    before_ms = LAST_STORABLE_MS if wanted.before_ms is None else wanted.before_ms
+    parameters = {
+        **_place(wanted.place),
+        "from_ms": wanted.from_ms,
+        "outcomes": [outcome.value for outcome in wanted.outcomes],
+        "before_ms": before_ms,
+        "limit": limit,
+    }
+    result = await client.query("deliveries_to_place", parameters)
+    return tuple(_summary(row) for row in result.named())
+
+
+async def delivery_content(
+    client: ClickHouseClient, place: DeliveryPlace, delivery_id: UUID
+) -> bytes | None:
+    """Return the encoded record of a delivery: empty past retention, None for an unknown one.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    occurred_ms = uuid_unix_ms(delivery_id)
+    if occurred_ms >= LAST_STORABLE_MS:
+        return None
+    parameters = {
+        **_place(place),
+        "delivery_id": delivery_id,
+        "occurred_ms": occurred_ms,
+    }
+    rows = await client.rows("delivery_content", parameters)
+    return str(rows[0][0]).encode() if rows else None
+
+
+async def deliveries_between(
+    client: ClickHouseClient, span: WebhookSpan, limit: int
+) -> tuple[bytes, ...]:
+    """Return the encoded records of at most ``limit`` events of a span, in order.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    parameters = {
+        "user_id": span.user_id,
+        "webhook_id": span.webhook_id,
+        "events": [event.value for event in span.events],
+        "from_ms": span.from_ms,
+        "to_ms": span.to_ms,
+        "limit": limit,
+    }
+    return tuple(
+        str(row[0]).encode() for row in await client.rows("deliveries_between", parameters)
+    )
+
+
+def _place(place: DeliveryPlace) -> dict[str, object]:
+    return {
+        "user_id": place.user_id,
+        "webhook_id": place.webhook_id,
+        "alert_id": place.alert_id,
+    }
+
+
+def _alert_id(attempt: DeliveryAttempt) -> UUID:
+    target = attempt.delivery.target
+    return NIL_UUID if isinstance(target, WebhookTarget) else target.alert_id
+
+
+def _webhook_id(attempt: DeliveryAttempt) -> UUID:
+    target = attempt.delivery.target
+    return target.webhook_id if isinstance(target, WebhookTarget) else NIL_UUID
+
+
+def _status(attempt: DeliveryAttempt) -> int:
+    status = attempt.status or 0
+    return status if 0 <= status <= _MAX_STATUS else 0
+
+
+def _content(attempt: DeliveryAttempt) -> str:
+    return encode(attempt.delivery).decode() if has_content(attempt.delivery) else ""
+
+
+_ATTEMPTS: Final = Table[DeliveryAttempt](
+    "delivery_attempts",
+    (
+        Column(UUIDS, "user_id", attrgetter("delivery.owner_id")),
+        Column(UUIDS, "webhook_id", _webhook_id),
+        Column(UUIDS, "alert_id", _alert_id),
+        Column(UUIDS, "delivery_id", attrgetter("delivery.id")),
+        Column("UInt64", "requested_ms", attrgetter("delivery.requested_ms")),
+        Column(UUIDS, "id"),
+        Column(TEXT, "endpoint", attrgetter("delivery.endpoint")),
+        Column(UUIDS, "event_id", attrgetter("delivery.event_id")),
+        Column(LABEL, "event", attrgetter("delivery.event.value")),
+        Column(LABEL, "cause", attrgetter("delivery.cause.value")),
+        Column(TIME, "occurred", attrgetter("delivery.occurred_ms")),
+        Column(TIME, "created", attrgetter("delivery.created_ms")),
+        Column("UInt16", "number"),
+        Column(TIME, "started", attrgetter("started_ms")),
+        Column("UInt32", "duration_ms"),
+        Column(LABEL, "outcome", attrgetter("outcome.value")),
+        Column("UInt16", "status", _status),
+        Column(LABEL, "error", lambda attempt: attempt.error or ""),
+        Column(TIME, "next_attempt", lambda attempt: attempt.next_attempt_ms or 0),
+        Column(TEXT, "delivery", _content),
+    ),
+)
+
+
+def _channel(endpoint: str) -> DeliveryChannel:
+    is_mail = endpoint.startswith(_MAIL_ENDPOINT)
+    return DeliveryChannel.EMAIL if is_mail else DeliveryChannel.HTTP
+
+
+def _summary(row: Mapping[str, Any]) -> DeliverySummary:
+    return DeliverySummary(
+        id=row["delivery_id"],
+        event_id=row["event_id"],
+        event=EventName(row["event"]),
+        channel=_channel(row["endpoint"]),
+        cause=DeliveryCause(row["cause"]),
+        created_ms=row["created_ms"],
+        attempts=row["attempts"],
+        last_attempt_ms=row["last_started_ms"],
+        last_duration_ms=row["last_duration_ms"],
+        outcome=AttemptOutcome(row["last_outcome"]),
+        status=row["last_status"] or None,
+        error=row["last_error"] or None,
+        next_attempt_ms=row["next_attempt_ms"] or None,
+    )
+
+
+def plates_of(delivery: Delivery) -> frozenset[str]:
+    """Return the plates (normalised) that passed, were provisional, or stand in the alert.
+
+    ``plate_deliveries.sql`` finds the same in SQL.
+    """
+    return frozenset(normalise_plate(plate) for plate in _plates(delivery))
+
+
+def without_content(attempt: DeliveryAttempt) -> DeliveryAttempt:
+    """Return an attempt whose delivery carries nothing, as after its retention."""
+    bare = msgspec.structs.replace(attempt.delivery, recognition=None, trigger=None, camera=None)
+    return msgspec.structs.replace(attempt, delivery=bare)
+
+
+def has_content(delivery: Delivery) -> bool:
+    """Return whether a delivery carries the event that it is about."""
+    return any((delivery.recognition, delivery.trigger, delivery.camera))
+
+
+def _plates(delivery: Delivery) -> Iterator[str]:
+    if delivery.recognition is not None:
+        yield from _of_recognition(delivery.recognition)
+    if delivery.trigger is not None:
+        yield from _of_trigger(delivery.trigger)
+
+
+def _of_trigger(trigger: AlertTrigger) -> Iterator[str]:
+    yield from _of_recognition(trigger.recognition)
+    yield from trigger.alert.plates
+    if trigger.early is not None:
+        yield trigger.early.plate
+
+
+def _of_recognition(recognition: Recognition) -> Iterator[str]:
+    yield recognition.plate
+    yield from (each.plate for each in recognition.provisional_plates)

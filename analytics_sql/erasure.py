@@ -1,0 +1,214 @@
+"""Erases rows for good, and notes each erasure: no such row is written again, however late.
+
+Each call that erases returns once the rows are gone, and may be repeated.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+from uuid import UUID
+
+from analytics_sql.client import ClickHouseClient, query_text
+from analytics_sql.rows import LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Table
+
+_ALL_PLATES = ""
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """A plate (normalised) of an owner, as far as it was captured in a time.
+
+    ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). No plate: all that there is of
+    the owner, whenever it was captured.
+    """
+
+    user_id: UUID
+    plate: str | None = None
+    before_ms: int = LAST_STORABLE_MS
+    from_ms: int = 0
+
+    @property
+    def plate_hash(self) -> str:
+        """SHA-256 of owner and plate, lower hexadecimal; empty without a plate."""
+        return _ALL_PLATES if self.plate is None else _plate_hash(self.user_id, self.plate)
+
+
+_ERASURES: Final = Table[Erasure](
+    "erasures",
+    (
+        Column(UUIDS, "user_id"),
+        Column(TEXT, "plate_hash"),
+        Column(TIME, "before", attrgetter("before_ms")),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of a row: the plates (normalised) that it names, and its time (Unix ms, UTC)."""
+
+    user_id: UUID
+    at_ms: int
+    plates: frozenset[str] = frozenset()
+
+
+class Erasures:
+    """The erasures of thirty days; plates are known by their hash alone."""
+
+    def __init__(self, rows: Iterable[tuple[UUID, str, int]] = ()) -> None:
+        """``rows``: owner, hash of the plate (empty: all of the owner), before (Unix ms)."""
+        self._before_ms: dict[UUID, dict[str, int]] = {}
+        for user_id, plate_hash, before_ms in rows:
+            self._before_ms.setdefault(user_id, {})[plate_hash] = before_ms
+        self._last_ms = {user: max(each.values()) for user, each in self._before_ms.items()}
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both are the same list."""
+        return isinstance(other, Erasures) and self._before_ms == other._before_ms
+
+    def covering(self, subject: Subject) -> Iterator[Erasure]:
+        """Return the erasures that a row of this subject falls under."""
+        # Almost no row does: what has just happened is past all of them, and nothing is hashed.
+        if not self.reach(subject):
+            return
+        of_owner = self._before_ms[subject.user_id]
+        if _ALL_PLATES in of_owner:
+            yield Erasure(subject.user_id)
+            return
+        for plate in subject.plates:
+            before_ms = of_owner.get(_plate_hash(subject.user_id, plate), 0)
+            if subject.at_ms < before_ms:
+                yield Erasure(subject.user_id, plate, before_ms)
+
+    def reach(self, subject: Subject) -> bool:
+        """Tell whether anything of its owner and its time was erased, of whatever plate."""
+        return subject.at_ms < self._last_ms.get(subject.user_id, 0)
+
+    def covers(self, subject: Subject) -> bool:
+        """Tell whether a row of this subject falls under any."""
+        return any(self.covering(subject))
+
+
+async def note_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
+    """Remember an erasure for thirty days; from then on the sink writes nothing that it covers.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    await client.insert(_ERASURES, [erasure])
+
+
+async def list_erasures(client: ClickHouseClient) -> Erasures:
+    """Return what was erased within thirty days.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    rows = await client.rows("erasures")
+    return Erasures((user_id, str(text), before_ms) for user_id, text, before_ms in rows)
+
+
+def _plate_hash(user_id: UUID, plate: str) -> str:
+    return hashlib.sha256(f"{user_id} {plate}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Statements:
+    """The query that counts rows of a plate, and the statement after which there are none."""
+
+    count: str
+    erase: str
+
+
+_TRIGGERS = _Statements("plate_triggers", "erase_plate_triggers")
+_DELIVERIES = _Statements("plate_deliveries", "erase_plate_deliveries")
+_RECOGNITIONS = _Statements("plate_recognitions", "erase_plate_recognitions")
+_SHARED_PHOTOS = _Statements("plate_shared_photos", "erase_shared_photos")
+
+
+async def erase_recognitions(
+    client: ClickHouseClient, erasure: Erasure, *, noting_images: bool = True
+) -> int:
+    """Delete recognitions and return how many; their images are noted first, to be removed.
+
+    An image call's photo goes although it shows other plates too: their rows lose its key.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    if erasure.plate is None:
+        if noting_images:
+            await client.command("note_owner_images", _parameters("note_owner_images", erasure))
+        return await _erase_owner(client, "recognitions", erasure.user_id)
+    found = await client.count(_RECOGNITIONS.count, _parameters(_RECOGNITIONS.count, erasure))
+    if found:
+        await client.command("note_plate_images", _parameters("note_plate_images", erasure))
+        await _erase(client, _SHARED_PHOTOS, erasure)
+        await client.command(_RECOGNITIONS.erase, _parameters(_RECOGNITIONS.erase, erasure))
+    return found
+
+
+async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
+    """Empty the plate of triggers, or delete all of an owner; return how many.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    if erasure.plate is None:
+        return await _erase_owner(client, "alert_triggers", erasure.user_id)
+    return await _erase(client, _TRIGGERS, erasure)
+
+
+async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
+    """Empty the content of deliveries that name the plate, and return how many.
+
+    Of an owner all attempts to deliver are deleted and counted.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    if erasure.plate is None:
+        return await _erase_owner(client, "delivery_attempts", erasure.user_id)
+    return await _erase(client, _DELIVERIES, erasure)
+
+
+async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
+    """Delete what is counted of an owner's passes and image calls; it names no plates.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    if erasure.plate is None:
+        return await _erase_owner(client, "pass_outcomes", erasure.user_id)
+    return 0
+
+
+async def _erase(client: ClickHouseClient, statements: _Statements, erasure: Erasure) -> int:
+    # Counted first: a statement that changes nothing still looks through every part of the table.
+    found = await client.count(statements.count, _parameters(statements.count, erasure))
+    if found:
+        await client.command(statements.erase, _parameters(statements.erase, erasure))
+    return found
+
+
+async def _erase_owner(client: ClickHouseClient, table: str, user_id: UUID) -> int:
+    parameters = {"table": table, "user_id": user_id}
+    found = await client.count("owner_rows", parameters)
+    if found:
+        await client.command("erase_owner_rows", parameters)
+    return found
+
+
+def _parameters(statement: str, erasure: Erasure) -> dict[str, object]:
+    """Return what the statement names, and no more: the plate itself only where it is asked for."""
+    given: dict[str, object] = {
+        "user_id": erasure.user_id,
+        "plate": erasure.plate,
+        "plate_hash": erasure.plate_hash,
+        "from_ms": erasure.from_ms,
+        "before_ms": erasure.before_ms,
+    }
+    text = query_text(statement)
+    return {name: value for name, value in given.items() if f"{{{name}:" in text}

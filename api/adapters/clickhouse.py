@@ -1,0 +1,80 @@
+"""ClickHouse as the API asks it: within a time limit, and only while the server answers at all."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from analytics_sql.analytics import count_traffic
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.deliveries import deliveries_between, delivery_content, list_deliveries
+from analytics_sql.erased_images import images_to_remove, note_removed
+from analytics_sql.erasure import list_erasures
+from analytics_sql.migrate import check_schema
+from analytics_sql.recognitions import get_recognition, list_recognitions
+from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
+from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
+from api.errors import Dependency, DependencyUnavailableError
+from common.errors import TransientError
+from common.settings import ClickHouseSettings
+
+_QUERY_SECONDS = 10.0
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Query = Callable[Concatenate[ClickHouseClient, P], Coroutine[Any, Any, R]]
+Method = Callable[Concatenate["ClickHouseStore", P], Coroutine[Any, Any, R]]
+
+
+def _limited(query: Query[P, R]) -> Method[P, R]:
+    async def run(self: "ClickHouseStore", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self.run(query, *args, **kwargs)
+
+    return run
+
+
+class ClickHouseStore:
+    """The queries of :mod:`analytics_sql` that the API asks, by the names that its services use.
+
+    Each takes what its query takes, and raises DependencyUnavailableError where ClickHouse is
+    unavailable or too slow.
+    """
+
+    def __init__(self, settings: ClickHouseSettings) -> None:
+        self._client = ClickHouseClient(settings)
+        # Not over the client, whose connections may all be at work.
+        self._breaker = CircuitBreaker(
+            Dependency.SEARCH, http_health_check(settings.clickhouse_url)
+        )
+
+    page = _limited(list_recognitions)
+    find = _limited(get_recognition)
+    traffic = _limited(count_traffic)
+    deliveries = _limited(list_deliveries)
+    delivery_content = _limited(delivery_content)
+    deliveries_between = _limited(deliveries_between)
+    trigger_counts = _limited(count_triggers)
+    triggers_for = _limited(triggers_of)
+    holding = _limited(suppressing_trigger)
+    span = _limited(span_rows)
+    erasures = _limited(list_erasures)
+    images_to_remove = _limited(images_to_remove)
+    note_removed = _limited(note_removed)
+    ping = _limited(check_schema)
+
+    async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return the answer to a query.
+
+        Raises:
+            DependencyUnavailableError: ClickHouse is unavailable or too slow.
+        """
+        try:
+            async with self._breaker.call(_QUERY_SECONDS):
+                return await query(self._client, *args, **kwargs)
+        except DependencyUnavailableError:
+            raise
+        except TransientError as error:
+            raise DependencyUnavailableError(Dependency.SEARCH) from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._breaker.close()
+        await self._client.close()

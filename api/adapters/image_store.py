@@ -1,0 +1,173 @@
+"""S3 as the API sees it: links to images, snapshots of cameras, pictures of image calls."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+from typing import TypeVar
+
+import structlog
+
+from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
+from api.errors import Dependency, DependencyUnavailableError
+from common.s3 import S3Bucket, S3UnavailableError
+from common.settings import S3Settings
+
+log = structlog.get_logger()
+
+LINK_VALIDITY = timedelta(hours=1)
+
+_READ_SECONDS = 10.0
+# For a whole call: a wait for a thread, two tries.
+_CALL_SECONDS = 30.0
+_THREADS = 8
+REMOVAL_BATCH_SIZE = 1000
+"""Objects that S3 removes in one call at most."""
+_T = TypeVar("_T")
+
+
+class RemovalRefusedError(DependencyUnavailableError):
+    """S3 answers, but does not remove images: it may not, or they are locked."""
+
+    def __init__(self, count: int) -> None:
+        """``count`` images."""
+        super().__init__(Dependency.PICTURES, f"refuses to remove images ({count})")
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """A JPEG from S3; the size in pixels is that of the frame, where the writer noted it."""
+
+    data: bytes
+    etag: str
+    width_px: int | None
+    height_px: int | None
+
+
+class ImageStore:
+    """The bucket of images. Blocking calls run in threads of its own."""
+
+    def __init__(self, settings: S3Settings) -> None:
+        self._name = settings.s3_bucket
+        self._bucket = S3Bucket(
+            settings, read_seconds=_READ_SECONDS, connections=_THREADS, retries=1
+        )
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="s3")
+        self._breaker = CircuitBreaker(Dependency.PICTURES, http_health_check(settings.s3_endpoint))
+
+    def link(self, key: str) -> str:
+        """Return a URL that shows the object for one hour. Pure arithmetic: no call is made."""
+        return self._bucket.link(key, LINK_VALIDITY, _content_type(key))
+
+    async def image(self, key: str) -> StoredImage | None:
+        """Return a stored image, None where there is none.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        return await self._in_thread(lambda: self._get(key))
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        """Store an image; the same key again overwrites it.
+
+        Raises:
+            DependencyUnavailableError: S3 does not take it.
+        """
+        await self._in_thread(lambda: self._bucket.put(key, data, content_type))
+
+    async def folders(self, prefix: str) -> list[str]:
+        """Return the folders directly below a folder (it and they end with ``/``).
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        return await self._in_thread(lambda: self._bucket.folders(prefix))
+
+    async def keys(self, folder: str) -> list[str]:
+        """Return the keys of all objects below a folder, which ends with ``/``.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        return await self._in_thread(lambda: list(self._bucket.keys(folder)))
+
+    async def remove_some(self, prefix: str) -> int:
+        """Remove up to a thousand objects whose keys begin so; how many, 0 when none is left.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+            RemovalRefusedError: it removes none of those that are left.
+        """
+        return await self._in_thread(lambda: self._remove_some(prefix))
+
+    async def remove(self, keys: Sequence[str]) -> frozenset[str]:
+        """Remove the objects of at most a thousand keys, and return those that it refuses.
+
+        One that is not there is no fault.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        return await self._in_thread(lambda: self._remove(keys))
+
+    async def ping(self) -> None:
+        """Return when the bucket has answered.
+
+        Raises:
+            DependencyUnavailableError: it does not, or is not there.
+        """
+        if not await self._in_thread(self._bucket.exists):
+            raise DependencyUnavailableError(Dependency.PICTURES, f"has no bucket {self._name}")
+
+    def close(self) -> None:
+        """Wait for running calls, each of which has a time-out, and close the connections."""
+        self._breaker.close()
+        self._threads.shutdown(cancel_futures=True)
+        self._bucket.close()
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._breaker.call(_CALL_SECONDS):
+                return await loop.run_in_executor(self._threads, work)
+        except (S3UnavailableError, OSError) as error:
+            raise DependencyUnavailableError(Dependency.PICTURES) from error
+
+    def _remove_some(self, prefix: str) -> int:
+        keys = self._bucket.keys(prefix)
+        refused = 0
+        while some := list(islice(keys, REMOVAL_BATCH_SIZE)):
+            left = len(self._remove(some))
+            if left < len(some):
+                return len(some) - left
+            refused += left
+        if refused:
+            raise RemovalRefusedError(refused)
+        return 0
+
+    def _remove(self, keys: Sequence[str]) -> frozenset[str]:
+        refused = self._bucket.remove_many(keys)
+        if refused:
+            log.warning("images_not_removed", count=len(refused), code=refused[0].code)
+        return frozenset(one.key for one in refused if one.key)
+
+    def _get(self, key: str) -> StoredImage | None:
+        found = self._bucket.get(key)
+        if found is None:
+            return None
+        return StoredImage(
+            data=found.data,
+            etag=found.etag,
+            width_px=_size(found.metadata.get("width")),
+            height_px=_size(found.metadata.get("height")),
+        )
+
+
+def _content_type(key: str) -> str:
+    return "image/png" if key.endswith(".png") else "image/jpeg"
+
+
+def _size(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None

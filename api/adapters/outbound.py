@@ -1,0 +1,59 @@
+"""Addresses to which clients want things sent: what they resolve to, beyond their spelling."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from api.errors import ApiError, ErrorCode, FieldFault
+from common.errors import InvalidInputError
+from common.networks import IpAddress
+from common.urls.outbound import (
+    OutboundRules,
+    OutboundUrl,
+    check_outbound_address,
+    is_loopback_name,
+    parse_outbound_url,
+)
+
+
+class Resolver(Protocol):
+    """Turns a host name into addresses."""
+
+    async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
+        """Return all addresses of ``host``; none where it has none or nobody answers in time."""
+
+
+class OutboundGate:
+    """Refuses addresses that resolve to networks to which nothing is sent.
+
+    A name that does not resolve now is taken: delivery asks again each time it connects.
+    """
+
+    def __init__(self, resolver: Resolver, rules: OutboundRules) -> None:
+        self._resolver = resolver
+        self._rules = rules
+
+    async def check(self, urls: Sequence[tuple[str, str]]) -> None:
+        """Check all of ``urls``, pairs of the field's path and the address.
+
+        Raises:
+            ApiError: 400, naming each field at fault.
+        """
+        found = await asyncio.gather(*(self._fault(path, url) for path, url in urls))
+        faults = [fault for fault in found if fault is not None]
+        if faults:
+            raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
+
+    async def _fault(self, path: str, text: str) -> FieldFault | None:
+        try:
+            await self._check_resolved(parse_outbound_url(text, self._rules))
+        except InvalidInputError as error:
+            return FieldFault(path, str(error))
+        return None
+
+    async def _check_resolved(self, url: OutboundUrl) -> None:
+        # A literal address and the machine's own names were judged by their spelling.
+        if url.address is not None or is_loopback_name(url.host):
+            return
+        for address in await self._resolver.addresses(url.host, url.port):
+            check_outbound_address(address, self._rules)

@@ -1,0 +1,92 @@
+"""The latest status of each camera from its ingest worker, in the memory of this process.
+
+Lives on one event loop: only that loop writes and reads it.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from uuid import UUID
+
+from api.cameras.repository import CameraCondition, CameraRow
+from api.validation.fields import from_unix_ms_if_any
+from common.records.cameras import CameraState, CameraStatus
+
+
+class CameraStatusCache:
+    """The latest status of each camera."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._latest: dict[UUID, CameraStatus] = {}
+        self._waiters: dict[UUID, set[asyncio.Future[None]]] = defaultdict(set)
+
+    def latest(self, camera_id: UUID) -> CameraStatus | None:
+        """Return what was last heard of a camera."""
+        return self._latest.get(camera_id)
+
+    def post(self, updates: Iterable[tuple[UUID, CameraStatus | None]]) -> None:
+        """Apply updates in the order of the topic; None forgets a camera."""
+        for camera_id, status in updates:
+            if status is None:
+                self._latest.pop(camera_id, None)
+            else:
+                self._latest[camera_id] = status
+            for waiter in self._waiters.get(camera_id, ()):
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def wait_until_running(self, camera_id: UUID, revision: int, seconds: float) -> bool:
+        """Return True once a worker acts on ``revision`` or later, False after ``seconds``."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not self._is_taken(camera_id, revision):
+                    await self._update_of(camera_id)
+        except TimeoutError:
+            return False
+        return True
+
+    def _is_taken(self, camera_id: UUID, revision: int) -> bool:
+        status = self._latest.get(camera_id)
+        return status is not None and status.revision >= revision
+
+    async def _update_of(self, camera_id: UUID) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters[camera_id].add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters[camera_id].discard(waiter)
+            if not self._waiters[camera_id]:
+                del self._waiters[camera_id]
+
+
+_SILENT = "No ingest worker has reported on this camera for a while."
+
+
+def condition_of(
+    camera: CameraRow, status: CameraStatus | None, *, now_ms: int, stale_ms: float
+) -> CameraCondition:
+    """Return what readers are shown of a camera's state.
+
+    A switched-off camera is disabled whatever was last heard. News of an older configuration means
+    that the worker is about to connect again. Silence for more than ``stale_ms`` means offline.
+    """
+    if status is None:
+        return CameraCondition(
+            CameraState.CONNECTING if camera.values.enabled else CameraState.DISABLED
+        )
+    state, error = status.state, status.last_error
+    if not camera.values.enabled:
+        state, error = CameraState.DISABLED, None
+    elif now_ms - status.at_ms > stale_ms:
+        state, error = CameraState.OFFLINE, _SILENT
+    elif status.revision < camera.revision or state is CameraState.DISABLED:
+        state = CameraState.CONNECTING
+    return CameraCondition(
+        state=state,
+        last_seen_at=from_unix_ms_if_any(status.last_seen_ms),
+        last_error=error,
+        frame_width_px=status.frame_width_px,
+        frame_height_px=status.frame_height_px,
+    )

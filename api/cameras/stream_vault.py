@@ -1,0 +1,157 @@
+"""A camera's stream address on its way in: checked, encrypted, masked, turned to an identifier."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from api.cameras.repository import CameraValues
+from api.cameras.schemas import CameraCreate, CameraUpdate, zones_of
+from api.errors import ApiError, invalid_field
+from common.errors import InvalidInputError
+from common.secrets import MASK, SecretBox
+from common.urls.files import video_file
+from common.urls.streams import (
+    StreamScheme,
+    StreamUrlRules,
+    mask_password,
+    parse_stream_url,
+    restore_password,
+    stream_identifier,
+)
+
+FIELD = "rtspUrl"
+_IDENTIFIER_DIGITS = 20
+
+
+@dataclass(frozen=True)
+class StoredStream:
+    """A stream address as it is kept: encrypted whole, and masked for showing."""
+
+    encrypted: str
+    shown: str
+
+
+class StreamVault:
+    """Checks stream addresses by the operator's rules and encrypts them."""
+
+    def __init__(self, rules: StreamUrlRules, box: SecretBox) -> None:
+        self._rules = rules
+        self._box = box
+
+    def store(self, text: str) -> StoredStream:
+        """Check an address and return it as it is kept.
+
+        Raises:
+            ApiError: 400 on ``rtspUrl``; the sentence never repeats the address.
+        """
+        if MASK in text:
+            raise invalid_field(FIELD, "*** stands for a password that is not known here; give it.")
+        return self._stored(text)
+
+    def replace(self, kept: StoredStream, text: str) -> StoredStream:
+        """Return what is kept after an update to ``text``: ``kept`` itself where nothing changed.
+
+        Passwords that ``text`` masks are those of ``kept``, as :func:`restore_password` says.
+
+        Raises:
+            ApiError: 400 on ``rtspUrl``.
+        """
+        before = self._box.decrypt(kept.encrypted)
+        try:
+            after = restore_password(text, before)
+        except InvalidInputError as error:
+            raise _refused(error) from error
+        return kept if after == before else self._stored(after)
+
+    def derived_identifier(self, stream: StoredStream) -> str:
+        """Return the identifier of a camera that was given none: one for each stream.
+
+        A hash, since an address may be long and is nobody's business in a log.
+        """
+        identifier = self._identifier(self._box.decrypt(stream.encrypted))
+        return "stream-" + hashlib.sha256(identifier.encode()).hexdigest()[:_IDENTIFIER_DIGITS]
+
+    def _stored(self, text: str) -> StoredStream:
+        try:
+            url = parse_stream_url(text, self._rules)
+            if url.scheme is StreamScheme.FILE:
+                video_file(url.path, self._rules.files_folder)
+        except InvalidInputError as error:
+            raise _refused(error) from error
+        return StoredStream(self._box.encrypt(text), mask_password(text))
+
+    def _identifier(self, text: str) -> str:
+        try:
+            return stream_identifier(parse_stream_url(text, self._rules))
+        except InvalidInputError as error:
+            raise _refused(error) from error
+
+
+def _refused(error: InvalidInputError) -> ApiError:
+    return invalid_field(FIELD, str(error))
+
+
+def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
+    """Return the values of a new camera.
+
+    Raises:
+        ApiError: 400 on ``rtspUrl``.
+    """
+    stream = vault.store(body.rtsp_url)
+    return CameraValues(
+        name=body.name,
+        location=body.location,
+        enabled=body.enabled,
+        identifier=body.identifier or vault.derived_identifier(stream),
+        identifier_derived=body.identifier is None,
+        stream_url_encrypted=stream.encrypted,
+        stream_url_shown=stream.shown,
+        sample_fps=body.sample_fps,
+        min_plate_width_px=body.min_plate_width,
+        zones=zones_of(body.zones),
+        timezone=body.timezone,
+    )
+
+
+def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
+    """Return ``current`` with the fields that were sent; equal to it where nothing changes.
+
+    Raises:
+        ApiError: 400 on ``rtspUrl``.
+    """
+    sent = body.model_fields_set
+    plain: dict[str, Any] = {
+        column: getattr(body, field) for field, column in _PLAIN.items() if field in sent
+    }
+    if "zones" in sent:
+        plain["zones"] = zones_of(body.zones)
+    return _with_identity(replace(current, **plain), body, vault)
+
+
+def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
+    """Apply the new address and identifier; a derived identifier follows the address."""
+    sent = body.model_fields_set
+    stream = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
+    if "rtsp_url" in sent:
+        stream = vault.replace(stream, body.rtsp_url)
+    # One that is sent back as it was read is no wish to keep it when the address changes.
+    is_chosen = "identifier" in sent and body.identifier != values.identifier
+    derived = body.identifier is None if is_chosen else values.identifier_derived
+    identifier = body.identifier or values.identifier
+    return replace(
+        values,
+        stream_url_encrypted=stream.encrypted,
+        stream_url_shown=stream.shown,
+        identifier=vault.derived_identifier(stream) if derived else identifier,
+        identifier_derived=derived,
+    )
+
+
+_PLAIN = {
+    "name": "name",
+    "location": "location",
+    "enabled": "enabled",
+    "sample_fps": "sample_fps",
+    "min_plate_width": "min_plate_width_px",
+    "timezone": "timezone",
+}

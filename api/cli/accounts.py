@@ -1,0 +1,166 @@
+"""``platestream owner`` and ``platestream key``: accounts and their keys."""
+
+import sys
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy.orm import Session
+
+from api.accounts import repository as accounts_repository
+from api.accounts.repository import OwnerAccount
+from api.accounts.service import NewKey, change_password, create_key, create_owner, owner_by_email
+from api.cli.erasure import owner_remove
+from api.cli.shared import (
+    EmailOption,
+    JsonOption,
+    answer,
+    command_group,
+    in_database,
+    in_family,
+    shown_time,
+)
+from api.credits import repository as credits_repository
+from api.credits.repository import EntryKind
+from api.security.permissions import ALL_SCOPES, Scope
+from common.errors import InvalidInputError
+
+owner_app = command_group("Accounts.")
+key_app = command_group("API keys.")
+owner_app.command("remove")(owner_remove)
+
+PasswordOption = Annotated[
+    str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
+]
+PasswordStdinOption = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
+
+
+@owner_app.command("create")
+def owner_create(
+    email: EmailOption,
+    password: PasswordOption = None,
+    password_stdin: PasswordStdinOption = False,
+    credits: Annotated[int, typer.Option(min=0, help="Credits to begin with.")] = 0,
+    timezone: Annotated[str, typer.Option(help="IANA time zone of reports.")] = "UTC",
+    as_json: JsonOption = False,
+) -> None:
+    """Make an account; the password is asked for unless it is given."""
+    secret = _password(password, from_stdin=password_stdin)
+    owner = in_database(
+        lambda session: create_owner(
+            session, email=email, password=secret, timezone=timezone, credits=credits
+        )
+    )
+    answer(_owner_fields(owner), as_json, f"owner {owner.email} with {owner.credits} credits")
+
+
+@owner_app.command("password")
+def owner_password(
+    email: EmailOption,
+    password: PasswordOption = None,
+    password_stdin: PasswordStdinOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a password and end all sessions; it is asked for unless it is given. Keys stay."""
+    secret = _password(password, from_stdin=password_stdin)
+    owner = in_database(lambda session: change_password(session, email=email, password=secret))
+    answer(_owner_fields(owner), as_json, f"{owner.email} has a new password")
+
+
+@owner_app.command("list")
+def owner_list(as_json: JsonOption = False) -> None:
+    """Show all accounts, newest first."""
+    owners = in_database(accounts_repository.list_owners)
+    lines = [f"{owner.email}\t{owner.credits} credits\t{owner.timezone}" for owner in owners]
+    answer({"owners": [_owner_fields(owner) for owner in owners]}, as_json, "\n".join(lines))
+
+
+@owner_app.command("credits")
+def owner_credits(
+    email: EmailOption,
+    grant: Annotated[int, typer.Option(help="Credits to add; negative takes away.")],
+    reason: Annotated[str, typer.Option(help="What the ledger says about it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Change an owner's balance by a row in the ledger."""
+
+    def work(session: Session) -> OwnerAccount:
+        owner = owner_by_email(session, email)
+        after = credits_repository.add_entry(
+            session, owner.id, delta=grant, kind=EntryKind.GRANT, reason=reason
+        )
+        if after is None:
+            raise InvalidInputError("the balance may not go below zero", code="balance_too_low")
+        return owner_by_email(session, email)
+
+    owner = in_database(work)
+    answer(_owner_fields(owner), as_json, f"{owner.email} has {owner.credits} credits")
+
+
+@key_app.command("create")
+def key_create(
+    email: EmailOption,
+    name: Annotated[str, typer.Option(help="What the key is for.")],
+    scopes: Annotated[str, typer.Option(help="Comma-separated scopes, or all.")],
+    expires: Annotated[
+        datetime | None, typer.Option(help="Date and time (UTC) after which it is refused.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an API key and show it, this once."""
+    wanted = in_family(lambda: _scopes(scopes))
+    expires_at = None if expires is None else expires.replace(tzinfo=UTC)
+
+    def work(session: Session) -> NewKey:
+        owner = owner_by_email(session, email)
+        return create_key(session, owner.id, name=name, scopes=wanted, expires_at=expires_at)
+
+    key = in_database(work)
+    answer(_key_fields(key), as_json, key.plain_key)
+
+
+def _password(given: str | None, *, from_stdin: bool) -> str:
+    if given is not None:
+        return given
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\n")
+    asked: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    return asked
+
+
+def _scopes(text: str) -> frozenset[Scope]:
+    if text.strip() == "all":
+        return ALL_SCOPES
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = sorted(set(names) - set(Scope))
+    if unknown or not names:
+        raise InvalidInputError(
+            f"unknown scope {', '.join(unknown) or '(none given)'}; known: {', '.join(Scope)}"
+        )
+    return frozenset(Scope(name) for name in names)
+
+
+def _owner_fields(owner: OwnerAccount) -> dict[str, Any]:
+    return {
+        "id": str(owner.id),
+        "email": owner.email,
+        "credits": owner.credits,
+        "timezone": owner.timezone,
+        "createdAt": shown_time(owner.created_at),
+    }
+
+
+def _key_fields(key: NewKey) -> dict[str, Any]:
+    record = key.record
+    return {
+        "id": str(record.id),
+        "name": record.name,
+        "prefix": record.prefix,
+        "scopes": sorted(record.scopes),
+        "enabled": record.enabled,
+        "expiresAt": shown_time(record.expires_at),
+        "createdAt": shown_time(record.created_at),
+        "plainKey": key.plain_key,
+    }

@@ -1,0 +1,172 @@
+"""``platestream plate erase`` and ``platestream owner remove``: for good, on request."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from api.accounts.repository import OwnerAccount
+from api.accounts.service import normalised_email, owner_by_email
+from api.cli.shared import (
+    EmailOption,
+    JsonOption,
+    answer,
+    command_group,
+    fail,
+    in_database,
+    in_family,
+    leave_standard_output_to_answers,
+    load_command_settings,
+)
+from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
+from common.errors import InvalidInputError, TransientError
+from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
+from common.timestamps import now_ms
+
+# What erases is imported where it is needed: it brings the clients of all servers, which are more
+# than half of what a command takes to start.
+
+plate_app = command_group("Number plates.")
+
+_AGAIN = "run the command again, it erases what is left"
+_T = TypeVar("_T")
+
+
+@plate_app.command("erase")
+def plate_erase(
+    email: EmailOption,
+    plate: Annotated[str, typer.Option(help="The whole plate; wildcards mean nothing here.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Erase what was captured of a plate up to now, for good. May be repeated."""
+    from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
+
+    leave_standard_output_to_answers()
+    settings = load_command_settings(ErasureSettings)
+    text = in_family(lambda: _whole_plate(plate))
+    owner = in_database(lambda session: owner_by_email(session, email))
+    alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
+    erased = _hinting(
+        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=now_ms())),
+        _AGAIN,
+    )
+    answer(_plate_fields(erased, alerts), as_json, _plate_text(erased, alerts))
+    if erased.images is None:
+        fail("the picture store does not answer; the API removes the images once it does")
+    if erased.images.refused:
+        fail(
+            f"the picture store refuses to remove images ({erased.images.refused}): permissions,"
+            " locks? The API removes them once it may"
+        )
+
+
+def owner_remove(
+    email: EmailOption,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for the address to be typed.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove an account and all that is stored of it, for good; where it is cut off, repeat it."""
+    from api.erasure.service import (
+        ErasureSettings,
+        delete_account,
+        end_account,
+        erase_stored_images,
+        erase_stored_owner,
+    )
+
+    leave_standard_output_to_answers()
+    settings = load_command_settings(ErasureSettings)
+    owner = in_database(lambda session: owner_by_email(session, email))
+    if not yes:
+        in_family(lambda: _confirm(owner))
+    ended = in_database(lambda session: end_account(session, owner.id))
+    stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
+    ended += in_database(lambda session: delete_account(session, owner.id))
+    # What calls in flight stored until then. Such a call that fails by it removes its own picture.
+    late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
+    fields = _owner_fields(ended, replace(stored, images=stored.images + late))
+    lines = [f"{owner.email} is removed", *(f"{name}\t{count}" for name, count in fields.items())]
+    named = {"id": str(owner.id), "email": owner.email}
+    answer(named | fields, as_json, "\n".join(lines))
+
+
+def _whole_plate(text: str) -> str:
+    plate = normalise_plate(text)
+    if not 0 < len(plate) <= MAX_PLATE_LENGTH:
+        raise InvalidInputError(
+            f"a plate has 1 to {MAX_PLATE_LENGTH} characters", code="invalid_plate"
+        )
+    return plate
+
+
+def _confirm(owner: OwnerAccount) -> None:
+    typed = typer.prompt(f"Type {owner.email} to remove it and all its data for good", err=True)
+    if normalised_email(typed) != owner.email:
+        raise InvalidInputError("nothing was removed: that is another address")
+
+
+def _hinting(work: Callable[[], _T], hint: str) -> _T:
+    """Do it; where a server is away, say so and ``hint``, and end."""
+
+    def hinted() -> _T:
+        try:
+            return work()
+        except TransientError as error:
+            fail(f"{error}; {hint}", error)
+
+    return in_family(hinted)
+
+
+def _late_hint(owner: OwnerAccount) -> str:
+    # It cannot be repeated: the account is gone.
+    return (
+        f"{owner.email} is removed, but images stored in its last moments may be left in S3 below"
+        f" {RECOGNITION_FOLDER}{owner.id}/ and {SNAPSHOT_FOLDER}{owner.id}/"
+    )
+
+
+def _plate_fields(erased: ErasedPlate, alerts: int) -> dict[str, Any]:
+    return {
+        "recognitions": erased.rows.recognitions,
+        "images": _removed(erased),
+        "imagesLeft": erased.images is None or erased.images.refused > 0,
+        "alertTriggers": erased.rows.triggers,
+        "deliveries": erased.rows.deliveries,
+        "alertsNamingIt": alerts,
+    }
+
+
+def _removed(erased: ErasedPlate) -> int:
+    return 0 if erased.images is None else erased.images.removed
+
+
+def _plate_text(erased: ErasedPlate, alerts: int) -> str:
+    rows = erased.rows
+    lines = [
+        f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
+        f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries"
+    ]
+    if alerts:
+        lines.append(f"{alerts} alerts have the plate in their list: their owner can change them")
+    return "\n".join(lines)
+
+
+def _owner_fields(ended: EndedAccount, stored: ErasedOwner) -> dict[str, int]:
+    return {
+        "sessions": ended.sessions,
+        "apiKeys": ended.keys,
+        "cameras": ended.cameras,
+        "alerts": ended.alerts,
+        "webhooks": ended.webhooks,
+        "ledger": ended.ledger_entries,
+        "recognitions": stored.rows.recognitions,
+        "images": stored.images,
+        "alertTriggers": stored.rows.triggers,
+        "deliveryAttempts": stored.rows.deliveries,
+        "outcomes": stored.rows.outcomes,
+    }

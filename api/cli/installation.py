@@ -1,0 +1,73 @@
+"""``platestream camera`` and ``platestream stack``: what is installed, and how it is doing."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from api.cameras.repository import CameraRow, list_all_cameras
+from api.cli.shared import (
+    JsonOption,
+    answer,
+    command_group,
+    in_database,
+    in_family,
+    leave_standard_output_to_answers,
+    load_command_settings,
+    shown_time,
+)
+
+camera_app = command_group("Cameras.")
+stack_app = command_group("The servers of the installation.")
+
+
+@camera_app.command("list")
+def camera_list(as_json: JsonOption = False) -> None:
+    """Show all cameras of all owners, newest first."""
+    cameras = in_database(list_all_cameras)
+    lines = [
+        f"{camera.id}\t{camera.values.name}\t{'enabled' if camera.values.enabled else 'disabled'}"
+        for camera in cameras
+    ]
+    answer({"cameras": [_camera_fields(camera) for camera in cameras]}, as_json, "\n".join(lines))
+
+
+@stack_app.command("check")
+def stack_check(
+    api_url: Annotated[
+        str | None, typer.Option(help="Also ask whether the API at this address is ready.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not.
+
+    Warnings, of passwords that are not encrypted on their way, change nothing about that.
+    """
+    # Its clients of all servers are more than half of what a command takes to start.
+    from api.health.stack_check import StackSettings, check_stack, stack_warnings
+
+    leave_standard_output_to_answers()
+    settings = load_command_settings(StackSettings)
+    found = in_family(lambda: asyncio.run(check_stack(settings, api_url)))
+    checks = {name: fault or "ok" for name, fault in found.faults.items()}
+    status = "ready" if found.is_ready else "not ready"
+    warnings = stack_warnings(settings)
+    lines = [f"{name}\t{said}" for name, said in checks.items()]
+    lines += [f"warning\t{sentence}" for sentence in warnings]
+    fields = {"status": status, "checks": checks, "warnings": warnings}
+    answer(fields, as_json, "\n".join(lines))
+    if not found.is_ready:
+        raise typer.Exit(1)
+
+
+def _camera_fields(camera: CameraRow) -> dict[str, Any]:
+    return {
+        "id": str(camera.id),
+        "ownerId": str(camera.owner_id),
+        "identifier": camera.values.identifier,
+        "name": camera.values.name,
+        "location": camera.values.location,
+        "rtspUrl": camera.values.stream_url_shown,
+        "enabled": camera.values.enabled,
+        "createdAt": shown_time(camera.created_at),
+    }

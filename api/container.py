@@ -1,0 +1,350 @@
+"""Puts an application together from its settings, and takes it down again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import get_type_hints
+
+from api.adapters.background import Sweeper
+from api.adapters.clickhouse import ClickHouseStore
+from api.adapters.image_store import ImageStore
+from api.adapters.outbound import OutboundGate, Resolver
+from api.alerts.insight import AlertInsight
+from api.alerts.repository import AlertRepository
+from api.alerts.service import Alerts, TriggerHistory, TriggerStore
+from api.analytics.service import Analytics, TrafficStore
+from api.api_keys.service import ApiKeys
+from api.cameras.service import Cameras, camera_rules
+from api.cameras.status_cache import CameraStatusCache
+from api.cameras.stream_vault import StreamVault
+from api.credits.service import Credits
+from api.db.database import Database
+from api.db.engine import database_url
+from api.deliveries.samples import SampleMaker
+from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
+from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
+from api.erasure.snapshots import SnapshotRemoval
+from api.erasure.watch import ErasureList, ErasureWatch
+from api.health.service import Check, Health
+from api.limits.failures import FailedAuthentications
+from api.limits.limiter import RateLimiter, limit_rules
+from api.limits.storage import LimitStore, SharedLimitStore
+from api.live.cursor import ResumeTokens
+from api.live.feed import RecognitionFeed
+from api.live.recent import RecentRecognitions
+from api.live.service import LiveRecognitions, stream_rules
+from api.recognitions.cursor import CursorSealer
+from api.recognitions.service import Recognitions, RecognitionStore
+from api.recognize.engine import RecognizerEngine
+from api.recognize.models import ImageReader, PhotoStore
+from api.recognize.service import ImageRecognition, image_lease
+from api.security.authentication import Authenticator
+from api.security.client_address import TrustedProxies
+from api.sessions.attempts import LoginAttempts, attempt_rules
+from api.sessions.service import Sessions
+from api.settings import ApiSettings
+from api.validation.fields import ValidationRules, operator_rules
+from api.webhooks.repository import WebhookRepository
+from api.webhooks.service import Webhooks
+from api.webhooks.status_cache import WebhookStatusCache
+from common.kafka.compacted import CompactedTopicReader
+from common.kafka.tailer import TopicTailer
+from common.records.cameras import CameraStatus
+from common.records.deliveries import WebhookStatus
+from common.records.topics import CAMERA_STATUS, WEBHOOK_STATUS
+from common.secrets import SecretBox
+from common.timestamps import now_ms
+from common.urls.resolver import SystemResolver
+
+_RESOLVER_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Repositories:
+    """The searchable stores: ClickHouse for all of them, in the service."""
+
+    recognitions: RecognitionStore
+    traffic: TrafficStore
+    triggers: TriggerStore
+    deliveries: DeliveryStore
+    erasures: ErasureList
+    erased_images: ErasedImageNotes
+
+
+@dataclass(frozen=True)
+class TopicCaches:
+    """The latest of three topics, in the memory of this process.
+
+    ``ping`` raises while recent recognitions are not being followed.
+    """
+
+    cameras: CameraStatusCache
+    webhooks: WebhookStatusCache
+    recent: RecentRecognitions
+    ping: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class AppDependencies:
+    """Everything outside of the services. ``now_ms`` is the wall clock (Unix ms, UTC).
+
+    Without ``shared_limits`` this process counts alone.
+    """
+
+    database: Database
+    repositories: Repositories
+    caches: TopicCaches
+    images: ImageStore
+    photos: PhotoStore
+    reader: ImageReader
+    resolver: Resolver
+    shared_limits: LimitStore | None
+    health: Health
+    now_ms: Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Services:
+    """The application's own objects."""
+
+    authenticator: Authenticator
+    limiter: RateLimiter
+    recognitions: Recognitions
+    live: LiveRecognitions
+    image_recognition: ImageRecognition
+    credits: Credits
+    cameras: Cameras
+    alerts: Alerts
+    alert_deliveries: AlertDeliveries
+    alert_insight: AlertInsight
+    api_keys: ApiKeys
+    sessions: Sessions
+    webhooks: Webhooks
+    deliveries: Deliveries
+    analytics: Analytics
+    images: ImageStore
+    image_retention: ImageRetention
+    snapshot_removal: SnapshotRemoval
+    erasure_watch: ErasureWatch
+    erased_images: ErasedImageRemoval
+    health: Health
+    rules: ValidationRules
+    trusted_proxies: TrustedProxies
+
+    def by_type(self) -> dict[type, object]:
+        """Return all of them by the types under which routes ask for them."""
+        return {kind: getattr(self, name) for name, kind in get_type_hints(type(self)).items()}
+
+    def sweepers(self) -> tuple[Sweeper, ...]:
+        """Return the sweepers, each of which runs beside the others."""
+        sweeps = (
+            self.cameras.sweep,
+            self.cameras.renew,
+            self.image_recognition.sweep,
+            self.sessions.sweep,
+            self.webhooks.sweep,
+            self.erased_images.sweep,
+            self.image_retention.sweep,
+            self.snapshot_removal.sweep,
+        )
+        return (Sweeper(sweeps), Sweeper((self.erasure_watch.sweep,)))
+
+    async def close(self) -> None:
+        """Let what is under way in the background end."""
+        for service in (self.authenticator, self.sessions, self.alerts, self.alert_insight):
+            await service.close()
+
+
+def check_settings(settings: ApiSettings) -> None:
+    """Find out before anything starts what would stop it.
+
+    Raises:
+        MisconfiguredError: the settings cannot work.
+    """
+    SecretBox(settings.secret_key.get_secret_value())
+    database_url(settings)
+
+
+@asynccontextmanager
+async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
+    """Yield the services. No dependency has to be up: each is reached when it is first needed.
+
+    Raises:
+        MisconfiguredError: the settings cannot work.
+    """
+    # Left in the reverse order: first the callers, then what they call.
+    async with AsyncExitStack() as stack:
+        tailers, caches = _topics(settings)
+        engine = RecognizerEngine(settings)
+        services = build_services(settings, _dependencies(settings, stack, tailers, caches, engine))
+        stack.push_async_callback(services.close)
+        for tailer in tailers:
+            tailer.start()
+            stack.push_async_callback(asyncio.to_thread, tailer.stop)
+        engine.start()
+        stack.push_async_callback(engine.stop)
+        for sweeper in services.sweepers():
+            stack.push_async_callback(_cancelled, asyncio.create_task(sweeper.run()))
+        yield services
+
+
+def _topics(settings: ApiSettings) -> tuple[tuple[TopicTailer, ...], TopicCaches]:
+    statuses, webhooks = CameraStatusCache(), WebhookStatusCache()
+    recent = RecentRecognitions(settings.stream_memory_records)
+    cameras = CompactedTopicReader(
+        settings, CAMERA_STATUS, CameraStatus, statuses.post, client="api-camera-status"
+    )
+    deliveries = CompactedTopicReader(
+        settings, WEBHOOK_STATUS, WebhookStatus, webhooks.post, client="api-webhook-status"
+    )
+    recognitions = RecognitionFeed(settings, recent)
+    caches = TopicCaches(statuses, webhooks, recent, recognitions.ping)
+    return (cameras, recognitions, deliveries), caches
+
+
+def _dependencies(
+    settings: ApiSettings,
+    stack: AsyncExitStack,
+    tailers: tuple[TopicTailer, ...],
+    caches: TopicCaches,
+    engine: RecognizerEngine,
+) -> AppDependencies:
+    """Return the adapters, which ``stack`` closes."""
+    database = Database(settings, pool_size=settings.api_database_connections)
+    stack.callback(database.close)
+    images = ImageStore(settings)
+    stack.callback(images.close)
+    resolver = SystemResolver(threads=_RESOLVER_THREADS)
+    stack.callback(resolver.close)
+    store = ClickHouseStore(settings)
+    stack.push_async_callback(store.close)
+    url = settings.rate_limit_store_url
+    shared_limits = None if url is None else SharedLimitStore(url)
+    if shared_limits is not None:
+        stack.push_async_callback(shared_limits.close)
+    cameras, recognitions, _ = tailers
+    checks: dict[str, Check] = {
+        "postgres": database.ping,
+        "clickhouse": store.ping,
+        "s3": images.ping,
+        "kafka": partial(_all_well, cameras.ping, recognitions.ping),
+        "recognizer": engine.ping,
+    }
+    return AppDependencies(
+        database=database,
+        repositories=Repositories(store, store, store, store, store, store),
+        caches=caches,
+        images=images,
+        photos=images,
+        reader=engine,
+        resolver=resolver,
+        shared_limits=shared_limits,
+        health=Health(checks),
+        now_ms=now_ms,
+    )
+
+
+def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
+    """Return the services; nothing is started or called."""
+    keys = settings.secret_key.get_secret_value()
+    box, database, found = SecretBox(keys), outside.database, outside.repositories
+    rules, now = operator_rules(settings), outside.now_ms
+    gate = OutboundGate(outside.resolver, rules.outbound)
+    authenticator = _authenticator(settings, outside)
+    watch = ErasureWatch(found.erasures, outside.caches.recent)
+    retention = timedelta(days=settings.image_retention_days) or None
+    alerts, webhooks = AlertRepository(box), WebhookRepository(box)
+    return Services(
+        authenticator=authenticator,
+        limiter=RateLimiter(limit_rules(settings), outside.shared_limits),
+        recognitions=Recognitions(
+            found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
+        ),
+        live=_live(settings, outside, box, watch),
+        image_recognition=_image_recognition(settings, outside),
+        credits=Credits(database),
+        cameras=_cameras(settings, outside, StreamVault(rules.streams, box)),
+        alerts=_alerts(settings, outside, alerts, gate),
+        alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, now),
+        alert_insight=AlertInsight(database, alerts, found.triggers),
+        api_keys=ApiKeys(database, authenticator, per_owner=settings.api_keys_per_owner),
+        sessions=_sessions(settings, outside, authenticator),
+        webhooks=_webhooks(settings, outside, webhooks, gate),
+        deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), now),
+        analytics=Analytics(database, found.traffic, now),
+        images=outside.images,
+        image_retention=ImageRetention(outside.images, retention, now),
+        snapshot_removal=SnapshotRemoval(database, outside.images, now),
+        erasure_watch=watch,
+        erased_images=ErasedImageRemoval(found.erased_images, outside.images),
+        health=outside.health,
+        rules=rules,
+        trusted_proxies=TrustedProxies(settings.trusted_proxies),
+    )
+
+
+def _authenticator(settings: ApiSettings, outside: AppDependencies) -> Authenticator:
+    failures = FailedAuthentications(
+        settings.rate_limit_failed_authentications_per_minute, outside.shared_limits
+    )
+    at_once = max(1, settings.api_database_connections // 4)
+    return Authenticator(outside.database, failures, unknown_concurrency=at_once)
+
+
+def _live(
+    settings: ApiSettings, outside: AppDependencies, box: SecretBox, watch: ErasureWatch
+) -> LiveRecognitions:
+    caches, rules = outside.caches, stream_rules(settings)
+    tokens = ResumeTokens(box)
+    return LiveRecognitions(caches.recent, caches.ping, watch.ready, tokens, rules, outside.now_ms)
+
+
+def _image_recognition(settings: ApiSettings, outside: AppDependencies) -> ImageRecognition:
+    return ImageRecognition(
+        outside.database,
+        outside.reader,
+        outside.photos,
+        lease=image_lease(settings),
+        demo_enabled=settings.demo_enabled,
+    )
+
+
+def _cameras(settings: ApiSettings, outside: AppDependencies, vault: StreamVault) -> Cameras:
+    statuses, rules = outside.caches.cameras, camera_rules(settings)
+    return Cameras(outside.database, statuses, vault, rules, outside.now_ms)
+
+
+def _alerts(
+    settings: ApiSettings, outside: AppDependencies, rows: AlertRepository, gate: OutboundGate
+) -> Alerts:
+    history, limit = TriggerHistory(outside.repositories.triggers), settings.alerts_per_owner
+    return Alerts(outside.database, rows, gate, history, per_owner=limit)
+
+
+def _sessions(
+    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator
+) -> Sessions:
+    attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
+    lifetime = timedelta(hours=settings.session_hours)
+    return Sessions(outside.database, authenticator, attempts, lifetime=lifetime)
+
+
+def _webhooks(
+    settings: ApiSettings, outside: AppDependencies, rows: WebhookRepository, gate: OutboundGate
+) -> Webhooks:
+    board, limit = outside.caches.webhooks, settings.webhooks_per_owner
+    return Webhooks(outside.database, rows, gate, board, per_owner=limit)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
+    for check in checks:
+        await check()

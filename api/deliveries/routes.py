@@ -1,0 +1,164 @@
+"""Deliveries to webhooks and of an alert's own notifications: lists, tests, sending again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from analytics_sql.deliveries import DeliveryPlace
+from analytics_sql.rows import LAST_STORABLE_MS
+from api.deliveries.schemas import (
+    NO_BODY,
+    DeliveryList,
+    DeliveryQuery,
+    QueuedAnswer,
+    Redeliver,
+    Replay,
+    ReplayAnswer,
+    SendTest,
+    delivery_body,
+    queued_answer,
+)
+from api.deliveries.service import AlertDeliveries, Deliveries
+from api.deps import Caller, DeliveryId, ResourceId, service
+from api.errors import ErrorCode, invalid_field
+from api.middleware.guard import GuardedRoute
+from api.openapi import BODY_ERRORS, error_responses
+from api.security.permissions import BodyKind, Scope, requires
+from api.validation.fields import to_unix_ms
+
+webhook_router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
+alert_router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
+
+DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
+AlertDeliveriesDep = Annotated[AlertDeliveries, Depends(service(AlertDeliveries))]
+
+
+_TELLS_THE_PAST = frozenset({Scope.RECOGNITIONS_READ})
+"""Asked besides: whoever may change a webhook's address reads what is sent to it."""
+
+_ANY_TEST = SendTest()
+"""Stands for a body that is not sent."""
+
+
+@webhook_router.get(
+    "/api/webhooks/{id}/deliveries",
+    summary="List deliveries to a webhook",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.WEBHOOKS_READ)
+async def list_deliveries(
+    deliveries: DeliveriesDep,
+    caller: Caller,
+    id: ResourceId,
+    query: Annotated[DeliveryQuery, Query()],
+) -> DeliveryList:
+    """Return deliveries of the last seven days, or from ``from`` on, the latest tried first.
+
+    They are kept for three months.
+    """
+    place = DeliveryPlace(user_id=caller.owner_id, webhook_id=id)
+    found = await deliveries.latest(place, query)
+    return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
+
+
+@webhook_router.post(
+    "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+    status_code=202,
+    summary="Send a delivery again",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True, also=_TELLS_THE_PAST)
+async def redeliver(
+    deliveries: DeliveriesDep,
+    caller: Caller,
+    id: ResourceId,
+    delivery_id: DeliveryId,
+    body: Redeliver = NO_BODY,
+) -> QueuedAnswer:
+    """Send a delivery again, with the same ids and a schedule of retries of its own.
+
+    That of an alert needs the scope alerts:read too. No body is needed; an empty object will do as
+    well.
+    """
+    queued = await deliveries.redeliver(caller, id, delivery_id)
+    return queued_answer(queued)
+
+
+@webhook_router.post(
+    "/api/webhooks/{id}/test",
+    status_code=202,
+    summary="Send a made-up event",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True)
+async def send_test(
+    deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: SendTest = _ANY_TEST
+) -> QueuedAnswer:
+    """Send a made-up event, with ``test: true`` in it; also to a webhook that is switched off."""
+    queued = await deliveries.test(caller.owner_id, id, body.event)
+    return queued_answer(queued)
+
+
+@webhook_router.post(
+    "/api/webhooks/{id}/replay",
+    status_code=202,
+    summary="Send past events again",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, also=_TELLS_THE_PAST)
+async def replay(
+    deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: Replay
+) -> ReplayAnswer:
+    """Send the events of a time again, with their ids and ``replay: true``; at most 5,000.
+
+    A webhook that gets events of alerts needs the scope alerts:read too.
+    """
+    from_ms, to_ms = map(to_unix_ms, (body.from_, body.to))
+    # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
+    from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
+    if from_ms >= to_ms:
+        raise invalid_field("to", "must be after from")
+    count = await deliveries.replay(caller, id, from_ms, to_ms)
+    return ReplayAnswer(queued=count)
+
+
+@alert_router.get(
+    "/api/alertas/{id}/deliveries",
+    summary="List notifications of an alert",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.ALERTS_READ)
+async def list_notifications(
+    deliveries: AlertDeliveriesDep,
+    caller: Caller,
+    id: ResourceId,
+    query: Annotated[DeliveryQuery, Query()],
+) -> DeliveryList:
+    """Return what the alert's ``notifications`` gave in the last seven days, or from ``from`` on.
+
+    The latest tried first; they are kept for three months. What webhooks are told of the alert is
+    listed with the webhooks.
+    """
+    found = await deliveries.latest(caller.owner_id, id, query)
+    return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
+
+
+@alert_router.post(
+    "/api/alertas/{id}/deliveries/{deliveryId}/redeliver",
+    status_code=202,
+    summary="Send a notification again",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.ALERTS_WRITE, BodyKind.JSON, body_optional=True)
+async def redeliver_notification(
+    deliveries: AlertDeliveriesDep,
+    caller: Caller,
+    id: ResourceId,
+    delivery_id: DeliveryId,
+    body: Redeliver = NO_BODY,
+) -> QueuedAnswer:
+    """Send a notification again to where it was to go, with the same ids.
+
+    No body is needed; an empty object will do as well.
+    """
+    return queued_answer(await deliveries.redeliver(caller.owner_id, id, delivery_id))

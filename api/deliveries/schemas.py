@@ -1,0 +1,158 @@
+"""JSON of what was delivered to a webhook, and of what is asked of it."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from analytics_sql.deliveries import (
+    DeliveryChannel,
+    DeliveryFilter,
+    DeliveryPlace,
+    DeliverySummary,
+)
+from analytics_sql.rows import LAST_STORABLE_MS
+from api.schemas import RequestModel, ResponseModel, Timestamp
+from api.validation.fields import (
+    BodyInstant,
+    QueryInstant,
+    from_unix_ms,
+    from_unix_ms_if_any,
+    whole_number,
+)
+from common.records.deliveries import AttemptOutcome, Delivery, DeliveryCause
+from common.records.webhooks import EventName
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+_SPAN_MS = 7 * 24 * 3_600_000
+
+
+class DeliveryQuery(BaseModel):
+    """Which deliveries are wanted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)] = Field(
+        default=DEFAULT_LIMIT, description="Most rows."
+    )
+    outcome: AttemptOutcome | None = Field(
+        default=None, description="Only those whose last attempt ended so."
+    )
+    from_: QueryInstant | None = Field(
+        default=None,
+        alias="from",
+        description="Only of events that happened then or later; seven days ago unless given.",
+    )
+    before: QueryInstant | None = Field(
+        default=None, description="Only those last tried before this moment."
+    )
+
+    def filter_of(self, place: DeliveryPlace, *, now_ms: int) -> DeliveryFilter:
+        """Return what is asked of the store; an open span would read all that it has."""
+        from_ms = now_ms - _SPAN_MS if self.from_ is None else self.from_
+        return DeliveryFilter(
+            place=place,
+            # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
+            from_ms=min(max(from_ms, 0), LAST_STORABLE_MS),
+            outcomes=() if self.outcome is None else (self.outcome,),
+            before_ms=self.before,
+        )
+
+
+class SendTest(RequestModel):
+    """A made-up event to send; the first that the webhook wants unless it is named."""
+
+    event: EventName | None = None
+
+
+class Redeliver(RequestModel):
+    """Nothing more is asked."""
+
+
+NO_BODY = Redeliver()
+"""Stands for a body that is not sent."""
+
+
+class Replay(RequestModel):
+    """The time whose events are to be sent again: ``from`` inclusive, ``to`` exclusive."""
+
+    from_: BodyInstant = Field(alias="from")
+    to: BodyInstant
+
+
+class DeliveryBody(ResponseModel):
+    """A delivery with what its last attempt came to."""
+
+    id: str = Field(json_schema_extra={"format": "uuid"})
+    event_id: str = Field(json_schema_extra={"format": "uuid"})
+    event: EventName
+    channel: DeliveryChannel
+    cause: DeliveryCause = Field(description="Why it was last sent.")
+    outcome: AttemptOutcome
+    attempts: int
+    created_at: Timestamp
+    last_attempt_at: Timestamp
+    last_duration_ms: int
+    last_status: int | None = Field(description="HTTP status, null where there was no answer.")
+    last_error: str | None
+    next_attempt_at: Timestamp | None
+
+
+class DeliveryList(ResponseModel):
+    """Deliveries, the latest tried first."""
+
+    deliveries: list[DeliveryBody]
+
+
+class QueuedBody(ResponseModel):
+    """A delivery that is about to be sent."""
+
+    id: str = Field(json_schema_extra={"format": "uuid"})
+    event_id: str = Field(json_schema_extra={"format": "uuid"})
+    event: EventName
+    cause: DeliveryCause
+
+
+class QueuedAnswer(ResponseModel):
+    """A delivery that is about to be sent; the list of deliveries tells how it went."""
+
+    delivery: QueuedBody
+
+
+class ReplayAnswer(ResponseModel):
+    """How many events are about to be sent again."""
+
+    queued: int
+
+
+def delivery_body(summary: DeliverySummary) -> DeliveryBody:
+    """Return the JSON form of a delivery."""
+    next_ms = summary.next_attempt_ms
+    is_retrying = summary.outcome is AttemptOutcome.RETRYING
+    return DeliveryBody(
+        id=str(summary.id),
+        event_id=str(summary.event_id),
+        event=summary.event,
+        channel=summary.channel,
+        cause=summary.cause,
+        outcome=summary.outcome,
+        attempts=summary.attempts,
+        created_at=from_unix_ms(summary.created_ms),
+        last_attempt_at=from_unix_ms(summary.last_attempt_ms),
+        last_duration_ms=summary.last_duration_ms,
+        last_status=summary.status,
+        last_error=summary.error,
+        next_attempt_at=from_unix_ms_if_any(next_ms if is_retrying else None),
+    )
+
+
+def queued_answer(delivery: Delivery) -> QueuedAnswer:
+    """Return the JSON form of a delivery that is about to be sent."""
+    return QueuedAnswer(
+        delivery=QueuedBody(
+            id=str(delivery.id),
+            event_id=str(delivery.event_id),
+            event=delivery.event,
+            cause=delivery.cause,
+        )
+    )

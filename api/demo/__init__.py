@@ -1,1 +1,0 @@
-"""The demo: what the image call finds, for anybody."""

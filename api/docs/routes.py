@@ -1,0 +1,182 @@
+"""``/api/docs``: the OpenAPI description as a page to read, without any script.
+
+Written here instead of shipping Swagger UI: that is a megabyte and a half of scripts to keep up to
+date, and from elsewhere it would tell a stranger who reads it.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from api.middleware.documents import Document
+from api.middleware.guard import GuardedRoute
+from api.openapi import description_of
+from api.security.permissions import Public, requires
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+_Json = Mapping[str, Any]
+# Nothing may be loaded or run, whatever a text in the description holds.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_REFERENCE = "#/components/schemas/"
+
+
+@router.get("/api/docs")
+@requires(Public.ANYBODY)
+async def docs(request: Request) -> Response:
+    """Answer with the page."""
+    state = request.app.state
+    if getattr(state, "docs_page", None) is None:
+        page = render(description_of(request.app))
+        state.docs_page = Document(page, "text/html", {"Content-Security-Policy": _POLICY})
+    document: Document = state.docs_page
+    return document.answer(request)
+
+
+def render(description: _Json) -> str:
+    """Return the page of an OpenAPI description."""
+    info = description["info"]
+    calls = [
+        (path, method, operation)
+        for path, operations in description["paths"].items()
+        for method, operation in operations.items()
+    ]
+    schemas: _Json = description["components"]["schemas"]
+    title = f"{escape(info['title'])} {escape(info['version'])}"
+    return "".join(
+        (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>',
+            '<meta name="viewport" content="width=device-width"><style>',
+            _style(),
+            f"</style><h1>{title}</h1>{_prose(info['description'])}",
+            '<p>For programs: <a href="/api/openapi.json">/api/openapi.json</a></p>',
+            "<h2>Calls</h2><table>",
+            *(_contents_row(*call) for call in calls),
+            "</table>",
+            *(_call(*call) for call in calls),
+            "<h2>Bodies</h2>",
+            *(_schema(name, schema) for name, schema in sorted(schemas.items())),
+        )
+    )
+
+
+def _contents_row(path: str, method: str, operation: _Json) -> str:
+    name = escape(operation["operationId"])
+    link = f'<a href="#{name}">{method.upper()} {escape(path)}</a>'
+    return _row(f"<code>{link}</code>", escape(operation["summary"]), _scope(operation))
+
+
+def _call(path: str, method: str, operation: _Json) -> str:
+    name = escape(operation["operationId"])
+    return "".join(
+        (
+            f'<h3 id="{name}"><code>{method.upper()} {escape(path)}</code></h3>',
+            f"<p>{_scope(operation)}</p>{_prose(operation.get('description', ''))}",
+            _table("Parameters", map(_parameter, operation.get("parameters", ()))),
+            _body(operation.get("requestBody")),
+            _table("Answers", (_answer(*one) for one in sorted(operation["responses"].items()))),
+        )
+    )
+
+
+def _scope(operation: _Json) -> str:
+    scopes = [scope for way in operation["security"] for names in way.values() for scope in names]
+    if scopes:
+        return "scope " + ", ".join(f"<code>{escape(scope)}</code>" for scope in scopes)
+    return "session" if operation["security"] else "for anybody"
+
+
+def _parameter(parameter: _Json) -> str:
+    needed = ", needed" if parameter.get("required") else ""
+    return _row(
+        f"<code>{escape(parameter['name'])}</code>",
+        f"{parameter['in']}{needed}",
+        _type(parameter["schema"]),
+        _prose(parameter.get("description", "")),
+    )
+
+
+def _body(body: _Json | None) -> str:
+    if body is None:
+        return ""
+    kinds = (
+        _row(f"<code>{escape(kind)}</code>", _type(content.get("schema", {})))
+        for kind, content in body["content"].items()
+    )
+    return _table("Body", kinds) + _prose(body.get("description", ""))
+
+
+def _answer(status: str, answer: _Json) -> str:
+    kinds = ", ".join(
+        f"{escape(kind)}: {_type(content.get('schema', {}))}"
+        for kind, content in answer.get("content", {}).items()
+    )
+    return _row(f"<code>{status}</code>", kinds or "empty", escape(answer["description"]))
+
+
+def _schema(name: str, schema: _Json) -> str:
+    head = f'<h3 id="schema-{escape(name)}"><code>{escape(name)}</code></h3>'
+    needed = set(schema.get("required", ()))
+    fields = (
+        _row(
+            f"<code>{escape(field)}</code>",
+            "needed" if field in needed else "",
+            _type(one),
+            _prose(one.get("description", "")),
+        )
+        for field, one in schema.get("properties", {}).items()
+    )
+    kind = "" if "properties" in schema else f"<p>{_type(schema)}</p>"
+    return head + _prose(schema.get("description", "")) + kind + _table("", fields)
+
+
+def _type(schema: _Json) -> str:
+    """Return what a schema allows, in a few words."""
+    if "$ref" in schema:
+        name = escape(schema["$ref"].removeprefix(_REFERENCE))
+        return f'<a href="#schema-{name}">{name}</a>'
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return " or ".join(_type(one) for one in schema[choice])
+    if "enum" in schema:
+        return " | ".join(f"<code>{escape(str(one))}</code>" for one in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    return escape(" ".join(_words(schema)))
+
+
+def _words(schema: _Json) -> Iterable[str]:
+    yield str(schema.get("format") or schema.get("type") or schema.get("const") or "anything")
+    bounds = {"minimum": "≥", "maximum": "≤", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}
+    for name, sign in bounds.items():
+        if name in schema:
+            yield f"{sign} {schema[name]:g}"
+    if "maxLength" in schema:
+        yield f"of at most {schema['maxLength']} characters"
+    if schema.get("default") is not None:
+        yield f"(default {schema['default']})"
+
+
+def _prose(text: str) -> str:
+    paragraphs = [escape(part.strip()) for part in text.split("\n\n") if part.strip()]
+    return "".join(f"<p>{part}</p>" for part in paragraphs)
+
+
+def _table(title: str, rows: Iterable[str]) -> str:
+    content = "".join(rows)
+    head = f"<h4>{title}</h4>" if title else ""
+    return f"{head}<table>{content}</table>" if content else ""
+
+
+def _row(*cells: str) -> str:
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+@cache
+def _style() -> str:
+    return files(__package__).joinpath("page.css").read_text(encoding="utf-8")

@@ -1,0 +1,60 @@
+"""The readiness of the process: whether each dependency answers."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from common.errors import PlatestreamError
+
+_CHECK_SECONDS = 2.0
+_CACHE_SECONDS = 0.5
+
+Check = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The answer of each dependency: None is well, else a sentence."""
+
+    faults: Mapping[str, str | None]
+
+    @property
+    def is_ready(self) -> bool:
+        """True while no dependency is down."""
+        return not any(self.faults.values())
+
+
+class Health:
+    """Asks all dependencies concurrently, and not more often than twice a second."""
+
+    def __init__(
+        self, checks: Mapping[str, Check], *, check_seconds: float = _CHECK_SECONDS
+    ) -> None:
+        """``checks`` return when the named dependency is well and raise otherwise."""
+        self._checks = dict(checks)
+        self._check_seconds = check_seconds
+        self._lock = asyncio.Lock()
+        self._last = Readiness({})
+        self._until = 0.0
+
+    async def readiness(self) -> Readiness:
+        """Return what is up and what is down."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                asked = (_fault(check, self._check_seconds) for check in self._checks.values())
+                faults = await asyncio.gather(*asked)
+                self._last = Readiness(dict(zip(self._checks, faults, strict=True)))
+                self._until = time.monotonic() + _CACHE_SECONDS
+            return self._last
+
+
+async def _fault(check: Check, seconds: float) -> str | None:
+    try:
+        async with asyncio.timeout(seconds):
+            await check()
+    except TimeoutError:
+        return f"no answer within {seconds:g} s"
+    except PlatestreamError as error:
+        return str(error)
+    return None

@@ -1,0 +1,136 @@
+"""The check of an installation's servers that an operator starts from a terminal."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import urllib3
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from api.adapters.clickhouse import ClickHouseStore
+from api.adapters.image_store import ImageStore
+from api.db.database import Database
+from api.db.migrate import current_revision, head_revision
+from api.health.service import Check, Health, Readiness
+from common.errors import TransientError
+from common.kafka.clients import KafkaError, open_admin, topic_name
+from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
+from common.records.topics import TOPICS
+from common.settings import (
+    ClickHouseSettings,
+    DatabaseSettings,
+    KafkaSettings,
+    MqttLoginSettings,
+    S3Settings,
+)
+
+_KAFKA_TIMEOUT_MS = 5_000
+_API_SECONDS = 5.0
+_CHECK_SECONDS = 10.0
+
+
+class StackSettings(
+    DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings, MqttLoginSettings
+):
+    """The addresses of an installation's servers."""
+
+    mqtt_host: str = ""
+
+
+def stack_warnings(settings: StackSettings) -> list[str]:
+    """Return a sentence for each setting that works but should not stay so."""
+    warnings = [
+        f"the login at Kafka's {server} is not encrypted: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+        for server in kafka_servers_in_clear(settings)
+    ]
+    if server := mqtt_server_in_clear(settings.mqtt_host, settings):
+        sentence = f"the password at the MQTT broker {server} is not encrypted"
+        warnings.append(f"{sentence}: PLATESTREAM_MQTT_TLS")
+    return warnings
+
+
+async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:
+    """Return what PostgreSQL, Kafka, ClickHouse and S3 answer, and the API where its URL is given.
+
+    Kafka is well where every topic is there, ClickHouse where recognitions can be read and no
+    migration of this release is missing, PostgreSQL where its tables are those of this release and
+    it takes a write (which is undone).
+    """
+    async with _checks(settings, api_url) as checks:
+        return await Health(checks, check_seconds=_CHECK_SECONDS).readiness()
+
+
+@asynccontextmanager
+async def _checks(settings: StackSettings, api_url: str | None) -> AsyncIterator[dict[str, Check]]:
+    database = Database(settings, pool_size=2)
+    clickhouse, images = ClickHouseStore(settings), ImageStore(settings)
+    checks: dict[str, Callable[[], Awaitable[None]]] = {
+        "postgres": lambda: database.run(check_database),
+        "clickhouse": clickhouse.ping,
+        "s3": images.ping,
+        "kafka": lambda: asyncio.to_thread(check_kafka, settings),
+    }
+    if api_url is not None:
+        checks["api"] = lambda: asyncio.to_thread(_check_api, api_url)
+    try:
+        yield checks
+    finally:
+        await clickhouse.close()
+        images.close()
+        database.close()
+
+
+def check_database(session: Session) -> None:
+    """Return where the tables are those of this release and take a write, which is undone.
+
+    Raises:
+        TransientError: they are not, or do not.
+    """
+    there, needed = current_revision(session.connection()), head_revision()
+    if there != needed:
+        raise TransientError(
+            f"the tables are at revision {there}, this release needs {needed}: "
+            "python -m api.db migrate"
+        )
+    try:
+        with session.begin_nested() as attempt:
+            # A row that is always there, and that nobody waits for.
+            session.execute(text("UPDATE alembic_version SET version_num = version_num"))
+            attempt.rollback()
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
+        cause = type(error.orig).__name__
+        raise TransientError(f"the database takes no writes: {cause}") from error
+
+
+def check_kafka(settings: KafkaSettings) -> None:
+    """Return where Kafka lets us in and has every topic.
+
+    Raises:
+        MisconfiguredError: it does not let us in.
+        TransientError: it does not answer, or topics are missing.
+    """
+    try:
+        admin = open_admin(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
+        try:
+            there = set(admin.list_topics())
+        finally:
+            admin.close()
+    except KafkaError as error:
+        raise TransientError(f"Kafka does not answer: {error!r}") from error
+    missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in there)
+    if missing:
+        raise TransientError(f"topics are missing: {', '.join(missing)}")
+
+
+def _check_api(url: str) -> None:
+    address = f"{url.rstrip('/')}/readyz"
+    try:
+        answer = urllib3.request("GET", address, timeout=_API_SECONDS, retries=False)
+    except urllib3.exceptions.HTTPError as error:
+        raise TransientError("the API does not answer") from error
+    if answer.status != 200:
+        raise TransientError(f"the API is not ready: {answer.data[:500].decode(errors='replace')}")

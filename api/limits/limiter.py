@@ -1,0 +1,161 @@
+"""Limits of requests for each caller: sliding windows of a minute, and a block for abuse."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from limits import RateLimitItem, RateLimitItemPerMinute
+
+from api.errors import ApiError, ErrorCode
+from api.limits.storage import Counted, LimitStore, SharedOrOwn
+from api.settings import ApiSettings
+
+ABUSE_FACTOR = 5
+"""More than this many times a limit, within a minute, blocks the caller for a while."""
+
+
+@dataclass(frozen=True)
+class LimitRules:
+    """Requests a minute for each caller, of the demo for each address; 0: no limit."""
+
+    per_minute: int
+    recognize_per_minute: int
+    demo_per_minute: int
+    block_seconds: int
+
+
+def limit_rules(settings: ApiSettings) -> LimitRules:
+    """Return the limits that the operator sets."""
+    return LimitRules(
+        per_minute=settings.rate_limit_per_minute,
+        recognize_per_minute=settings.rate_limit_recognize_per_minute,
+        demo_per_minute=settings.rate_limit_demo_per_minute,
+        block_seconds=settings.rate_limit_block_seconds,
+    )
+
+
+class LimitKind(StrEnum):
+    """The limits, each of which counts by itself."""
+
+    GENERAL = "general"
+    RECOGNIZE = "recognize"
+    DEMO = "demo"
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A limit, and what counts the requests that it refused: nobody waits for that otherwise."""
+
+    usual: RateLimitItem
+    refused: RateLimitItem
+
+
+class RateLimiter:
+    """Counts requests: in a store that processes share, or in the memory of this one."""
+
+    def __init__(self, rules: LimitRules, shared: LimitStore | None = None) -> None:
+        """Without ``shared`` this process counts alone."""
+        own = _Counter(rules, LimitStore())
+        self._counters = SharedOrOwn(own, None if shared is None else _Counter(rules, shared))
+
+    async def admit(self, caller: str, *, recognizes: bool) -> Mapping[str, str]:
+        """Count a request and return headers that tell what is left.
+
+        Raises:
+            ApiError: 429, with the same headers and ``Retry-After``.
+        """
+        kinds = (LimitKind.GENERAL, LimitKind.RECOGNIZE) if recognizes else (LimitKind.GENERAL,)
+        return await self._counters.ask(lambda counter: counter.admit(caller, kinds))
+
+    async def admit_address(self, address: str) -> Mapping[str, str]:
+        """Count a request without a credential and return headers that tell what is left.
+
+        Raises:
+            ApiError: 429, with the same headers and ``Retry-After``.
+        """
+        return await self._counters.ask(lambda counter: counter.admit(address, (LimitKind.DEMO,)))
+
+
+class _Counter:
+    """Counts in one store."""
+
+    def __init__(self, rules: LimitRules, store: LimitStore) -> None:
+        self._block_seconds = rules.block_seconds
+        self._limits = {
+            LimitKind.GENERAL: _limit(LimitKind.GENERAL, rules.per_minute),
+            LimitKind.RECOGNIZE: _limit(LimitKind.RECOGNIZE, rules.recognize_per_minute),
+            LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
+        }
+        self._store = store
+
+    async def admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
+        limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
+        counted = await self._store.count(caller, [limit.usual for limit in limits])
+        if counted.blocked_until is not None:
+            raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
+        if counted.refused is not None:
+            # What one limit refuses is abuse of those behind it as well.
+            for refusing in limits[counted.refused :]:
+                await self._note_refusal(refusing, caller)
+            raise rate_limited(limits[counted.refused].usual.amount, counted.reset_at)
+        # The last one is the tightest and the one to tell of.
+        return _left(limits[-1], counted) if limits else {}
+
+    async def _note_refusal(self, limit: _Limit, caller: str) -> None:
+        """Block a caller whose requests, those that passed and those refused, are far too many."""
+        await self._store.windows.hit(limit.refused, caller)
+        passed = await self._used(limit.usual, caller)
+        refused = await self._used(limit.refused, caller)
+        if passed + refused > ABUSE_FACTOR * limit.usual.amount:
+            await self._store.block(caller, self._block_seconds)
+            until = await self._store.blocked_until(caller)
+            raise _blocked(until or time.time(), limit.usual.amount)
+
+    async def _used(self, window: RateLimitItem, caller: str) -> int:
+        found = await self._store.windows.get_window_stats(window, caller)
+        return window.amount - found.remaining
+
+
+def rate_limited(limit: int, reset_at: float, sentence: str | None = None) -> ApiError:
+    """Return the refusal of what would be over ``limit``, until ``reset_at`` (Unix s)."""
+    seconds = max(1, math.ceil(reset_at - time.time()))
+    return ApiError(
+        ErrorCode.RATE_LIMITED,
+        sentence,
+        headers=_headers(limit, 0, seconds),
+        retry_after_seconds=seconds,
+    )
+
+
+def _blocked(until: float, limit: int) -> ApiError:
+    left = max(1, math.ceil(until - time.time()))
+    return ApiError(
+        ErrorCode.TEMPORARILY_BLOCKED,
+        headers=_headers(limit, 0, left),
+        retry_after_seconds=left,
+    )
+
+
+def _left(limit: _Limit, counted: Counted) -> Mapping[str, str]:
+    reset = max(1, math.ceil(counted.reset_at - time.time()))
+    return _headers(limit.usual.amount, counted.remaining, reset)
+
+
+def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:
+    if per_minute == 0:
+        return None
+    return _Limit(
+        RateLimitItemPerMinute(per_minute, namespace=kind.value),
+        RateLimitItemPerMinute(per_minute * ABUSE_FACTOR, namespace=f"{kind.value}-refused"),
+    )
+
+
+def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:
+    """Return the headers. **Source:** draft-ietf-httpapi-ratelimit-headers, up to its -06."""
+    return {
+        "RateLimit-Limit": str(limit),
+        "RateLimit-Remaining": str(remaining),
+        "RateLimit-Reset": str(reset_seconds),
+    }

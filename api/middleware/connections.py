@@ -1,0 +1,154 @@
+"""How many connections there may be, and how long one may take nothing of what it is sent."""
+
+import asyncio
+import resource
+import socket
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from api.security.client_address import client_address, comes_from, counted_by
+from common.networks import IpNetwork
+
+log = structlog.get_logger()
+
+WRITE_SECONDS = 30.0
+"""A reader that takes nothing for so long is left."""
+
+WRITE_CHECK_SECONDS = 5.0
+
+_CHECKS = int(WRITE_SECONDS / WRITE_CHECK_SECONDS)
+_OTHER_DESCRIPTORS = 500
+"""Of a process beside its connections: databases, Kafka, recognisers, files."""
+
+_LOG_INTERVAL_SECONDS = 60.0
+
+
+class ConnectionLimits:
+    """The connections of one process, in all and by address; 0: any number.
+
+    Proxies that are trusted have no limit of an address: their connections are many callers'.
+    """
+
+    def __init__(self, in_all: int, per_address: int, trusted: Sequence[IpNetwork] = ()) -> None:
+        self._in_all = in_all
+        self._per_address = per_address
+        self._trusted = trusted
+        self._by_address: Counter[str] = Counter()
+        self._log_at = 0.0
+        self.open = 0
+
+    def admit(self, peer: str) -> bool:
+        """Tell whether there is room for one more from ``peer``, and count it if so."""
+        address = _counted(peer)
+        if self._in_all and self.open >= self._in_all:
+            self._log_refusal("all", self.open, peer)
+            return False
+        is_too_many = 0 < self._per_address <= self._by_address[address]
+        if is_too_many and not comes_from(peer, self._trusted):
+            self._log_refusal("address", self._per_address, peer)
+            return False
+        self._by_address[address] += 1
+        self.open += 1
+        return True
+
+    def release(self, peer: str) -> None:
+        """Count one less that was let in."""
+        address = _counted(peer)
+        self.open -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+    def _log_refusal(self, limit: str, are_open: int, peer: str) -> None:
+        """Log refusals, not each of a flood."""
+        if time.monotonic() >= self._log_at:
+            self._log_at = time.monotonic() + _LOG_INTERVAL_SECONDS
+            log.warning("connections_refused", limit=limit, open=are_open, address=peer)
+
+
+def _counted(peer: str) -> str:
+    return counted_by(client_address(peer, (), ()))
+
+
+def allow_descriptors(connections: int) -> None:
+    """Let this process open as many files as so many connections need, as far as it may.
+
+    Shells and systemd begin with 1,024, whatever the machine allows.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_DESCRIPTORS
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        log.warning("few_descriptors", allowed=hard, connections=connections)
+        wanted = hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def limit_system_buffer(transport: asyncio.BaseTransport) -> None:
+    """Have the system give up what it took over but cannot deliver, after the same time.
+
+    It takes some megabytes, and keeps them for a quarter of an hour where the connection is closed
+    behind them. **Source:** tcp(7), TCP_USER_TIMEOUT, which holds for a closed window too.
+    """
+    connection = transport.get_extra_info("socket")
+    if connection is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
+        limit_ms = round(WRITE_SECONDS * 1000)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
+
+
+class WatchedTransport:
+    """A transport that breaks off where its reader takes nothing of what waits for it.
+
+    Each byte that the system takes over is progress, so who reads slowly is not meant, nor who
+    waits for what is not written yet. It also ends connections that are closed already but for the
+    rest of an answer, for which asyncio waits without end.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._written = 0
+        self._taken = 0
+        self._idle_checks = 0
+        self._next_check: asyncio.TimerHandle | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write, and look after it until it is taken."""
+        self._written += len(data)
+        self._transport.write(data)
+        if self._next_check is not None:
+            return
+        waiting = self._transport.get_write_buffer_size()
+        if waiting:
+            self._taken, self._idle_checks = self._written - waiting, 0
+            self._schedule_check()
+
+    def end(self) -> None:
+        """Look after nothing more."""
+        if self._next_check is not None:
+            self._next_check.cancel()
+            self._next_check = None
+
+    def _schedule_check(self) -> None:
+        self._next_check = self._loop.call_later(WRITE_CHECK_SECONDS, self._check)
+
+    def _check(self) -> None:
+        self._next_check = None
+        waiting = self._transport.get_write_buffer_size()
+        if not waiting:
+            return
+        taken, before = self._written - waiting, self._taken
+        self._taken = taken
+        self._idle_checks = 0 if taken > before else self._idle_checks + 1
+        if self._idle_checks < _CHECKS:
+            self._schedule_check()
+            return
+        log.info("reader_left", reason="took nothing", seconds=WRITE_SECONDS, waiting=waiting)
+        self._transport.abort()

@@ -1,0 +1,111 @@
+"""From an exception to the one error answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from api.errors import VARIANT, ApiError, ErrorCode, FieldFault, unavailable
+from api.middleware.request_state import request_id_of
+from api.security.permissions import permissions_in
+from api.validation.messages import validation_message
+from common.errors import InvalidInputError, TransientError
+
+log = structlog.get_logger()
+
+_BY_STATUS = {
+    400: ErrorCode.INVALID_JSON,
+    404: ErrorCode.NOT_FOUND,
+    405: ErrorCode.METHOD_NOT_ALLOWED,
+    # Answered with 400 like every fault of a body.
+    408: ErrorCode.INCOMPLETE_BODY,
+    413: ErrorCode.BODY_TOO_LARGE,
+    415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+}
+MAX_FAULTS = 2000
+"""The rest is left out: a body of a megabyte can hold a hundred thousand."""
+
+_LOCATIONS = frozenset({"query", "path", "header", "cookie", "body"})
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Make every error of ``app`` answer in the one shape."""
+    app.add_exception_handler(ApiError, _on_api_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(InvalidInputError, _on_invalid_input)
+    app.add_exception_handler(TransientError, _on_transient)
+
+
+def error_response(error: ApiError, request_id: str) -> JSONResponse:
+    """Return the answer that stands for ``error``."""
+    body: dict[str, Any] = {"error": str(error), "code": error.code, "requestId": request_id}
+    headers = dict(error.headers)
+    if error.fields:
+        body["fields"] = [{"path": f.path, "message": f.message} for f in error.fields]
+    if error.retry_after_seconds is not None:
+        body["retryAfter"] = error.retry_after_seconds
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(body, status_code=error.status, headers=headers)
+
+
+def validation_faults(errors: Sequence[Mapping[str, Any]]) -> tuple[FieldFault, ...]:
+    """Return pydantic's faults as fields of the request, all of them."""
+    return tuple(
+        FieldFault(_path(fault["loc"]), validation_message(fault)) for fault in errors[:MAX_FAULTS]
+    )
+
+
+def _path(location: Sequence[str | int]) -> str:
+    parts = location[1:] if location and location[0] in _LOCATIONS else location
+    return ".".join(str(part) for part in parts if not _is_marker(part)) or "body"
+
+
+def _is_marker(part: str | int) -> bool:
+    """Tell whether ``part`` is not of the request but says which of several forms was tried."""
+    return part == "[key]" or (isinstance(part, str) and part.startswith(VARIANT))
+
+
+async def _on_api_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ApiError)
+    return error_response(error, request_id_of(request))
+
+
+async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    faults = error.errors()
+    if any(fault["type"] == "json_invalid" for fault in faults):
+        answer = ApiError(ErrorCode.INVALID_JSON)
+    else:
+        answer = ApiError(ErrorCode.INVALID_REQUEST, fields=validation_faults(faults))
+    return error_response(answer, request_id_of(request))
+
+
+async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    code = _BY_STATUS.get(error.status_code, ErrorCode.INTERNAL_ERROR)
+    headers = dict(error.headers or {})
+    if code is ErrorCode.METHOD_NOT_ALLOWED:
+        # Starlette names only the methods of the first route that has this path.
+        allowed = permissions_in(request.scope).allowed_methods(request.url.path)
+        headers = {"Allow": ", ".join(allowed)}
+    return error_response(ApiError(code, headers=headers), request_id_of(request))
+
+
+async def _on_invalid_input(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InvalidInputError)
+    known = error.code in set(ErrorCode)
+    code = ErrorCode(error.code) if known else ErrorCode.INVALID_REQUEST
+    return error_response(ApiError(code, str(error)), request_id_of(request))
+
+
+async def _on_transient(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, TransientError)
+    log.warning("dependency_unavailable", error=str(error), cause=repr(error.__cause__))
+    return error_response(unavailable(error), request_id_of(request))

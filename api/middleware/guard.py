@@ -1,0 +1,191 @@
+"""The gate of every route: credential, limits, scope, kind of body, in this order.
+
+It stands before FastAPI reads anything of the request, so a caller without rights learns nothing
+and costs nothing.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute, iter_route_contexts
+from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
+
+from api.deps import service_of
+from api.errors import ApiError, ErrorCode
+from api.limits.limiter import RateLimiter
+from api.middleware.bodies import MAX_JSON_BODY_BYTES, MAX_PUBLIC_JSON_BODY_BYTES, with_limited_body
+from api.middleware.request_state import set_limit_headers
+from api.security.authentication import Authenticator
+from api.security.client_address import TrustedProxies, client_address, counted_by
+from api.security.csrf import is_same_origin
+from api.security.permissions import (
+    SESSION_COOKIE,
+    Access,
+    BodyKind,
+    OwnSession,
+    PermissionTable,
+    Principal,
+    Public,
+    declared_access,
+    permissions_in,
+)
+from api.validation.fields import ValidationRules, validating_by
+from common.errors import MisconfiguredError
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class GuardedRoute(APIRoute):
+    """A route that nobody passes without what its endpoint :func:`requires`."""
+
+    @property
+    def access(self) -> Access:
+        """The access that the endpoint declares.
+
+        Raises:
+            MisconfiguredError: its endpoint declares nothing.
+        """
+        return declared_access(self.endpoint)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Leave a path that another route has literally to that route, whatever the method."""
+        if self.param_convertors and permissions_in(scope).is_literal(scope["path"]):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    def get_route_handler(self) -> _Handler:
+        """Return FastAPI's handler with the gate before it."""
+        inner = super().get_route_handler()
+        access = self.access
+
+        async def guarded(request: Request) -> Response:
+            await _admit_request(request, access)
+            with validating_by(service_of(request, ValidationRules)):
+                return await inner(_with_limited_body(request, access))
+
+        return guarded
+
+
+def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
+    """Return what all of an application's routes ask of their callers.
+
+    Raises:
+        MisconfiguredError: one does not stand behind the gate; the application does not start.
+    """
+    access: dict[tuple[str, str], Access] = {}
+    for context in iter_route_contexts(routes):
+        route = context.route
+        if not isinstance(route, GuardedRoute):
+            raise MisconfiguredError(f"{route!r} does not stand behind the gate")
+        access.update({(method, route.path): route.access for method in route.methods or ()})
+    return PermissionTable(access)
+
+
+def counted_address(request: Request) -> str:
+    """Return what limits by address count the request by; proxies that are trusted tell it."""
+    peer = None if request.client is None else request.client.host
+    forwarded_for = request.headers.getlist("x-forwarded-for")
+    trusted = service_of(request, TrustedProxies).networks
+    return counted_by(client_address(peer, forwarded_for, trusted))
+
+
+async def check_again(request: Request) -> None:
+    """Raise as the gate would, if the caller came with this request now: for answers that last.
+
+    Raises:
+        ApiError: 401 or 403.
+        TransientError: PostgreSQL does not answer.
+    """
+    route = request.scope["route"]
+    assert isinstance(route, GuardedRoute)
+    check_scope(await _authenticate(request), route.access)
+
+
+def check_origin(request: Request, *, required: bool) -> None:
+    """Refuse a request that a browser sends for a page of another site.
+
+    Raises:
+        ApiError: 403.
+    """
+    origin = request.headers.get("origin")
+    if origin is None and not required:
+        return
+    if origin is None or not is_same_origin(origin, request.headers.get("host", "")):
+        raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
+
+
+async def _admit_request(request: Request, access: Access) -> None:
+    """Let the request pass or raise."""
+    if not isinstance(access.scope, Public):
+        await _admit(request, access)
+    elif access.limited_by_address:
+        limiter, address = service_of(request, RateLimiter), counted_address(request)
+        set_limit_headers(request.scope, await limiter.admit_address(address))
+    _check_content_type(request, access)
+
+
+async def _admit(request: Request, access: Access) -> None:
+    principal = await _authenticate(request)
+    request.state.principal = principal
+    # Before the scope: a call that is refused counts like any other, and so does a flood of them.
+    limiter, caller = service_of(request, RateLimiter), str(principal.credential_id)
+    left = await limiter.admit(caller, recognizes=access.recognizes)
+    set_limit_headers(request.scope, left)
+    check_scope(principal, access)
+
+
+def check_scope(principal: Principal, access: Access) -> None:
+    """Refuse a caller who may not do what a route does.
+
+    Raises:
+        ApiError: 403.
+    """
+    if isinstance(access.scope, OwnSession) and not principal.is_session:
+        raise ApiError(ErrorCode.MISSING_SCOPE, "This is for sessions, not for API keys.")
+    principal.require(*access.scopes)
+
+
+async def _authenticate(request: Request) -> Principal:
+    """Return the caller by the key or, where none is sent, by the session cookie."""
+    authenticator = service_of(request, Authenticator)
+    authorization = request.headers.get("authorization")
+    token, address = request.cookies.get(SESSION_COOKIE), counted_address(request)
+    # A proxy's own log-in (Basic) may come along; it says nothing here.
+    if not token or _is_bearer(authorization):
+        return await authenticator.authenticate(authorization, address)
+    principal = await authenticator.authenticate_session(token, address)
+    # Browsers send cookies along with what other sites ask for.
+    if request.method not in _SAFE_METHODS:
+        check_origin(request, required=True)
+    return principal
+
+
+def _is_bearer(authorization: str | None) -> bool:
+    return (authorization or "").partition(" ")[0].lower() == "bearer"
+
+
+def _check_content_type(request: Request, access: Access) -> None:
+    if access.body is BodyKind.NONE or (access.body_optional and not _announces_body(request)):
+        return
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != access.body.value:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_MEDIA_TYPE, f"Send this with Content-Type: {access.body.value}."
+        )
+
+
+def _announces_body(request: Request) -> bool:
+    """Tell whether a body follows. **Source:** RFC 9112, section 6.3."""
+    length = request.headers.get("content-length", "0")
+    return length != "0" or "transfer-encoding" in request.headers
+
+
+def _with_limited_body(request: Request, access: Access) -> Request:
+    if access.body is not BodyKind.JSON:
+        return request
+    is_public = isinstance(access.scope, Public)
+    max_bytes = MAX_PUBLIC_JSON_BODY_BYTES if is_public else MAX_JSON_BODY_BYTES
+    return with_limited_body(request, max_bytes)

@@ -1,0 +1,166 @@
+"""ASGI middleware around every request: id, log line, metrics, last error handler, HEAD."""
+
+import time
+from enum import StrEnum
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.errors import ApiError, ErrorCode
+from api.middleware.error_handlers import error_response
+from api.middleware.request_state import HEADER, give_request_id, limit_headers
+from api.security.permissions import permissions_in
+
+
+class MetricName(StrEnum):
+    """The names of the metrics, with what a rise means."""
+
+    REQUESTS = "platestream_api_requests"
+    """Requests by route, method and status; more 5xx: a dependency fails."""
+    REQUEST_SECONDS = "platestream_api_request_seconds"
+    """Seconds from the request's head to the last byte of its answer; a rise: slower answers."""
+
+
+_METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class ApiMetrics:
+    """The counters of one application."""
+
+    def __init__(self) -> None:
+        """Make a registry of its own, so that several applications in one process do not mix."""
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            MetricName.REQUESTS,
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            MetricName.REQUEST_SECONDS,
+            "Time to answer a request.",
+            ("method", "route"),
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+
+    def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        known = method if method in _METHODS else "OTHER"
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(known, route).observe(seconds)
+
+    def exposition(self) -> bytes:
+        """Return all values in Prometheus's text format."""
+        return generate_latest(self._registry)
+
+
+log = structlog.get_logger()
+
+_Header = tuple[bytes, bytes]
+_NO_SNIFFING: _Header = (b"x-content-type-options", b"nosniff")
+
+
+class RequestContext:
+    """ASGI middleware around everything else."""
+
+    def __init__(self, app: ASGIApp, metrics: ApiMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Give the request its id, then handle it, log and count it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = give_request_id(scope)
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        await self._handle(scope, receive, send, request_id)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        started = time.perf_counter()
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                header = (HEADER.lower().encode(), request_id.encode())
+                headers = [*message.get("headers", ()), header, *limit_headers(scope), _NO_SNIFFING]
+                message["headers"] = _not_cached(headers)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except Exception:
+            log.exception("request_failed", method=scope["method"], route=_route(scope))
+            if status:
+                # Half an answer is out; only cutting the connection says that it is not whole.
+                raise
+            answer = error_response(ApiError(ErrorCode.INTERNAL_ERROR), request_id)
+            await answer(scope, receive, send_with_id)
+        finally:
+            self._note(scope, status, time.perf_counter() - started)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = _route(scope)
+        self._metrics.note_request(scope["method"], route, status, seconds)
+        # The route, not the query: that may hold plates.
+        log.info(
+            "request",
+            method=scope["method"],
+            route=route,
+            status=status,
+            duration_ms=round(seconds * 1000, 2),
+        )
+
+
+def _not_cached(headers: list[_Header]) -> list[_Header]:
+    """Forbid caches to keep an answer that does not say what they may keep."""
+    if any(name == b"cache-control" for name, _ in headers):
+        return headers
+    return [*headers, (b"cache-control", b"private, no-store")]
+
+
+def _route(scope: Scope) -> str:
+    """Return the route's template, never the path as sent: that is unbounded."""
+    return str(getattr(scope.get("route"), "path", "") or "(none)")
+
+
+_HEAD = "HEAD"
+
+
+class HeadRequests:
+    """ASGI middleware that has a HEAD done as the GET of the same path, where there is one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Do a HEAD as a GET; pass on everything else."""
+        if not _is_answerable_head(scope):
+            await self._app(scope, receive, send)
+            return
+
+        async def send_without_body(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        # A copy: the server has to know that it sends no body, whatever Content-Length says.
+        asked = {**scope, "method": "GET"}
+        try:
+            await self._app(asked, receive, send_without_body)
+        finally:
+            scope["route"] = asked.get("route")
+
+
+def _is_answerable_head(scope: Scope) -> bool:
+    return (
+        scope["type"] == "http"
+        and scope["method"] == _HEAD
+        and _HEAD in permissions_in(scope).allowed_methods(scope["path"])
+    )

@@ -1,0 +1,47 @@
+"""Kept in a request's scope until it is answered: its id, and the headers of its limits."""
+
+import re
+import uuid
+from collections.abc import Mapping
+
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
+
+HEADER = "X-Request-Id"
+_HEADER_KEY = HEADER.lower().encode()
+_SANE = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z", re.ASCII)
+_ID_KEY = "request_id"
+_LIMITS_KEY = "limit_headers"
+
+
+def give_request_id(scope: Scope) -> str:
+    """Note and return the request's id: the caller's own if it is sane, else a new one."""
+    request_id = _given(scope) or uuid.uuid4().hex
+    scope.setdefault("state", {})[_ID_KEY] = request_id
+    return request_id
+
+
+def request_id_of(connection: HTTPConnection) -> str:
+    """Return the id of the request, as the answer's ``X-Request-Id`` names it."""
+    return str(connection.scope.get("state", {}).get(_ID_KEY, ""))
+
+
+def _given(scope: Scope) -> str | None:
+    for name, value in scope["headers"]:
+        if name == _HEADER_KEY:
+            text: str = value.decode("latin-1")
+            return text if _SANE.match(text) else None
+    return None
+
+
+def set_limit_headers(scope: Scope, headers: Mapping[str, str]) -> None:
+    """Have the answer to a request bear ``headers``, whatever it is."""
+    scope["state"][_LIMITS_KEY] = [
+        (name.lower().encode("ascii"), value.encode("ascii")) for name, value in headers.items()
+    ]
+
+
+def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """Return the headers that the answer to a request is to bear."""
+    found: list[tuple[bytes, bytes]] = scope["state"].get(_LIMITS_KEY, [])
+    return found

@@ -1,0 +1,74 @@
+"""``python -m api.outbox``: the relay; ``--republish-all`` publishes everything again."""
+
+import signal
+from types import FrameType
+from typing import Annotated
+
+import structlog
+import typer
+from prometheus_client import CollectorRegistry
+
+from api.db.engine import in_transaction, open_engine, plain_database_url
+from api.outbox.outbox import republish_all
+from api.outbox.publisher import KafkaPublisher
+from api.outbox.relay import Relay
+from api.outbox.settings import RelaySettings
+from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.logs import configure_logging
+from common.metrics import serve_metrics
+from common.settings import load_settings
+
+log = structlog.get_logger()
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    republish: Annotated[
+        bool,
+        typer.Option(
+            "--republish-all", help="Queue all configuration for the running relay, then end."
+        ),
+    ] = False,
+) -> None:
+    """Move configuration from PostgreSQL to Kafka until told to stop."""
+    settings = load_settings(RelaySettings)
+    configure_logging(settings)
+    try:
+        _republish(settings) if republish else _relay(settings)
+    except MisconfiguredError as error:
+        log.error("relay_misconfigured", error=str(error))
+        raise SystemExit(EXIT_MISCONFIGURED) from error
+
+
+def _republish(settings: RelaySettings) -> None:
+    engine = open_engine(settings)
+    try:
+        log.info("config_queued_again", records=in_transaction(engine, republish_all))
+    finally:
+        engine.dispose()
+
+
+def _relay(settings: RelaySettings) -> None:
+    registry = CollectorRegistry()
+    serve_metrics(settings.relay_metrics_port, registry)
+    relay = Relay(
+        plain_database_url(settings),
+        lambda: KafkaPublisher(settings),
+        poll_seconds=settings.relay_poll_seconds,
+        batch_rows=settings.relay_batch_rows,
+        registry=registry,
+    )
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        relay.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    relay.run()
+    log.info("relay_stopped")
+
+
+if __name__ == "__main__":
+    app()

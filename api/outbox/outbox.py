@@ -1,0 +1,90 @@
+"""The outbox: records that leave with the transaction that caused them, or all of them again."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from sqlalchemy import Select, Table, bindparam, func, insert, select
+from sqlalchemy.orm import Session
+
+from api.db.records import alert_config, camera_config, webhook_config
+from api.db.tables import Alert, Camera, ConfigOutbox, Owner, Webhook
+from common.records.codec import Record, encode
+from common.records.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS, Topic
+
+CHANNEL = "platestream_config_outbox"
+"""PostgreSQL notification channel on which the relay hears of new rows."""
+
+_OUTBOX = cast(Table, ConfigOutbox.__table__)
+
+
+def _enqueue_statement() -> Select[Any]:
+    """Return the statement that adds one row and notifies the relay: image calls wait for it."""
+    columns = _OUTBOX.c
+    added = (
+        insert(_OUTBOX)
+        .values(
+            topic=bindparam("topic"),
+            key=bindparam("key"),
+            value=bindparam("value", type_=columns.value.type),
+        )
+        .returning(columns.id)
+        .cte("added")
+    )
+    return select(func.pg_notify(CHANNEL, "")).select_from(added)
+
+
+_ENQUEUE = _enqueue_statement()
+
+
+def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> None:
+    """Add a record to the outbox; ``None`` deletes the key on the topic.
+
+    Call it after the row behind ``key`` was locked or inserted in the same transaction: the order
+    of records of one key is then the order of their transactions.
+    """
+    value = None if record is None else encode(record)
+    session.execute(_ENQUEUE, {"topic": topic.name, "key": key, "value": value})
+
+
+def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
+    """Add many records to the outbox, each with its key, in order."""
+    if records:
+        rows = [
+            {"topic": topic.name, "key": key, "value": encode(record)} for key, record in records
+        ]
+        session.execute(insert(ConfigOutbox), rows)
+        session.execute(select(func.pg_notify(CHANNEL, "")))
+
+
+def republish_all(session: Session) -> int:
+    """Put every record of the config topics into the outbox again; return how many.
+
+    The rows are locked meanwhile, so that no change of one is overtaken by its older state.
+    """
+    return _cameras(session) + _alerts(session) + _webhooks(session)
+
+
+def _cameras(session: Session) -> int:
+    found = session.scalars(select(Camera).order_by(Camera.id).with_for_update(read=True)).all()
+    for camera in found:
+        enqueue(session, CONFIG_CAMERAS, str(camera.id), camera_config(camera))
+    return len(found)
+
+
+def _alerts(session: Session) -> int:
+    found = session.execute(
+        select(Alert, Owner)
+        .join(Owner, Owner.id == Alert.owner_id)
+        .order_by(Alert.id)
+        .with_for_update(read=True, of=Alert)
+    ).all()
+    for alert, owner in found:
+        enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
+    return len(found)
+
+
+def _webhooks(session: Session) -> int:
+    found = session.scalars(select(Webhook).order_by(Webhook.id).with_for_update(read=True)).all()
+    for webhook in found:
+        enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
+    return len(found)

@@ -1,0 +1,126 @@
+"""Publishing rows of the outbox to Kafka."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from common.errors import InvalidInputError, TransientError
+from common.kafka.clients import KafkaError, MessageSizeTooLargeError, open_producer, topic_name
+from common.records.topics import (
+    CONFIG_ALERTS,
+    CONFIG_CAMERAS,
+    CONFIG_WEBHOOKS,
+    DELIVERIES,
+    OUTCOMES,
+    RECOGNITIONS,
+    Topic,
+)
+from common.settings import KafkaSettings
+
+_ACK_SECONDS = 20.0
+_METADATA_MS = 10_000
+_TOPICS: Final[Mapping[str, Topic]] = {
+    topic.name: topic
+    for topic in (
+        CONFIG_CAMERAS,
+        CONFIG_ALERTS,
+        CONFIG_WEBHOOKS,
+        DELIVERIES,
+        OUTCOMES,
+        RECOGNITIONS,
+    )
+}
+CONFIG_TOPICS: Final = [topic.name for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS)]
+"""Topics on which the latest record of a key says all that the ones before it said."""
+_REFUSALS: Final = (InvalidInputError, MessageSizeTooLargeError)
+"""What says of a row that it is refused however often it is sent."""
+
+
+@dataclass(frozen=True)
+class OutboxRow:
+    """One record to publish; ``value`` None is a tombstone."""
+
+    id: int
+    topic: str
+    key: str
+    value: bytes | None
+
+
+class OutboxPublisher(Protocol):
+    """Publishes outbox rows."""
+
+    def publish(self, rows: Sequence[OutboxRow]) -> Mapping[int, str]:
+        """Return when every row is acknowledged or can never be: the latter's ids, with why.
+
+        Raises:
+            TransientError: neither is so; publishing all again is safe.
+        """
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class KafkaPublisher:
+    """Publishes to the topics of the cluster in the settings."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        """Connect.
+
+        Raises:
+            MisconfiguredError: Kafka does not let us in.
+            TransientError: Kafka does not answer.
+        """
+        self._settings = settings
+        try:
+            self._producer = open_producer(
+                settings,
+                "config-relay",
+                max_block_ms=_METADATA_MS,
+                request_timeout_ms=_METADATA_MS,
+                delivery_timeout_ms=int(_ACK_SECONDS * 1000),
+                linger_ms=0,
+                bootstrap_timeout_ms=_METADATA_MS,
+            )
+        except KafkaError as error:
+            raise TransientError("Kafka does not answer") from error
+
+    def publish(self, rows: Sequence[OutboxRow]) -> Mapping[int, str]:
+        """Send the rows in order and wait until the broker has all that it takes.
+
+        Raises:
+            TransientError: not all were acknowledged in time; publishing all again is safe.
+        """
+        refused: dict[int, str] = {}
+        sent = []
+        try:
+            for row in rows:
+                with _noting_refusal(row, refused):
+                    topic = self._topic(row)
+                    future = self._producer.send(topic, key=row.key.encode(), value=row.value)
+                    sent.append((row, future))
+            self._producer.flush(timeout=_ACK_SECONDS)
+            for row, future in sent:
+                with _noting_refusal(row, refused):
+                    future.get(timeout=_ACK_SECONDS)
+        except KafkaError as error:
+            raise TransientError("Kafka did not acknowledge the configuration") from error
+        return refused
+
+    def close(self) -> None:
+        """Give up what is unsent (the outbox still has it) and close."""
+        self._producer.close(timeout=1)
+
+    def _topic(self, row: OutboxRow) -> str:
+        topic = _TOPICS.get(row.topic)
+        if topic is None:
+            raise InvalidInputError(f"this release of the relay knows no topic {row.topic}")
+        return topic_name(self._settings, topic)
+
+
+@contextmanager
+def _noting_refusal(row: OutboxRow, refused: dict[int, str]) -> Iterator[None]:
+    try:
+        yield
+    except _REFUSALS as error:
+        refused[row.id] = str(error)

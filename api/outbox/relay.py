@@ -1,0 +1,170 @@
+"""The relay: moves outbox rows to Kafka, in order, as the only one that does.
+
+A row is deleted only after the broker has acknowledged it, so a crash publishes again and never
+forgets; readers take a record twice without harm.
+
+A row that can never be published is set aside, with its error, and those behind it go on, those of
+its key too: on a topic of configuration each holds the whole state, so a later one makes up for it
+(and removes it, as an older state must not come after a newer one); on a topic of events each is an
+event of its own. What is set aside is tried again whenever the relay connects: a new release or
+setting may take it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event
+
+import psycopg
+import structlog
+from prometheus_client import CollectorRegistry
+
+from api.db.engine import AdvisoryLock
+from api.outbox.outbox import CHANNEL
+from api.outbox.publisher import CONFIG_TOPICS, OutboxPublisher, OutboxRow
+from common.errors import TransientError
+from common.metrics import gauge
+from common.retry import Backoff, RetryPolicy
+
+log = structlog.get_logger()
+
+_CONNECT_TIMEOUT_SECONDS = 5
+_RETRY = RetryPolicy(first_pause_seconds=0.2, longest_pause_seconds=5.0, spread=(1.0, 1.0))
+_STABLE_AFTER_SECONDS = 30.0
+_SLICE_SECONDS = 0.5
+
+_SELECT = "SELECT id, topic, key, value FROM config_outbox WHERE error IS NULL ORDER BY id LIMIT %s"
+_SET_ASIDE = "UPDATE config_outbox SET error = %s WHERE id = %s"
+_COUNT_SET_ASIDE = "SELECT count(*) FROM config_outbox WHERE error IS NOT NULL"
+_TRY_AGAIN = "UPDATE config_outbox SET error = NULL WHERE error IS NOT NULL"
+_DELETE = """
+WITH published AS (DELETE FROM config_outbox WHERE id = ANY(%s) RETURNING id, topic, key)
+DELETE FROM config_outbox AS older USING published
+WHERE older.error IS NOT NULL AND older.topic = ANY(%s)
+    AND older.topic = published.topic AND older.key = published.key AND older.id < published.id
+"""
+
+
+class Relay:
+    """Runs until :meth:`stop`; survives restarts of PostgreSQL and of Kafka."""
+
+    def __init__(
+        self,
+        database_url: str,
+        open_publisher: Callable[[], OutboxPublisher],
+        *,
+        poll_seconds: float,
+        batch_rows: int,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        """``poll_seconds`` bounds the wait for rows that no notification announced.
+
+        Without ``registry`` the metrics have one of their own.
+        """
+        self._database_url = database_url
+        self._open_publisher = open_publisher
+        self._poll_seconds = poll_seconds
+        self._batch_rows = batch_rows
+        self._stop = Event()
+        self._set_aside = gauge("platestream_relay_rows_set_aside", registry or CollectorRegistry())
+
+    def stop(self) -> None:
+        """Ask the relay to end after the batch in hand."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Relay until :meth:`stop`, reconnecting with back-off after each fault."""
+        backoff = Backoff(_RETRY, _STABLE_AFTER_SECONDS)
+        while not self._stop.is_set():
+            started = time.monotonic()
+            try:
+                self._relay_until_fault()
+            except (psycopg.Error, TransientError) as error:
+                pause = backoff.next_pause_seconds(time.monotonic() - started)
+                log.warning("relay_interrupted", error=str(error), retry_seconds=pause)
+                self._stop.wait(pause)
+
+    def _relay_until_fault(self) -> None:
+        with self._connect() as connection:
+            if not self._acquire_lock(connection):
+                return
+            publisher = self._open_publisher()
+            try:
+                log.info("relay_active")
+                self._follow(connection, publisher)
+            finally:
+                publisher.close()
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(
+            self._database_url,
+            autocommit=True,
+            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            application_name="platestream-relay",
+            options="-c statement_timeout=10000",
+            # Notices within half a minute that a server vanished without a word.
+            keepalives_idle=10,
+            keepalives_interval=5,
+            keepalives_count=3,
+        )
+
+    def _acquire_lock(self, connection: psycopg.Connection) -> bool:
+        """Wait for the lock that one relay holds as long as its connection lives."""
+        waiting = False
+        while not self._stop.is_set():
+            row = connection.execute(
+                "SELECT pg_try_advisory_lock(%s)", (int(AdvisoryLock.CONFIG_RELAY),)
+            ).fetchone()
+            if row is not None and row[0]:
+                return True
+            if not waiting:
+                log.info("relay_waiting_for_the_active_one")
+                waiting = True
+            self._stop.wait(self._poll_seconds)
+        return False
+
+    def _follow(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> None:
+        connection.execute(f"LISTEN {CHANNEL}")
+        connection.execute(_TRY_AGAIN)
+        self._count_set_aside(connection)
+        while not self._stop.is_set():
+            while self._relay_batch(connection, publisher):
+                pass
+            self._wait_for_rows(connection)
+
+    def _wait_for_rows(self, connection: psycopg.Connection) -> None:
+        """Return at a notification, or when the next poll is due for what none announced."""
+        poll_at = time.monotonic() + self._poll_seconds
+        while not self._stop.is_set() and (left := poll_at - time.monotonic()) > 0:
+            # In slices, so that a stop does not wait for a slow poll.
+            for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
+                return
+
+    def _relay_batch(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> int:
+        rows: Sequence[OutboxRow] = [
+            OutboxRow(*row) for row in connection.execute(_SELECT, (self._batch_rows,))
+        ]
+        if rows:
+            refused = publisher.publish(rows)
+            self._put_aside(connection, rows, refused)
+            published = [row.id for row in rows if row.id not in refused]
+            deleted = connection.execute(_DELETE, (published, CONFIG_TOPICS)).rowcount
+            if refused or deleted:
+                self._count_set_aside(connection)
+            log.info("config_published", records=len(published))
+        return len(rows)
+
+    def _put_aside(
+        self,
+        connection: psycopg.Connection,
+        rows: Sequence[OutboxRow],
+        refused: Mapping[int, str],
+    ) -> None:
+        for row in rows:
+            if row.id in refused:
+                error = refused[row.id]
+                log.error("outbox_row_set_aside", row=row.id, topic=row.topic, error=error)
+                connection.execute(_SET_ASIDE, (error, row.id))
+
+    def _count_set_aside(self, connection: psycopg.Connection) -> None:
+        row = connection.execute(_COUNT_SET_ASIDE).fetchone()
+        self._set_aside.set(row[0] if row is not None else 0)

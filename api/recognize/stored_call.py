@@ -1,0 +1,132 @@
+"""The outcome that an image call leaves behind and, on request, recognitions and their photo."""
+
+import asyncio
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+
+from api.recognize.models import PhotoStore
+from common.errors import TransientError
+from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from common.records.ids import NIL_UUID, image_call_id, recognition_id
+from common.records.object_keys import uploaded_photo_key
+from common.records.recognitions import PassOutcome, PlateReading, Recognition, RecognitionSource
+from recognition.workers.pool import ImageReadings
+
+CAMERA_NAME = "API"
+_PNG_MAGIC = b"\x89PNG"
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """The recognitions of one call, and where its one photo is kept for all of them."""
+
+    recognitions: tuple[Recognition, ...]
+    photo_key: str
+    content_type: str
+
+
+def stored_call(
+    owner_id: UUID, call_id: UUID, image: bytes, readings: ImageReadings, captured_ms: int
+) -> StoredCall | None:
+    """Return what is kept of a call; None where no plate was found.
+
+    ``call_id`` names the call: all ids are derived from it and ``captured_ms`` (Unix ms, UTC).
+    """
+    found = [reading for reading in readings.readings if _is_storable(reading)]
+    if not found:
+        return None
+    ids = [
+        recognition_id(captured_ms, NIL_UUID, f"image call {call_id} {number}")
+        for number in range(len(found))
+    ]
+    is_png = image.startswith(_PNG_MAGIC)
+    photo = uploaded_photo_key(owner_id, ids[0], "png" if is_png else "jpg")
+    recognitions = tuple(
+        _recognition(owner_id, identifier, reading, captured_ms, photo)
+        for identifier, reading in zip(ids, found, strict=True)
+    )
+    return StoredCall(recognitions, photo, "image/png" if is_png else "image/jpeg")
+
+
+def outcome_of(owner_id: UUID, call_id: UUID, readings: ImageReadings, at_ms: int) -> PassOutcome:
+    """Return what is counted of a call, whether anything of it is kept or not."""
+    return PassOutcome(
+        id=image_call_id(at_ms, call_id),
+        owner_id=owner_id,
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=at_ms,
+        accepted=bool(readings.readings),
+    )
+
+
+def _recognition(
+    owner_id: UUID, identifier: UUID, reading: PlateReading, captured_ms: int, photo: str
+) -> Recognition:
+    return Recognition(
+        id=identifier,
+        owner_id=owner_id,
+        camera_id=NIL_UUID,
+        camera_name=CAMERA_NAME,
+        plate=normalise_plate(reading.text),
+        confidence=reading.confidence,
+        character_confidences=tuple(
+            options[0].probability if options else 0.0 for options in reading.positions
+        ),
+        captured_ms=captured_ms,
+        first_seen_ms=captured_ms,
+        last_seen_ms=captured_ms,
+        readings_count=1,
+        box=reading.box,
+        photo_key=photo,
+        region=reading.region,
+        plate_type=reading.plate_type,
+        source=RecognitionSource.API,
+    )
+
+
+def _is_storable(reading: PlateReading) -> bool:
+    return 0 < len(normalise_plate(reading.text)) <= MAX_PLATE_LENGTH
+
+
+log = structlog.get_logger()
+
+
+class CallPhoto:
+    """At most one picture; ``may_be_named``: records that name it may have been published.
+
+    Its key is this call's alone. A lapsed call with the same Idempotency-Key had another.
+    """
+
+    def __init__(self, photos: PhotoStore) -> None:
+        """Begin with none."""
+        self._photos = photos
+        self._key: str | None = None
+        self._putting: asyncio.Future[None] | None = None
+        self.may_be_named = False
+
+    async def put(self, key: str, data: bytes, content_type: str) -> None:
+        """Store it. A caller who is cancelled leaves it to go on.
+
+        Raises:
+            TransientError: the store does not answer; it may be stored all the same.
+        """
+        self._key = key
+        self._putting = asyncio.ensure_future(self._photos.put(key, data, content_type))
+        await asyncio.shield(self._putting)
+
+    async def remove(self) -> None:
+        """Remove what was put, if anything was: no record will ever name it."""
+        if self._key is None or self._putting is None:
+            return
+        # What is on its way would come after its own removal.
+        await asyncio.gather(self._putting, return_exceptions=True)
+        try:
+            refused = await self._photos.remove([self._key])
+        except TransientError as error:
+            log.warning("photo_not_removed", key=self._key, error=str(error))
+        else:
+            if refused:
+                log.warning("photo_not_removed", key=self._key, error="the picture store refuses")

@@ -1,0 +1,162 @@
+"""Finds the caller of a key or a session cookie, and counts those that are refused."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+from uuid import UUID
+
+import structlog
+from cachetools import LRUCache
+
+from api.db.database import Database
+from api.errors import ApiError, ErrorCode
+from api.limits.failures import FailedAuthentications
+from api.security import credentials, repository
+from api.security.lookup import CredentialLookup, Identified, UnknownCredentialQueue
+from api.security.permissions import ALL_SCOPES, Principal
+from api.security.repository import KeyRecord, SessionRecord
+from common.errors import TransientError
+
+log = structlog.get_logger()
+
+_SESSION_ENDED = "The session has ended; log in again."
+_NOTED_KEYS = 10_000
+_UNKNOWN_CONCURRENCY = 2
+_R = TypeVar("_R", bound=Identified)
+
+
+class Authenticator:
+    """Knows callers by their keys and by their sessions."""
+
+    def __init__(
+        self,
+        database: Database,
+        failures: FailedAuthentications,
+        *,
+        unknown_concurrency: int = _UNKNOWN_CONCURRENCY,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``unknown_concurrency`` are look-ups of what was not good before; ``clock`` counts s."""
+        self._database = database
+        self._failures = failures
+        self._clock = clock
+        queue = UnknownCredentialQueue(unknown_concurrency)
+        self._keys = CredentialLookup(database, repository.find_key, queue, clock)
+        self._sessions = CredentialLookup(database, repository.find_session, queue, clock)
+        self._touched: LRUCache[UUID, float] = LRUCache(_NOTED_KEYS)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def authenticate(self, authorization: str | None, address: str) -> Principal:
+        """Return the caller that the header Authorization stands for.
+
+        ``address`` is what failures are counted by.
+
+        Raises:
+            ApiError: 401, with the code that says whether it is missing, wrong or expired; 429 for
+                too many failures from the address; 503 where too many wait to be looked up.
+        """
+        key = _bearer(authorization)
+        # A mistyped one costs no look-up, and counts as little.
+        if not credentials.is_api_key(key):
+            raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+        now = datetime.now(UTC)
+        digest = credentials.key_hash(key)
+        record = await self._accepted(self._keys, digest, address, lambda found: _key(found, now))
+        self._note_use(record, now)
+        return Principal(record.owner_id, record.id, record.scopes)
+
+    async def authenticate_session(self, token: str, address: str) -> Principal:
+        """Return the caller that the session cookie stands for; an owner may do everything.
+
+        Raises:
+            ApiError: as for a key.
+        """
+        if not credentials.is_session_token(token):
+            raise ApiError(ErrorCode.INVALID_CREDENTIALS, _SESSION_ENDED)
+        digest = credentials.token_hash(token)
+        record = await self._accepted(self._sessions, digest, address, _session)
+        return Principal(record.owner_id, record.id, ALL_SCOPES, is_session=True)
+
+    def expect_key(self, key: str) -> None:
+        """Take a key that was just made, whatever failed at its caller's address."""
+        self._keys.trust(credentials.key_hash(key))
+
+    def expect_session(self, token: str) -> None:
+        """Take a session that was just made, likewise."""
+        self._sessions.trust(credentials.token_hash(token))
+
+    def forget(self, credential_id: UUID) -> None:
+        """Believe nothing of a key or session that was changed; other processes take a second."""
+        self._keys.forget(credential_id)
+        self._sessions.forget(credential_id)
+
+    async def close(self) -> None:
+        """Wait for notes of use that are being written."""
+        await asyncio.gather(*self._tasks)
+
+    async def _accepted(
+        self,
+        lookup: CredentialLookup[_R],
+        digest: bytes,
+        address: str,
+        judged: Callable[[_R | None], _R],
+    ) -> _R:
+        """Return the record of a credential that holds; count one that does not.
+
+        What others fail at an address is no hindrance to a credential that was good before.
+        """
+        if not lookup.is_trusted(digest):
+            await self._failures.check(address)
+        found = await lookup.find(digest)
+        try:
+            record = judged(found)
+        except ApiError:
+            lookup.distrust(digest)
+            await self._failures.note(address)
+            raise
+        lookup.trust(digest)
+        return record
+
+    def _note_use(self, record: KeyRecord, now: datetime) -> None:
+        """Write ``lastUsedAt`` at most once a minute, and let no caller wait for it."""
+        grain = repository.LAST_USED_GRAIN.total_seconds()
+        noted = self._touched.get(record.id)
+        if noted is not None and self._clock() - noted < grain:
+            return
+        self._touched[record.id] = self._clock()
+        task = asyncio.create_task(self._touch(record, now))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _touch(self, record: KeyRecord, now: datetime) -> None:
+        try:
+            await self._database.run(lambda session: repository.touch_key(session, record.id, now))
+        except TransientError as error:
+            log.warning("key_use_not_noted", key_id=str(record.id), error=str(error))
+
+
+def _bearer(authorization: str | None) -> str:
+    if not authorization:
+        raise ApiError(ErrorCode.MISSING_CREDENTIALS)
+    scheme, _, credential = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not credential.strip():
+        raise ApiError(ErrorCode.MISSING_CREDENTIALS)
+    return credential.strip()
+
+
+def _key(record: KeyRecord | None, now: datetime) -> KeyRecord:
+    if record is None or not record.enabled:
+        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    if record.expires_at is not None and record.expires_at <= now:
+        raise ApiError(ErrorCode.EXPIRED_CREDENTIALS)
+    return record
+
+
+def _session(record: SessionRecord | None) -> SessionRecord:
+    if record is None:
+        raise ApiError(ErrorCode.INVALID_CREDENTIALS, _SESSION_ENDED)
+    if record.expires_at <= datetime.now(UTC):
+        raise ApiError(ErrorCode.EXPIRED_CREDENTIALS, _SESSION_ENDED)
+    return record

@@ -1,0 +1,72 @@
+"""The address of a request's sender, and the key that its limits are counted by."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+from common.networks import IpAddress, IpNetwork
+
+_UNKNOWN = "unknown"
+_IPV6_PREFIX_BITS = 64
+_WITH_PORT = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<ipv4>[0-9.]+))(?::[0-9]{1,5})?\Z")
+
+
+@dataclass(frozen=True)
+class TrustedProxies:
+    """The networks whose word on who called them is believed."""
+
+    networks: tuple[IpNetwork, ...]
+
+
+def client_address(
+    peer: str | None, forwarded_for: Sequence[str], trusted: Sequence[IpNetwork]
+) -> str:
+    """Return the caller's address.
+
+    ``forwarded_for`` are the headers X-Forwarded-For as they came. They count only as far as each
+    hop behind them is a ``trusted`` proxy: what lies further left may be made up.
+    """
+    address = _address(peer or "")
+    if address is None:
+        return peer or _UNKNOWN
+    hops = [hop.strip() for header in forwarded_for for hop in header.split(",")]
+    while hops and any(address in network for network in trusted):
+        before = _address(_without_port(hops.pop()))
+        if before is None:
+            break
+        address = before
+    return str(address)
+
+
+def comes_from(peer: str, networks: Sequence[IpNetwork]) -> bool:
+    """Tell whether an address lies in one of ``networks``."""
+    address = _address(peer)
+    return address is not None and any(address in network for network in networks)
+
+
+def counted_by(address: str) -> str:
+    """Return what limits are kept by: an IPv4 address, or the network of an IPv6 one.
+
+    A household has 2**64 addresses of IPv6, and a limit for each would be none.
+    """
+    parsed = _address(address)
+    if isinstance(parsed, IPv6Address):
+        return str(IPv6Network((int(parsed), _IPV6_PREFIX_BITS), strict=False))
+    return address
+
+
+def _without_port(hop: str) -> str:
+    """Return the address of a hop: some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711."""
+    match = _WITH_PORT.match(hop)
+    return hop if match is None else match["ipv6"] or match["ipv4"]
+
+
+def _address(text: str) -> IpAddress | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address

@@ -1,0 +1,123 @@
+"""API keys, session tokens, passwords and signing secrets: made, recognised, hashed.
+
+An API key is ``pk_``, 34 random base62 characters and 6 of checksum.
+
+The checksum lets a mistyped or made-up key be refused, and a leaked one be recognised by a
+scanner, without a look-up.
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+import zlib
+from functools import cache
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+KEY_PREFIX = "pk_"
+SHOWN_CHARACTERS = 11
+"""Characters of a key that are kept in the clear, to tell keys apart."""
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_RANDOM_CHARACTERS = 34
+_CHECKSUM_CHARACTERS = 6
+_KEY_FORM = re.compile(r"pk_[0-9A-Za-z]{40}\Z", re.ASCII)
+
+
+def new_api_key() -> str:
+    """Return a new key of 202 random bits."""
+    body = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_CHARACTERS))
+    return f"{KEY_PREFIX}{body}{_checksum(body)}"
+
+
+def is_api_key(key: str) -> bool:
+    """Tell whether ``key`` has the form and the checksum of a key (not whether it exists)."""
+    if not _KEY_FORM.match(key):
+        return False
+    body = key[len(KEY_PREFIX) : -_CHECKSUM_CHARACTERS]
+    return _checksum(body) == key[-_CHECKSUM_CHARACTERS:]
+
+
+def key_hash(key: str) -> bytes:
+    """Return what is stored of a key: its SHA-256 (32 bytes)."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+def shown_prefix(key: str) -> str:
+    """Return the part of a key that is shown in lists."""
+    return key[:SHOWN_CHARACTERS]
+
+
+def _checksum(body: str) -> str:
+    """Return CRC-32 of ``body`` as six base62 digits, most significant first."""
+    value = zlib.crc32(body.encode("ascii"))
+    digits = []
+    for _ in range(_CHECKSUM_CHARACTERS):
+        value, digit = divmod(value, len(_ALPHABET))
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))
+
+
+_TOKEN_BYTES = 32
+_TOKEN_FORM = re.compile(r"[0-9A-Za-z_-]{43}\Z", re.ASCII)
+
+
+def new_session_token() -> str:
+    """Return a new token."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def is_session_token(token: str) -> bool:
+    """Tell whether ``token`` has the form of one (not whether it exists)."""
+    return _TOKEN_FORM.match(token) is not None
+
+
+def token_hash(token: str) -> bytes:
+    """Return what is stored of a token: its SHA-256 (32 bytes)."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+MIN_PASSWORD_CHARACTERS = 8
+MAX_PASSWORD_CHARACTERS = 1024
+
+# argon2-cffi's defaults are the low-memory profile of RFC 9106: argon2id, 64 MiB, 3 rounds.
+_hasher = PasswordHasher()
+
+
+def hash_password(password: str) -> str:
+    """Return the argon2id hash of ``password`` with a salt of its own."""
+    return _hasher.hash(password)
+
+
+@cache
+def unknown_hash() -> str:
+    """Return the hash of a password that nobody has.
+
+    Who logs in to an account that does not exist is compared with it, and learns nothing from the
+    time that takes.
+    """
+    return hash_password(secrets.token_hex())
+
+
+def password_matches(password: str, stored: str) -> bool:
+    """Tell whether ``stored`` is a hash of ``password``."""
+    try:
+        return _hasher.verify(stored, password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+MAX_SECRET_CHARACTERS = 256
+
+_SECRET_PREFIX = "whsec_"
+_SECRET_BYTES = 32
+
+
+def new_signing_secret() -> str:
+    """Return a new secret of 256 random bits, in the form that libraries for webhooks know.
+
+    **Source:** the Standard Webhooks specification: ``whsec_`` and base64.
+    """
+    return _SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")

@@ -1,0 +1,46 @@
+"""Compares the headers Origin and Host: the guard of cookies against other sites."""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def is_same_origin(origin: str, host: str) -> bool:
+    """Tell whether the header Origin names the place that the header Host does.
+
+    Schemes are not compared: a proxy that ends TLS leaves http here and https there.
+
+    **Source:** RFC 6454, section 7; the OWASP cheat sheet on cross-site request forgery.
+    """
+    scheme, _, place = origin.partition("://")
+    default = _DEFAULT_PORTS.get(scheme)
+    if default is None or not place:
+        return False
+    named = _host_and_port(place, default)
+    return named is not None and named == _host_and_port(host, default)
+
+
+def is_loopback_host(host: str) -> bool:
+    """Tell whether the header Host names the machine that the caller itself runs on."""
+    found = _host_and_port(host, 0)
+    if found is None:
+        return False
+    name = found[0]
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_and_port(place: str, default_port: int) -> tuple[str, int] | None:
+    try:
+        parts = urlsplit(f"//{place}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host or parts.netloc != place or "@" in place:
+        return None
+    return host.lower(), port or default_port

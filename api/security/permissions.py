@@ -1,0 +1,174 @@
+"""Scopes, callers, and what a route asks of its caller."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import TypeVar
+from uuid import UUID
+
+from starlette.applications import Starlette
+from starlette.routing import compile_path
+from starlette.types import Scope as AsgiScope
+
+from api.errors import ApiError, ErrorCode
+from common.errors import MisconfiguredError
+
+
+class Scope(StrEnum):
+    """One permission of an API key."""
+
+    RECOGNITIONS_READ = "recognitions:read"
+    RECOGNITIONS_WRITE = "recognitions:write"
+    CAMERAS_READ = "cameras:read"
+    CAMERAS_WRITE = "cameras:write"
+    ALERTS_READ = "alerts:read"
+    ALERTS_WRITE = "alerts:write"
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_WRITE = "webhooks:write"
+    API_KEYS_READ = "api-keys:read"
+    API_KEYS_WRITE = "api-keys:write"
+    ANALYTICS_READ = "analytics:read"
+    CREDITS_READ = "credits:read"
+
+
+ALL_SCOPES: frozenset[Scope] = frozenset(Scope)
+
+
+class Public(Enum):
+    """A route that needs no credential."""
+
+    ANYBODY = "anybody"
+
+
+class OwnSession(Enum):
+    """A route about the caller's own session: no key will do."""
+
+    ONLY = "session"
+
+
+class BodyKind(Enum):
+    """The content type of a route's body."""
+
+    NONE = "none"
+    JSON = "application/json"
+    IMAGE = "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class Access:
+    """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``."""
+
+    scope: Scope | Public | OwnSession
+    body: BodyKind = BodyKind.NONE
+    body_optional: bool = False
+    recognizes: bool = False
+    limited_by_address: bool = False
+    is_endless: bool = False
+    also: frozenset[Scope] = frozenset()
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        """All scopes that a key needs."""
+        return self.also | {self.scope} if isinstance(self.scope, Scope) else frozenset()
+
+
+_DECLARED = "declared_access"
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
+
+
+def requires(
+    scope: Scope | Public | OwnSession,
+    body: BodyKind = BodyKind.NONE,
+    *,
+    body_optional: bool = False,
+    recognizes: bool = False,
+    limited_by_address: bool = False,
+    is_endless: bool = False,
+    also: frozenset[Scope] = frozenset(),
+) -> Callable[[_Endpoint], _Endpoint]:
+    """Declare what a route asks of its caller; stands below the router's decorator."""
+    access = Access(scope, body, body_optional, recognizes, limited_by_address, is_endless, also)
+
+    def declare(endpoint: _Endpoint) -> _Endpoint:
+        setattr(endpoint, _DECLARED, access)
+        return endpoint
+
+    return declare
+
+
+def declared_access(endpoint: Callable[..., object]) -> Access:
+    """Return what a route asks of its caller.
+
+    Raises:
+        MisconfiguredError: it declares nothing; the application does not start.
+    """
+    access = getattr(endpoint, _DECLARED, None)
+    if not isinstance(access, Access):
+        raise MisconfiguredError(f"{endpoint!r} does not declare who may call it")
+    return access
+
+
+SESSION_COOKIE = "session"
+"""Name of the cookie that a browser shows in the place of a key."""
+
+
+@dataclass(frozen=True)
+class Principal:
+    """A caller with their permissions. ``credential_id`` is that of the key or the session."""
+
+    owner_id: UUID
+    credential_id: UUID
+    scopes: frozenset[Scope]
+    is_session: bool = False
+
+    def require(self, *scopes: Scope) -> None:
+        """Refuse to go on without all of ``scopes``.
+
+        Raises:
+            ApiError: 403; the sentence names the first that lacks.
+        """
+        lacking = sorted(set(scopes) - self.scopes)
+        if lacking:
+            raise ApiError(
+                ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {lacking[0].value}."
+            )
+
+
+class PermissionTable:
+    """``access`` by method and path, as the routes declare them."""
+
+    def __init__(self, access: Mapping[tuple[str, str], Access]) -> None:
+        self.access = dict(access)
+        self._forms = {key: compile_path(key[1])[0] for key in access}
+        self._literal = frozenset(path for _, path in access if "{" not in path)
+
+    def allowed_methods(self, path: str) -> tuple[str, ...]:
+        """Return the methods that some route takes at ``path`` (as sent), sorted.
+
+        HEAD goes with each GET that comes to an end.
+        """
+        found = [key for key, form in self._forms.items() if self._is_at(path, key[1], form)]
+        methods = {method for method, _ in found}
+        if any(key[0] == "GET" and not self.access[key].is_endless for key in found):
+            methods.add("HEAD")
+        return tuple(sorted(methods))
+
+    def is_literal(self, path: str) -> bool:
+        """Tell whether a route has this very path: ``/api/alertas/test`` is no alert's."""
+        return path in self._literal
+
+    def _is_at(self, path: str, declared: str, form: re.Pattern[str]) -> bool:
+        return declared == path if self.is_literal(path) else form.match(path) is not None
+
+
+def permissions_in(scope: AsgiScope) -> PermissionTable:
+    """Return the table of the application that handles a request."""
+    return permissions_of(scope["app"])
+
+
+def permissions_of(app: Starlette) -> PermissionTable:
+    """Return the table of an application."""
+    table = app.state.permissions
+    assert isinstance(table, PermissionTable)
+    return table

@@ -1,0 +1,194 @@
+"""API keys and sessions in PostgreSQL."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from api.db.tables import ApiKey, LoginSession
+from api.security.permissions import Scope
+
+LAST_USED_GRAIN = timedelta(minutes=1)
+"""``last_used_at`` is written at most this often."""
+
+
+@dataclass(frozen=True)
+class KeyRecord:
+    """A stored key; its plain text is not stored.
+
+    ``ancestors`` are the keys by which it was made, its maker first; they may be revoked.
+    """
+
+    id: UUID
+    owner_id: UUID
+    name: str
+    prefix: str
+    scopes: frozenset[Scope]
+    enabled: bool
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    created_at: datetime
+    ancestors: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """A stored session; its token is not stored."""
+
+    id: UUID
+    owner_id: UUID
+    expires_at: datetime
+    created_at: datetime
+
+
+def add_key(
+    session: Session,
+    owner_id: UUID,
+    *,
+    name: str,
+    key_hash: bytes,
+    prefix: str,
+    scopes: frozenset[Scope],
+    enabled: bool,
+    expires_at: datetime | None,
+    ancestors: tuple[UUID, ...] = (),
+) -> KeyRecord:
+    """Insert a key and return its record."""
+    key = ApiKey(
+        owner_id=owner_id,
+        name=name,
+        key_hash=key_hash,
+        prefix=prefix,
+        scopes=sorted(scopes),
+        enabled=enabled,
+        expires_at=expires_at,
+        ancestors=list(ancestors),
+    )
+    session.add(key)
+    session.flush()
+    session.refresh(key)
+    return _key(key)
+
+
+def list_keys(session: Session, owner_id: UUID) -> list[KeyRecord]:
+    """Return the owner's keys, newest first."""
+    found = session.scalars(
+        select(ApiKey)
+        .where(ApiKey.owner_id == owner_id)
+        .order_by(ApiKey.created_at.desc(), ApiKey.id)
+    )
+    return [_key(key) for key in found]
+
+
+def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
+    """Return the ids of the owner's keys."""
+    return frozenset(session.scalars(select(ApiKey.id).where(ApiKey.owner_id == owner_id)))
+
+
+def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
+    """Return one of the owner's keys, locked until the transaction ends."""
+    key = session.scalar(
+        select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).with_for_update()
+    )
+    return None if key is None else _key(key)
+
+
+def change_key(
+    session: Session,
+    key_id: UUID,
+    *,
+    name: str,
+    scopes: frozenset[Scope],
+    enabled: bool,
+    expires_at: datetime | None,
+) -> KeyRecord:
+    """Write the values to a locked key and return its record."""
+    key = session.get_one(ApiKey, key_id)
+    key.name, key.enabled, key.expires_at = name, enabled, expires_at
+    key.scopes = sorted(scopes)
+    session.flush()
+    return _key(key)
+
+
+def delete_key(session: Session, owner_id: UUID, key_id: UUID) -> bool:
+    """Delete one of the owner's keys; False where there is none."""
+    deleted = session.scalar(
+        delete(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).returning(ApiKey.id)
+    )
+    return deleted is not None
+
+
+def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
+    """Return the key with this hash. Equality of an index tells an attacker nothing of the key."""
+    key = session.scalars(select(ApiKey).where(ApiKey.key_hash == key_hash)).one_or_none()
+    return None if key is None else _key(key)
+
+
+def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
+    """Note that a key was used, unless that was noted within the last minute."""
+    stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at - LAST_USED_GRAIN)
+    session.execute(update(ApiKey).where(ApiKey.id == key_id, stale).values(last_used_at=at))
+
+
+def add_session(
+    session: Session, owner_id: UUID, token_hash: bytes, expires_at: datetime, *, keep: int
+) -> SessionRecord:
+    """Insert a session of a locked owner; of more than ``keep``, the oldest end."""
+    row = LoginSession(owner_id=owner_id, token_hash=token_hash, expires_at=expires_at)
+    session.add(row)
+    session.flush()
+    session.refresh(row)
+    surplus = (
+        select(LoginSession.id)
+        .where(LoginSession.owner_id == owner_id)
+        .order_by(LoginSession.created_at.desc(), LoginSession.id)
+        .offset(keep)
+    )
+    session.execute(delete(LoginSession).where(LoginSession.id.in_(surplus)))
+    return _session(row)
+
+
+def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
+    """Return the session whose token has this hash."""
+    row = session.scalars(
+        select(LoginSession).where(LoginSession.token_hash == token_hash)
+    ).one_or_none()
+    return None if row is None else _session(row)
+
+
+def delete_session(session: Session, session_id: UUID) -> None:
+    """Delete a session; harmless where that has happened already."""
+    session.execute(delete(LoginSession).where(LoginSession.id == session_id))
+
+
+def delete_expired_sessions(session: Session, now: datetime) -> int:
+    """Delete sessions that have expired, and return how many there were."""
+    gone = session.scalars(
+        delete(LoginSession).where(LoginSession.expires_at <= now).returning(LoginSession.id)
+    )
+    return len(gone.all())
+
+
+def _session(row: LoginSession) -> SessionRecord:
+    return SessionRecord(
+        id=row.id, owner_id=row.owner_id, expires_at=row.expires_at, created_at=row.created_at
+    )
+
+
+def _key(key: ApiKey) -> KeyRecord:
+    known = {scope.value for scope in Scope}
+    return KeyRecord(
+        id=key.id,
+        owner_id=key.owner_id,
+        name=key.name,
+        prefix=key.prefix,
+        # A scope that a later release granted means nothing to this one.
+        scopes=frozenset(Scope(scope) for scope in key.scopes if scope in known),
+        enabled=key.enabled,
+        expires_at=key.expires_at,
+        last_used_at=key.last_used_at,
+        created_at=key.created_at,
+        ancestors=tuple(key.ancestors),
+    )

@@ -1,0 +1,184 @@
+"""Values as clients write them: numbers, ids, date-times, e-mail addresses.
+
+Python reads more as a number or a UUID than anybody means by one: ``1_0``, `` 5``, ``+5``, ``٣``.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from api.settings import ApiSettings
+from common.urls.outbound import OutboundRules
+from common.urls.streams import StreamUrlRules, stream_url_rules
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+def whole_number(value: Any) -> Any:
+    """Refuse a text that is no whole number. As a validator it stands after ``Field``."""
+    if isinstance(value, str) and not _WHOLE.fullmatch(value):
+        raise ValueError("must be a whole number, for example 50")
+    return value
+
+
+def number(value: Any) -> Any:
+    """Refuse a text that is no number. As a validator it stands after ``Field``."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise ValueError("must be a number, for example 0.5")
+    return value
+
+
+def uuid_text(value: Any) -> Any:
+    """Refuse what is no UUID of five groups of hexadecimal digits."""
+    if not isinstance(value, UUID) and not (isinstance(value, str) and _UUID.fullmatch(value)):
+        raise ValueError(f"must be a UUID, for example {UUID(int=0)}")
+    return value
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_DATE_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d", re.ASCII)
+
+
+def instant_ms(value: Any) -> int:
+    """Return an ISO 8601 date-time as the first Unix millisecond that is not before it.
+
+    Without an offset it is read as UTC.
+
+    Raises:
+        ValueError: not an ISO 8601 date-time.
+    """
+    text = str(value)
+    if not _DATE_TIME.match(text):
+        raise ValueError("must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z")
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise ValueError(
+            "must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z (+ is written %2B)"
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return -((_EPOCH - moment) // _MILLISECOND)
+
+
+def from_unix_ms(unix_ms: int) -> datetime:
+    """Return the moment (UTC) of a Unix millisecond.
+
+    Raises:
+        OverflowError: it is not within the years 1 to 9999.
+    """
+    return _EPOCH + unix_ms * _MILLISECOND
+
+
+def from_unix_ms_if_any(unix_ms: int | None) -> datetime | None:
+    """Return the moment (UTC) of a Unix millisecond; None for None."""
+    return None if unix_ms is None else from_unix_ms(unix_ms)
+
+
+def to_unix_ms(moment: datetime) -> int:
+    """Return the Unix millisecond nearest to a moment."""
+    return round((moment - _EPOCH) / _MILLISECOND)
+
+
+def _instant(value: Any) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError("must be a string with an ISO 8601 date-time")
+    try:
+        return from_unix_ms(instant_ms(value))
+    except OverflowError as error:
+        raise ValueError("must be within the years 1 to 9999") from error
+
+
+QueryInstant = Annotated[
+    int, PlainValidator(instant_ms), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+"""A query parameter: ISO 8601 date-time; Unix ms inside."""
+
+BodyInstant = Annotated[
+    datetime, PlainValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+"""A body field: ISO 8601 date-time; UTC inside."""
+
+
+MAX_EMAIL_CHARACTERS = 254
+
+_LOCAL_PART = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\Z")
+_MAX_LOCAL_CHARACTERS = 64
+
+
+def check_email_address(text: str) -> str:
+    """Return ``text``, which is an e-mail address that the internet can deliver to.
+
+    Quoted users, addresses in brackets and letters beyond ASCII are left out: few servers take
+    them, and nothing of an address may break out of a message's header.
+
+    Raises:
+        ValueError: it is none.
+
+    **Source:** RFC 5321, sections 4.1.2 and 4.5.3.
+    """
+    local, _, domain = text.rpartition("@")
+    labels = domain.split(".")
+    is_address = (
+        len(text) <= MAX_EMAIL_CHARACTERS
+        and len(local) <= _MAX_LOCAL_CHARACTERS
+        and _LOCAL_PART.match(local) is not None
+        and len(labels) > 1
+        and all(_LABEL.match(label) for label in labels)
+        and not labels[-1].isdigit()
+    )
+    if not is_address:
+        raise ValueError("is not an e-mail address")
+    return text
+
+
+@dataclass(frozen=True)
+class ValidationRules:
+    """The operator's bounds for clients' addresses and lists, within the request in hand.
+
+    FastAPI checks bodies without a context of ours, so the gate sets the rules here. All faults of
+    a body, those of addresses included, are then in one answer.
+    """
+
+    streams: StreamUrlRules = StreamUrlRules()
+    outbound: OutboundRules = OutboundRules()
+    plates_per_alert: int = 1000
+
+
+def operator_rules(settings: ApiSettings) -> ValidationRules:
+    """Return the rules that the operator sets."""
+    return ValidationRules(
+        streams=stream_url_rules(settings),
+        outbound=OutboundRules(settings.webhook_allowed_networks),
+        plates_per_alert=settings.plates_per_alert,
+    )
+
+
+_STRICTEST = ValidationRules()
+_RULES: ContextVar[ValidationRules] = ContextVar("validation_rules", default=_STRICTEST)
+
+
+def validation_rules() -> ValidationRules:
+    """Return the rules of the request in hand; the strictest ones outside of any."""
+    return _RULES.get()
+
+
+@contextmanager
+def validating_by(rules: ValidationRules) -> Iterator[None]:
+    """Set ``rules`` for the bodies that are checked within the block."""
+    token = _RULES.set(rules)
+    try:
+        yield
+    finally:
+        _RULES.reset(token)

@@ -1,0 +1,175 @@
+"""The cooldown of an alert. Pure, and decided in capture time.
+
+Two triggers of one scope lie at least the cooldown apart, measured by when their recognitions were
+captured, whichever was decided first. So a recognition that comes late (its camera was cut off)
+triggers by its own time: a trigger an hour after it does not suppress it, one within the cooldown
+before *or after* it does.
+
+A trigger is remembered with its recognition: the same one again, after a crash or a replay, gets
+the same answer. Memory is bounded: triggers are kept for a week, or for the cooldown where that is
+longer (a week is what the topics keep, so nothing older is read again), and at most
+:data:`MAX_PAST_TRIGGERS` of one scope. A recognition from before the oldest of so many is
+suppressed: it is not known any more whether there was a trigger near it.
+"""
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from common.records.alerts import AlertConfig, CooldownScope
+from common.records.codec import Record
+
+MAX_PAST_TRIGGERS: Final = 2_000
+RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
+
+_MINUTE_MS = 60_000
+
+
+class PastTrigger(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A trigger of an alert by a recognition. Times are Unix ms, UTC."""
+
+    captured_ms: int
+    recognition_id: str
+    decided_ms: int
+    is_late: bool = False
+
+
+class PastTriggers(Record, frozen=True, kw_only=True):
+    """The triggers of one scope of one alert, oldest first.
+
+    ``forgotten_before_ms``: triggers by recognitions captured before may have been dropped, as
+    there were too many. ``kept_until_ms`` is when all of it may be forgotten.
+    """
+
+    triggers: tuple[PastTrigger, ...] = msgspec.field(name="firings", default=())
+    forgotten_before_ms: int = 0
+    kept_until_ms: int = 0
+
+
+class CandidateOutcome(StrEnum):
+    """The outcome of a candidate: its cooldown's decision, or how its pass is resolved."""
+
+    TRIGGERED = "fired"
+    REPEATED = "repeated"
+    """This very recognition had triggered it before, and so does again."""
+    SUPPRESSED_BY_COOLDOWN = "held_back"
+    TOO_OLD = "too_old"
+    """There were so many triggers since that one near it may have been forgotten."""
+    CONFIRMED = "confirmed"
+    CORRECTED = "corrected"
+    WITHDRAWN = "withdrawn"
+    """It triggered early; the pass is resolved (:class:`~common.records.alerts.TriggerPhase`)."""
+    RESOLVED = "settled"
+    """Nothing is left to publish: the pass is resolved, or had triggered nothing."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision on a candidate.
+
+    ``trigger`` is its own where the alert triggers, and where it is suppressed the one that does
+    it. ``after`` is what is to be remembered, the same object as before where nothing changes.
+    """
+
+    outcome: CandidateOutcome
+    trigger: PastTrigger | None
+    after: PastTriggers
+
+    @property
+    def is_triggered(self) -> bool:
+        """True where the alert triggers."""
+        return self.outcome in (CandidateOutcome.TRIGGERED, CandidateOutcome.REPEATED)
+
+
+def cooldown_ms(alert: AlertConfig) -> int:
+    """Return an alert's cooldown; 0: it has none."""
+    return round(alert.cooldown_minutes * _MINUTE_MS)
+
+
+def scope_of(alert: AlertConfig, camera_id: UUID, plate: str) -> str:
+    """Return the name of a trigger's cooldown within the alert. ``plate`` is normalised."""
+    match alert.cooldown_scope:
+        case CooldownScope.ALERT:
+            return ""
+        case CooldownScope.PLATE:
+            return plate
+        case CooldownScope.PLATE_CAMERA:
+            return f"{camera_id} {plate}"
+
+
+def decide(before: PastTriggers, candidate: PastTrigger, length_ms: int) -> Decision:
+    """Return the decision on a candidate under a cooldown of ``length_ms``."""
+    same = _same(before.triggers, candidate)
+    if same is not None:
+        return Decision(CandidateOutcome.REPEATED, same, before)
+    if _is_forgotten(before, candidate.captured_ms):
+        return Decision(CandidateOutcome.TOO_OLD, None, before)
+    suppressing = nearest(before.triggers, candidate.captured_ms)
+    if suppressing is not None and abs(suppressing.captured_ms - candidate.captured_ms) < length_ms:
+        return Decision(CandidateOutcome.SUPPRESSED_BY_COOLDOWN, suppressing, before)
+    return Decision(CandidateOutcome.TRIGGERED, candidate, _with(before, candidate, length_ms))
+
+
+def without(before: PastTriggers, taken_back: PastTrigger) -> PastTriggers:
+    """Return what is remembered when a trigger is taken back, so that it suppresses nothing."""
+    kept = tuple(
+        each
+        for each in before.triggers
+        if (each.captured_ms, each.recognition_id)
+        != (taken_back.captured_ms, taken_back.recognition_id)
+    )
+    if len(kept) == len(before.triggers):
+        return before
+    return msgspec.structs.replace(before, triggers=kept)
+
+
+def with_trigger(before: PastTriggers, added: PastTrigger, length_ms: int) -> PastTriggers:
+    """Return what is remembered when an alert has triggered, whatever its cooldown says."""
+    if _same(before.triggers, added) is not None:
+        return before
+    return _with(before, added, length_ms)
+
+
+def nearest(triggers: tuple[PastTrigger, ...], captured_ms: int) -> PastTrigger | None:
+    """Return the trigger that lies nearest in capture time; ``triggers`` are in its order."""
+    at = bisect_left(triggers, captured_ms, key=_captured_ms)
+    near = triggers[max(0, at - 1) : at + 1]
+    return min(near, key=lambda each: abs(each.captured_ms - captured_ms), default=None)
+
+
+def _same(triggers: tuple[PastTrigger, ...], candidate: PastTrigger) -> PastTrigger | None:
+    at = bisect_left(triggers, candidate.captured_ms, key=_captured_ms)
+    for trigger in triggers[at:]:
+        if trigger.captured_ms != candidate.captured_ms:
+            break
+        if trigger.recognition_id == candidate.recognition_id:
+            return trigger
+    return None
+
+
+def _captured_ms(trigger: PastTrigger) -> int:
+    return trigger.captured_ms
+
+
+def _is_forgotten(before: PastTriggers, captured_ms: int) -> bool:
+    if captured_ms < before.forgotten_before_ms:
+        return True
+    is_full = len(before.triggers) >= MAX_PAST_TRIGGERS
+    return is_full and captured_ms < before.triggers[0].captured_ms
+
+
+def _with(before: PastTriggers, added: PastTrigger, length_ms: int) -> PastTriggers:
+    kept_ms = max(RETENTION_MS, length_ms)
+    triggers = [each for each in before.triggers if each.captured_ms >= added.decided_ms - kept_ms]
+    insort(triggers, added)
+    kept = tuple(triggers[-MAX_PAST_TRIGGERS:])
+    is_cut = len(kept) < len(triggers)
+    return PastTriggers(
+        triggers=kept,
+        forgotten_before_ms=kept[0].captured_ms if is_cut else before.forgotten_before_ms,
+        kept_until_ms=max(before.kept_until_ms, added.decided_ms + kept_ms),
+    )

@@ -1,0 +1,121 @@
+"""Early triggers: one alert and one pass, before the pass is over and after. Pure.
+
+A pass that triggers an alert early must trigger it once: the recognition that follows confirms or
+corrects that trigger, or withdraws it where the alert does not match what passed. So an early
+trigger is remembered under the pass, beside the alert's cooldown. Whatever order the topics give,
+and however often, the answers are the same: what comes early after the end is ignored.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from common.alerting.cooldown import RETENTION_MS, PastTrigger
+from common.records.alerts import CandidateKind, EarlyTrigger, TriggerPhase
+from common.records.codec import Record
+
+
+class PassAction(StrEnum):
+    """The action that a candidate of a pass leads to."""
+
+    APPLY_COOLDOWN = "decide"
+    """The cooldown decides, as without early alerts."""
+    PUBLISH = "tell"
+    """The early trigger is resolved now, or was before."""
+    CLOSE = "close"
+    """Nothing to publish; but what might come early after this must not trigger."""
+    IGNORE = "nothing"
+
+
+class PassState(Record, frozen=True, kw_only=True):
+    """The state of one alert and one pass.
+
+    ``phase`` None: nothing triggered, and nothing may early. ``plate`` (normalised) is that of the
+    first trigger, ``scope`` the name of its cooldown. ``resolved_ms`` is when it was resolved, 0:
+    it is not. Times are Unix ms, UTC.
+    """
+
+    phase: TriggerPhase | None
+    plate: str
+    scope: str
+    trigger: PastTrigger = msgspec.field(name="firing")
+    resolved_ms: int = msgspec.field(name="settledMs", default=0)
+    kept_until_ms: int = 0
+
+    @property
+    def early(self) -> EarlyTrigger:
+        """The early trigger, as records carry it."""
+        return EarlyTrigger(
+            plate=self.plate,
+            captured_ms=self.trigger.captured_ms,
+            decided_ms=self.trigger.decided_ms,
+        )
+
+
+@dataclass(frozen=True)
+class PassDecision:
+    """The decision on a candidate; ``phase`` is there where it is published."""
+
+    action: PassAction
+    phase: TriggerPhase | None = None
+
+
+_APPLY_COOLDOWN: Final = PassDecision(PassAction.APPLY_COOLDOWN)
+_IGNORE: Final = PassDecision(PassAction.IGNORE)
+
+
+def decide_pass(state: PassState | None, kind: CandidateKind, plate: str | None) -> PassDecision:
+    """Return the decision on a candidate of a pass.
+
+    ``plate`` is normalised: for an early candidate the one it was seen with, for a resolved one
+    None where the alert does not match what passed, or nothing was accepted.
+    """
+    match kind:
+        case CandidateKind.EARLY:
+            return _decide_early(state, plate)
+        case CandidateKind.FINAL:
+            return _decide_final(state, plate)
+        case CandidateKind.RESOLVED:
+            return _decide_resolved(state, plate)
+
+
+def _decide_early(state: PassState | None, plate: str | None) -> PassDecision:
+    if state is None or (state.phase is TriggerPhase.EARLY and state.plate == plate):
+        return _APPLY_COOLDOWN
+    return _IGNORE
+
+
+def _decide_final(state: PassState | None, plate: str | None) -> PassDecision:
+    if state is None or state.phase in (None, TriggerPhase.FINAL):
+        return _APPLY_COOLDOWN
+    if state.phase is TriggerPhase.EARLY:
+        return _publish(_end_of(state, plate))
+    # Withdrawn, and then matched after all: the alert was changed between two replays.
+    return _IGNORE if state.phase is TriggerPhase.WITHDRAWN else _publish(state.phase)
+
+
+def _decide_resolved(state: PassState | None, plate: str | None) -> PassDecision:
+    if state is None:
+        return PassDecision(PassAction.CLOSE)
+    if state.phase is TriggerPhase.EARLY:
+        return _publish(_end_of(state, plate))
+    if state.phase in (None, TriggerPhase.FINAL):
+        return _IGNORE
+    return _publish(state.phase)
+
+
+def _end_of(state: PassState, plate: str | None) -> TriggerPhase:
+    if plate is None:
+        return TriggerPhase.WITHDRAWN
+    return TriggerPhase.CONFIRMED if state.plate == plate else TriggerPhase.CORRECTED
+
+
+def _publish(phase: TriggerPhase) -> PassDecision:
+    return PassDecision(PassAction.PUBLISH, phase)
+
+
+def kept_until_ms(decided_ms: int) -> int:
+    """Return until when a pass is remembered: as long as the topics may repeat it."""
+    return decided_ms + RETENTION_MS

@@ -1,0 +1,116 @@
+"""One alert's rule and its conditions."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from common.alerting.schedule import Window, window
+from common.errors import InvalidInputError
+from common.plates.matching import PlateMatcher, listed_plate
+from common.plates.normalise import normalise_plate
+from common.records.alerts import AlertConfig, CameraScope, PlateMatchMode
+from common.records.recognitions import Recognition
+
+
+class Condition(StrEnum):
+    """The conditions of an alert, in the order in which clients see them."""
+
+    ENABLED = "enabled"
+    PLATE = "plate"
+    CAMERA = "camera"
+    CONFIDENCE = "confidence"
+    SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True)
+class SeenPlate:
+    """The part of a recognition, or of a pass that is not over, that a rule looks at.
+
+    ``plate`` is normalised, ``captured_ms`` Unix ms, UTC.
+    """
+
+    owner_id: UUID
+    camera_id: UUID
+    plate: str
+    confidence: float
+    captured_ms: int
+
+
+def seen_plate(recognition: Recognition) -> SeenPlate:
+    """Return the part of a recognition that a rule looks at."""
+    return SeenPlate(
+        recognition.owner_id,
+        recognition.camera_id,
+        normalise_plate(recognition.plate),
+        recognition.confidence,
+        recognition.captured_ms,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """An alert made ready; :func:`rule_of` makes it. ``cameras`` None: all."""
+
+    alert: AlertConfig
+    matchers: tuple[PlateMatcher, ...]
+    cameras: frozenset[UUID] | None
+    window: Window | None
+
+    def failures(self, seen: SeenPlate) -> tuple[Condition, ...]:
+        """Return the conditions that are not fulfilled; none: the alert matches.
+
+        The cooldown is not among them: it depends on what else was seen.
+        """
+        fulfilled = {
+            Condition.ENABLED: self.alert.enabled,
+            Condition.PLATE: self._wants(seen.plate),
+            Condition.CAMERA: self.cameras is None or seen.camera_id in self.cameras,
+            Condition.CONFIDENCE: seen.confidence >= self.alert.min_confidence,
+            Condition.SCHEDULE: self.window is None or self.window.is_open(seen.captured_ms),
+        }
+        return tuple(condition for condition, is_met in fulfilled.items() if not is_met)
+
+    def is_open_to(self, seen: SeenPlate) -> bool:
+        """Tell whether confidence and schedule are fulfilled."""
+        if seen.confidence < self.alert.min_confidence:
+            return False
+        return self.window is None or self.window.is_open(seen.captured_ms)
+
+    def _wants(self, plate: str) -> bool:
+        match self.alert.plate_match_mode:
+            case PlateMatchMode.ANY:
+                return True
+            case PlateMatchMode.SPECIFIC:
+                return self._lists(plate)
+            case PlateMatchMode.ALLOWLIST:
+                return not self._lists(plate)
+
+    def _lists(self, plate: str) -> bool:
+        return any(matcher.matches(plate) for matcher in self.matchers)
+
+
+def rule_of(alert: AlertConfig) -> Rule:
+    """Return an alert made ready. What no plate can match is left out of its list.
+
+    Raises:
+        InvalidInputError: its schedule can not be read.
+    """
+    return Rule(
+        alert,
+        tuple(dict.fromkeys(_matchers(alert))),
+        None if alert.camera_scope is CameraScope.ALL else frozenset(alert.camera_ids),
+        window(alert.schedule, alert.timezone) if alert.schedule_enabled else None,
+    )
+
+
+def _matchers(alert: AlertConfig) -> list[PlateMatcher]:
+    if alert.plate_match_mode is PlateMatchMode.ANY:
+        return []
+    matchers = []
+    for entry in alert.plates:
+        try:
+            matchers.append(listed_plate(entry, alert.match_tolerance))
+        except InvalidInputError:
+            # The api refuses such entries; one in an older record must not disable the others.
+            continue
+    return matchers

@@ -1,0 +1,103 @@
+"""The index of all rules: finds those that match, at a cost that hardly grows with their number."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from uuid import UUID
+
+from common.alerting.rule import Rule, SeenPlate
+from common.plates.index import PlateIndex
+from common.records.alerts import PlateMatchMode
+
+_Rules = dict[UUID, Rule]
+
+
+class _OwnersRules:
+    """One owner's enabled rules, filed by what they look at first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lists: PlateIndex[UUID] = PlateIndex()
+        self._specific: _Rules = {}
+        # Those that match any plate, or for any that is not in their list: by camera.
+        self._everywhere: _Rules = {}
+        self._at_camera: defaultdict[UUID, _Rules] = defaultdict(dict)
+
+    def add(self, rule: Rule) -> None:
+        """File a rule."""
+        self.count += 1
+        identifier = rule.alert.alert_id
+        self._lists.add(identifier, rule.matchers)
+        for place in self._places(rule):
+            place[identifier] = rule
+
+    def remove(self, rule: Rule) -> None:
+        """Remove a filed rule."""
+        self.count -= 1
+        identifier = rule.alert.alert_id
+        self._lists.remove(identifier, rule.matchers)
+        for place in self._places(rule):
+            place.pop(identifier, None)
+        for camera_id in rule.cameras or ():
+            if camera_id in self._at_camera and not self._at_camera[camera_id]:
+                del self._at_camera[camera_id]
+
+    def matching(self, seen: SeenPlate) -> Iterator[Rule]:
+        """Return the rules that a recognition matches."""
+        listed = self._lists.find(seen.plate)
+        for identifier in listed:
+            rule = self._specific.get(identifier)
+            if rule is not None and (rule.cameras is None or seen.camera_id in rule.cameras):
+                yield from _open((rule,), seen)
+        for place in (self._everywhere, self._at_camera.get(seen.camera_id, {})):
+            yield from _open((rule for key, rule in place.items() if key not in listed), seen)
+
+    def _places(self, rule: Rule) -> list[_Rules]:
+        if rule.alert.plate_match_mode is PlateMatchMode.SPECIFIC:
+            return [self._specific]
+        if rule.cameras is None:
+            return [self._everywhere]
+        return [self._at_camera[camera_id] for camera_id in rule.cameras]
+
+
+class RuleIndex:
+    """The rules of all owners. Lives on one thread."""
+
+    def __init__(self) -> None:
+        self._rules: _Rules = {}
+        self._owners: dict[UUID, _OwnersRules] = {}
+
+    def __len__(self) -> int:
+        """Return the number of rules, those that are switched off included."""
+        return len(self._rules)
+
+    def get(self, alert_id: UUID) -> Rule | None:
+        """Return an alert's rule, if there is one."""
+        return self._rules.get(alert_id)
+
+    def put(self, rule: Rule) -> None:
+        """Add a rule, or replace the one of the same alert."""
+        self.remove(rule.alert.alert_id)
+        self._rules[rule.alert.alert_id] = rule
+        if rule.alert.enabled:
+            self._owners.setdefault(rule.alert.owner_id, _OwnersRules()).add(rule)
+
+    def remove(self, alert_id: UUID) -> None:
+        """Remove an alert's rule, if there is one."""
+        rule = self._rules.pop(alert_id, None)
+        if rule is None or not rule.alert.enabled:
+            return
+        owners = self._owners[rule.alert.owner_id]
+        owners.remove(rule)
+        if not owners.count:
+            del self._owners[rule.alert.owner_id]
+
+    def matching(self, seen: SeenPlate) -> list[Rule]:
+        """Return the rules that a recognition matches, by alert id."""
+        owners = self._owners.get(seen.owner_id)
+        if owners is None:
+            return []
+        return sorted(owners.matching(seen), key=lambda rule: rule.alert.alert_id.int)
+
+
+def _open(rules: Iterator[Rule] | tuple[Rule, ...], seen: SeenPlate) -> Iterator[Rule]:
+    return (rule for rule in rules if rule.is_open_to(seen))

@@ -1,0 +1,52 @@
+"""The part of an environment that a process is given: who reads what strangers send holds nothing
+that it does not need.
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+
+from common.settings import SETTING_PREFIX, Fragment
+
+# Whole names, not beginnings: HOME is, HOMEBREW_GITHUB_API_TOKEN is not.
+_NEEDED_BY_ALL: Final = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR"),
+    *("LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_*", "PYTHON*"),
+)
+# They often hold a password: http://user:password@proxy.example:3128.
+_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, str]:
+    """Return what any program needs, and ``others``: names, with ``*`` for any ending."""
+    wanted = (*_NEEDED_BY_ALL, *others)
+    return {
+        name: value
+        for name, value in environment.items()
+        if any(fnmatchcase(name, pattern) for pattern in wanted)
+    }
+
+
+def own_environment(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
+    """Return what is no setting of the service (libraries read it), and the settings of these
+    classes.
+    """
+    others = {n: v for n, v in environment.items() if not n.upper().startswith(SETTING_PREFIX)}
+    return {**others, **settings_within(environment, *settings)}
+
+
+def settings_within(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
+    """Return the variables that these settings classes are read from."""
+    names = {name for each in settings for name in each.environment_names()}
+    # In capitals or not: so they are read.
+    return {name: value for name, value in environment.items() if name.upper() in names}
+
+
+def proxies_without_login(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that name proxies, but for those with a user or password."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.upper() in _PROXIES and "@" not in value
+    }

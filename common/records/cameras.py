@@ -1,0 +1,58 @@
+"""A camera as its worker is to run it, and how it is."""
+
+from enum import StrEnum
+from uuid import UUID
+
+from common.records.codec import Record
+from common.records.frames import Zone
+
+
+class CameraConfig(Record, frozen=True, kw_only=True):
+    """On config-cameras (compacted, key = camera id; an empty value deletes the camera).
+
+    ``stream_url_encrypted`` opens with :class:`common.secrets.SecretBox`. ``revision`` grows with
+    each change of the camera. ``timezone`` is an IANA name, None where the owner's counts;
+    ``created_ms`` is Unix ms, UTC.
+    """
+
+    camera_id: UUID
+    owner_id: UUID
+    name: str
+    stream_url_encrypted: str
+    enabled: bool
+    revision: int
+    sample_fps: float | None = None
+    min_plate_width_px: int = 0
+    zones: tuple[Zone, ...] = ()
+    identifier: str = ""
+    location: str = ""
+    timezone: str | None = None
+    created_ms: int = 0
+
+
+class CameraState(StrEnum):
+    """The state of a camera."""
+
+    CONNECTING = "connecting"
+    ONLINE = "online"
+    OFFLINE = "offline"
+    DISABLED = "disabled"
+
+
+class CameraStatus(Record, frozen=True, kw_only=True):
+    """On camera-status (compacted, key = camera id): sent at each change and each few seconds.
+
+    ``revision`` is that of the configuration the worker acts on. ``last_error`` is a sentence for
+    a person, without passwords. Times are Unix ms, UTC.
+    """
+
+    camera_id: UUID
+    owner_id: UUID
+    state: CameraState
+    revision: int
+    worker: str
+    at_ms: int
+    last_seen_ms: int | None = None
+    last_error: str | None = None
+    frame_width_px: int | None = None
+    frame_height_px: int | None = None

@@ -1,0 +1,82 @@
+"""The records on the topics: frozen, versioned, one codec (JSON).
+
+Every record carries ``version``. A reader accepts exactly the version it was built for; any other
+is an :class:`~common.errors.UnknownRecordVersionError`, which a stage answers with its
+dead-letter topic. New optional fields do not raise the version: readers ignore unknown fields.
+"""
+
+from typing import ClassVar, TypeVar
+
+import msgspec
+
+from common.errors import InvalidInputError, UnknownRecordVersionError
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what travels on a topic. Subclasses set ``VERSION``."""
+
+    VERSION: ClassVar[int] = 1
+    version: int = 1
+
+
+class DeadLetter(Record, frozen=True, kw_only=True):
+    """On the dead-letter topic: a message that a stage can never handle, whole, with the reason."""
+
+    stage: str
+    topic: str
+    partition: int
+    offset: int
+    code: str
+    reason: str
+    at_ms: int
+    key: bytes | None = None
+    value: bytes | None = None
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+_R = TypeVar("_R", bound=Record)
+_encoder = msgspec.json.Encoder()
+_version_decoder = msgspec.json.Decoder(_Versioned)
+_decoders: dict[type[Record], msgspec.json.Decoder[Record]] = {}
+
+
+def encode(record: Record) -> bytes:
+    """Return the record as it travels on its topic (UTF-8 JSON)."""
+    return _encoder.encode(record)
+
+
+def decode(record_type: type[_R], data: bytes) -> _R:
+    """Return the record that ``data`` holds.
+
+    Raises:
+        UnknownRecordVersionError: the version is missing or is not the one this release reads.
+        InvalidInputError: not JSON, or not this record.
+    """
+    _check_version(record_type, data)
+    decoder = _decoders.setdefault(record_type, msgspec.json.Decoder(record_type))
+    try:
+        record = decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise InvalidInputError(
+            f"not a {record_type.__name__}: {error}", code="unreadable_record"
+        ) from error
+    assert isinstance(record, record_type)
+    return record
+
+
+def _check_version(record_type: type[Record], data: bytes) -> None:
+    try:
+        version = _version_decoder.decode(data).version
+    except msgspec.ValidationError as error:
+        raise UnknownRecordVersionError(
+            f"{record_type.__name__} without a version: {error}"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"not JSON: {error}", code="unreadable_record") from error
+    if version != record_type.VERSION:
+        raise UnknownRecordVersionError(
+            f"{record_type.__name__} version {version}, this release reads {record_type.VERSION}"
+        )

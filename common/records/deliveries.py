@@ -1,0 +1,244 @@
+"""The records of deliveries: what is to reach whom, each try, and how a webhook fares.
+
+Encoded and decoded like all others, see :mod:`common.records.codec`.
+"""
+
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from common.records.alerts import AlertTrigger, TriggerPhase
+from common.records.cameras import CameraConfig, CameraStatus
+from common.records.codec import Record
+from common.records.ids import delivery_id, event_id
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+
+
+class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A camera came or went: its configuration then, and its status."""
+
+    camera: CameraConfig
+    status: CameraStatus
+
+
+class WebhookTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="webhook"
+):
+    """A webhook; where it is and what signs is looked up when it is sent to."""
+
+    webhook_id: UUID
+
+
+class UrlTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="url"
+):
+    """A URL among an alert's notifications; opens with :class:`common.secrets.SecretBox`."""
+
+    alert_id: UUID
+    url_encrypted: str
+    secret_encrypted: str
+
+
+class EmailTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="email"
+):
+    """An e-mail address among an alert's notifications, encrypted likewise."""
+
+    alert_id: UUID
+    address_encrypted: str
+
+
+DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget
+
+
+class DeliveryCause(StrEnum):
+    """Why something is delivered: it happened, or a client asked for it."""
+
+    EVENT = "event"
+    TEST = "test"
+    REPLAY = "replay"
+    REDELIVERY = "redelivery"
+
+
+class Delivery(Record, frozen=True, kw_only=True):
+    """On the deliveries topic (key = ``endpoint``): one event is to reach one endpoint.
+
+    ``endpoint`` names where it goes without telling: the webhook's id, or a hash. ``event_id`` is
+    derived from what happened and ``id`` from event and endpoint, so that a replay says the same
+    again. Exactly one of ``recognition``, ``trigger`` and ``camera`` is there, as ``event`` says.
+    ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms`` is when the
+    event came about. ``requested_ms`` tells the rounds of one delivery apart that clients asked
+    for. Times are Unix ms, UTC.
+    """
+
+    id: UUID
+    endpoint: str
+    owner_id: UUID
+    target: DeliveryTarget
+    event: EventName
+    event_id: UUID
+    occurred_ms: int
+    created_ms: int
+    cause: DeliveryCause = DeliveryCause.EVENT
+    requested_ms: int = 0
+    recognition: Recognition | None = None
+    trigger: AlertTrigger | None = None
+    camera: CameraEvent | None = None
+
+
+class AttemptOutcome(StrEnum):
+    """The outcome of an attempt, and so of its delivery."""
+
+    DELIVERED = "delivered"
+    RETRYING = "retrying"
+    DEAD = "dead"
+    """Failed for good; it is sent again only when somebody asks."""
+    CANCELLED = "cancelled"
+    """Not tried: its webhook was deleted or switched off."""
+
+
+class DeliveryAttempt(Record, frozen=True, kw_only=True):
+    """On the attempts topic (key = the delivery's endpoint): one try to deliver.
+
+    ``number`` counts from 1. ``status`` is the HTTP status where there was one, or SMTP's reply;
+    ``error`` a sentence for a person. Times are Unix ms, UTC.
+    """
+
+    id: UUID
+    delivery: Delivery
+    number: int
+    started_ms: int
+    duration_ms: int
+    outcome: AttemptOutcome
+    status: int | None = None
+    error: str | None = None
+    next_attempt_ms: int | None = None
+
+
+class WebhookStatus(Record, frozen=True, kw_only=True):
+    """On webhook-status (compacted, key = webhook id): how deliveries to a webhook go.
+
+    ``failure_count`` counts failed attempts since the last success, ``given_up_count`` deliveries
+    that were given up. The attempts since
+    ``failing_since_ms`` decide whether it is switched off: ``disabled_reason`` then says why, and
+    ``disabled_revision`` which configuration of it is meant. ``attempts_offset`` is how far its
+    partition of the attempts topic is in here. Times are Unix ms, UTC.
+    """
+
+    webhook_id: UUID
+    owner_id: UUID
+    attempts_offset: int
+    failure_count: int = 0
+    given_up_count: int = 0
+    last_delivery_ms: int | None = None
+    last_delivery_status: int | None = None
+    failing_count: int = 0
+    failing_since_ms: int | None = None
+    disabled_reason: str | None = None
+    disabled_revision: int | None = None
+    disabled_ms: int | None = None
+
+
+def recognition_delivery(
+    recognition: Recognition,
+    webhook_id: UUID,
+    *,
+    created_ms: int,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of recognition.created to a webhook."""
+    captured_ms = recognition.captured_ms
+    event = event_id(captured_ms, EventName.RECOGNITION_CREATED, str(recognition.id))
+    return Delivery(
+        id=delivery_id(event, str(webhook_id)),
+        endpoint=str(webhook_id),
+        owner_id=recognition.owner_id,
+        target=WebhookTarget(webhook_id=webhook_id),
+        event=EventName.RECOGNITION_CREATED,
+        event_id=event,
+        occurred_ms=captured_ms,
+        created_ms=created_ms,
+        cause=cause,
+        requested_ms=requested_ms,
+        recognition=recognition,
+    )
+
+
+def trigger_event(phase: TriggerPhase) -> EventName:
+    """Return the event as which webhooks get a trigger of a phase."""
+    match phase:
+        case TriggerPhase.FINAL | TriggerPhase.EARLY:
+            return EventName.ALERT_TRIGGERED
+        case TriggerPhase.CONFIRMED:
+            return EventName.ALERT_CONFIRMED
+        case TriggerPhase.CORRECTED | TriggerPhase.WITHDRAWN:
+            return EventName.ALERT_CORRECTED
+
+
+def trigger_occurred_ms(trigger: AlertTrigger, event: EventName) -> int:
+    """Return the time (Unix ms, UTC) that the id of an event of a trigger begins with."""
+    if event is EventName.ALERT_TRIGGERED:
+        return trigger.triggered_ms
+    return max(trigger.recognition.captured_ms, trigger.triggered_ms + 1)
+
+
+def trigger_delivery(
+    trigger: AlertTrigger,
+    endpoint: str,
+    target: DeliveryTarget,
+    *,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of alert.triggered, or of what became of it, to an endpoint.
+
+    What became of an early trigger takes its turn after it. E-mail gets a trigger once, when it
+    is resolved.
+    """
+    name = trigger_event(trigger.phase)
+    if isinstance(target, EmailTarget):
+        name = EventName.ALERT_TRIGGERED
+    occurred_ms = trigger_occurred_ms(trigger, name)
+    event = event_id(occurred_ms, name, str(trigger.id))
+    return Delivery(
+        id=delivery_id(event, endpoint),
+        endpoint=endpoint,
+        owner_id=trigger.owner_id,
+        target=target,
+        event=name,
+        event_id=event,
+        occurred_ms=occurred_ms,
+        created_ms=trigger.decided_ms,
+        cause=cause,
+        requested_ms=requested_ms,
+        trigger=trigger,
+    )
+
+
+def camera_delivery(
+    event: EventName,
+    change: CameraEvent,
+    webhook_id: UUID,
+    *,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of camera.online or camera.offline to a webhook."""
+    status = change.status
+    identifier = event_id(status.at_ms, event, str(status.camera_id))
+    return Delivery(
+        id=delivery_id(identifier, str(webhook_id)),
+        endpoint=str(webhook_id),
+        owner_id=status.owner_id,
+        target=WebhookTarget(webhook_id=webhook_id),
+        event=event,
+        event_id=identifier,
+        occurred_ms=status.at_ms,
+        created_ms=status.at_ms,
+        cause=cause,
+        requested_ms=requested_ms,
+        camera=change,
+    )

@@ -1,0 +1,63 @@
+"""Keys of the objects in S3. Deterministic: a replay overwrites an object with itself."""
+
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from uuid import UUID
+
+from common.records.ids import uuid_unix_ms
+
+_DAY_MS = 86_400_000
+
+RECOGNITION_FOLDER = "recognitions/"
+"""Below it: owner, year, month, day, recognition."""
+
+SNAPSHOT_FOLDER = "snapshots/"
+"""Below it: owner, camera."""
+
+
+@lru_cache(maxsize=1024)
+def _day_path(day: int) -> str:
+    """``day`` counts from 1970. Lists ask for the same few days again and again."""
+    return datetime.fromtimestamp(day * _DAY_MS / 1000, tz=UTC).strftime("%Y/%m/%d")
+
+
+def _folder(owner_id: UUID, recognition: UUID) -> str:
+    day = _day_path(uuid_unix_ms(recognition) // _DAY_MS)
+    return f"{RECOGNITION_FOLDER}{owner_id}/{day}/{recognition}"
+
+
+def day_of_folder(folder: str) -> date | None:
+    """Return the day (UTC) of a folder of images, ``recognitions/owner/YYYY/MM/DD/``; else None."""
+    try:
+        return date.fromisoformat("-".join(folder.split("/")[2:5]))
+    except ValueError:
+        return None
+
+
+def photo_key(owner_id: UUID, recognition: UUID) -> str:
+    """Return the key of a recognition's full frame (JPEG)."""
+    return uploaded_photo_key(owner_id, recognition, "jpg")
+
+
+def uploaded_photo_key(owner_id: UUID, recognition: UUID, extension: str) -> str:
+    """Return the key of the image of an image call (``jpg`` or ``png``), kept as it came."""
+    return f"{_folder(owner_id, recognition)}/photo.{extension}"
+
+
+def crop_key(owner_id: UUID, recognition: UUID) -> str:
+    """Return the key of a recognition's plate crop (JPEG)."""
+    return f"{_folder(owner_id, recognition)}/crop.jpg"
+
+
+def snapshot_key(owner_id: UUID, camera_id: UUID) -> str:
+    """Return the key of a camera's latest snapshot (JPEG; user metadata width, height in px)."""
+    return f"{SNAPSHOT_FOLDER}{owner_id}/{camera_id}.jpg"
+
+
+def camera_of_snapshot(key: str) -> UUID | None:
+    """Return the camera whose snapshot has this key, None where it is the key of no snapshot."""
+    name, _, extension = key.rpartition("/")[2].partition(".")
+    try:
+        return UUID(name) if extension == "jpg" else None
+    except ValueError:
+        return None

@@ -1,0 +1,259 @@
+"""Recognitions, alerts and cameras as clients know them, and the envelope of events. Pure.
+
+The one definition of these JSON forms: in webhooks, in MQTT messages and in the API's answers.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from common.records.alerts import (
+    ALERT_FIELDS,
+    AlertConfig,
+    AlertTrigger,
+    Notification,
+    TriggerPhase,
+)
+from common.records.cameras import CameraConfig, CameraState
+from common.records.deliveries import CameraEvent, Delivery, DeliveryCause
+from common.records.frames import Box, Zone
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from common.secrets import SecretBox
+from common.timestamps import format_timestamp
+from common.urls.streams import mask_password
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of the public JSON forms: frozen, camelCase, without a version of its own."""
+
+
+class RecognitionPayload(Payload, frozen=True, kw_only=True):
+    """A recognition as in lists; images by their storage keys, left out where there is none."""
+
+    id: UUID
+    user_id: UUID
+    camera_id: UUID
+    camera_name: str
+    plate: str
+    confidence: float
+    timestamp: str
+    photo_url: str | UnsetType = UNSET
+    crop_url: str | UnsetType = UNSET
+    plate_coordinates: Box | UnsetType = UNSET
+
+
+AlertPayload = msgspec.defstruct(
+    "AlertPayload",
+    [
+        ("id", UUID),
+        *ALERT_FIELDS.items(),
+        ("notifications", tuple[Notification, ...] | UnsetType, UNSET),
+        ("last_triggered_at", str),
+        ("created_at", str),
+    ],
+    bases=(Payload,),
+    frozen=True,
+    kw_only=True,
+)
+"""An alert as it was when it triggered, without its count; made from the record's public fields.
+
+``notifications`` are left out of MQTT messages, which the broker's other clients can read.
+"""
+
+
+class CameraPayload(Payload, frozen=True, kw_only=True):
+    """A camera at the moment of the event; the password in ``rtsp_url`` is masked.
+
+    The address is left out of MQTT messages.
+    """
+
+    id: UUID
+    identifier: str
+    name: str
+    location: str
+    rtsp_url: str | UnsetType = UNSET
+    enabled: bool
+    status: CameraState
+    last_seen_at: str | None
+    last_error: str | None
+    frame_width: int | None
+    frame_height: int | None
+    sample_fps: float | None
+    zones: tuple[Zone, ...]
+    min_plate_width: int
+    timezone: str | None
+    created_at: str
+
+
+class RecognitionEventData(Payload, frozen=True, kw_only=True):
+    """``data`` of recognition.created."""
+
+    recognition: RecognitionPayload
+
+
+class AlertEventData(Payload, frozen=True, kw_only=True):
+    """``data`` of alert.triggered, alert.confirmed and alert.corrected.
+
+    ``trigger_id`` is the same in all events of one trigger. ``late``: the vehicle is surely gone.
+    ``phase`` is set where an alert triggered early, ``provisional`` until that is confirmed or
+    corrected; ``early_plate`` is the plate that was reported before.
+    """
+
+    alert: msgspec.Struct
+    recognition: RecognitionPayload
+    trigger_id: UUID
+    late: bool | UnsetType = UNSET
+    phase: TriggerPhase | UnsetType = UNSET
+    provisional: bool | UnsetType = UNSET
+    early_plate: str | UnsetType = UNSET
+
+
+class CameraEventData(Payload, frozen=True, kw_only=True):
+    """``data`` of camera.online and camera.offline."""
+
+    camera: CameraPayload
+    at: str
+
+
+class EventEnvelope(Payload, frozen=True, kw_only=True):
+    """The body of an event. ``test`` and ``replay`` are left out where they are false."""
+
+    id: UUID
+    event: EventName
+    created_at: str
+    data: RecognitionEventData | AlertEventData | CameraEventData
+    test: bool | UnsetType = UNSET
+    replay: bool | UnsetType = UNSET
+
+
+def delivery_body(delivery: Delivery, box: SecretBox) -> bytes:
+    """Return the JSON body of a delivery, the same bytes on every attempt.
+
+    Raises:
+        MisconfiguredError: something in it was encrypted with another key.
+    """
+    envelope = EventEnvelope(
+        id=delivery.event_id,
+        event=delivery.event,
+        created_at=format_timestamp(delivery.created_ms),
+        data=_event_data(delivery, box),
+        test=delivery.cause is DeliveryCause.TEST or UNSET,
+        replay=delivery.cause is DeliveryCause.REPLAY or UNSET,
+    )
+    return msgspec.json.encode(envelope)
+
+
+def _event_data(
+    delivery: Delivery, box: SecretBox
+) -> RecognitionEventData | AlertEventData | CameraEventData:
+    if delivery.trigger is not None:
+        return alert_event_data(delivery.trigger, box)
+    if delivery.camera is not None:
+        return camera_event_data(delivery.camera, box)
+    assert delivery.recognition is not None, delivery.event
+    return RecognitionEventData(recognition=recognition_payload(delivery.recognition))
+
+
+def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the values of those fields of ``source`` that ``target`` has under the same name."""
+    names, values_of = _shared_names(type(source), target)
+    return dict(zip(names, values_of(source), strict=True))
+
+
+@lru_cache
+def _shared_names(
+    source: type[msgspec.Struct], target: type[msgspec.Struct]
+) -> tuple[tuple[str, ...], Callable[[msgspec.Struct], tuple[Any, ...]]]:
+    known = frozenset(source.__struct_fields__)
+    names = tuple(name for name in target.__struct_fields__ if name in known)
+    return names, attrgetter(*names)
+
+
+def recognition_payload(recognition: Recognition) -> RecognitionPayload:
+    """Return a recognition as clients know it."""
+    return RecognitionPayload(
+        user_id=recognition.owner_id,
+        timestamp=format_timestamp(recognition.captured_ms),
+        photo_url=recognition.photo_key or UNSET,
+        crop_url=recognition.crop_key or UNSET,
+        plate_coordinates=recognition.box or UNSET,
+        **shared_fields(recognition, RecognitionPayload),
+    )
+
+
+def alert_event_data(trigger: AlertTrigger, box: SecretBox | None) -> AlertEventData:
+    """Return the data of an alert's event; without a box, without the alert's notifications.
+
+    Raises:
+        MisconfiguredError: its notifications were encrypted with another key.
+    """
+    return AlertEventData(
+        alert=_alert_payload(trigger, box),
+        recognition=recognition_payload(trigger.recognition),
+        trigger_id=trigger.id,
+        late=trigger.is_late or UNSET,
+        phase=UNSET if trigger.phase is TriggerPhase.FINAL else trigger.phase,
+        provisional=trigger.phase is TriggerPhase.EARLY or UNSET,
+        early_plate=UNSET if trigger.early is None else trigger.early.plate,
+    )
+
+
+def notifications_of(alert: AlertConfig, box: SecretBox) -> tuple[Notification, ...]:
+    """Return an alert's own notifications.
+
+    Raises:
+        MisconfiguredError: they were encrypted with another key.
+    """
+    text = box.decrypt(alert.notifications_encrypted) if alert.notifications_encrypted else "[]"
+    return msgspec.json.decode(text, type=tuple[Notification, ...])
+
+
+def _alert_payload(trigger: AlertTrigger, box: SecretBox | None) -> msgspec.Struct:
+    alert = trigger.alert
+    return AlertPayload(
+        id=alert.alert_id,
+        notifications=UNSET if box is None else notifications_of(alert, box),
+        last_triggered_at=format_timestamp(trigger.triggered_ms),
+        created_at=format_timestamp(alert.created_ms),
+        **shared_fields(alert, AlertPayload),
+    )
+
+
+def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventData:
+    """Return the data of camera.online and camera.offline; without a box, without the address.
+
+    Raises:
+        MisconfiguredError: the camera's address was encrypted with another key.
+    """
+    camera, status = event.camera, event.status
+    return CameraEventData(
+        camera=CameraPayload(
+            id=camera.camera_id,
+            rtsp_url=_masked_address(camera, box),
+            status=status.state,
+            last_seen_at=_timestamp(status.last_seen_ms),
+            last_error=status.last_error,
+            frame_width=status.frame_width_px,
+            frame_height=status.frame_height_px,
+            min_plate_width=camera.min_plate_width_px,
+            created_at=format_timestamp(camera.created_ms),
+            **shared_fields(camera, CameraPayload),
+        ),
+        at=format_timestamp(status.at_ms),
+    )
+
+
+def _masked_address(camera: CameraConfig, box: SecretBox | None) -> str | UnsetType:
+    if box is None:
+        return UNSET
+    return mask_password(box.decrypt(camera.stream_url_encrypted))
+
+
+def _timestamp(unix_ms: int | None) -> str | None:
+    return None if unix_ms is None else format_timestamp(unix_ms)

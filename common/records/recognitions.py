@@ -1,0 +1,117 @@
+"""The results of a vehicle's pass, or of an image call."""
+
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from common.records.codec import Record
+from common.records.frames import Box, FrameKind, FrameReference
+
+
+class ProvisionalPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A plate that was reported of a pass before it was over, as it was known then.
+
+    ``captured_ms`` (Unix ms, UTC) is that of the best frame up to then; ``confidence`` is 0..1.
+    """
+
+    plate: str
+    confidence: float
+    captured_ms: int
+
+
+class RecognitionSource(StrEnum):
+    """The source of a recognition."""
+
+    CAMERA = "camera"
+    API = "api"
+
+
+class Recognition(Record, frozen=True, kw_only=True):
+    """On the recognitions topic: one pass of one vehicle, accepted.
+
+    Times are Unix ms, UTC. ``captured_ms`` is that of the frame whose reading won; ``box`` is in
+    that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
+    character of ``plate``). A key is absent where no image could be kept. ``id`` is
+    the pass's from its first frame on; ``provisional_plates`` were reported before it was over
+    (see :class:`common.records.alerts.ProvisionalRecognition`).
+    """
+
+    id: UUID
+    owner_id: UUID
+    camera_id: UUID
+    camera_name: str
+    plate: str
+    confidence: float
+    character_confidences: tuple[float, ...]
+    captured_ms: int
+    first_seen_ms: int
+    last_seen_ms: int
+    readings_count: int
+    box: Box | None = None
+    photo_key: str | None = None
+    crop_key: str | None = None
+    region: str | None = None
+    plate_type: str = "car"
+    source: RecognitionSource = RecognitionSource.CAMERA
+    provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
+
+
+class PassOutcome(Record, frozen=True, kw_only=True):
+    """On the outcomes topic: a vehicle's pass without an accepted reading, or an image call.
+
+    A pass that was accepted is not here: it is a :class:`Recognition`. Of image calls all
+    that were answered are; their ``camera_id`` is the nil UUID. ``id`` is derived from what it
+    stands for and begins with ``at_ms`` (Unix ms, UTC).
+    """
+
+    id: UUID
+    owner_id: UUID
+    camera_id: UUID
+    source: RecognitionSource
+    at_ms: int
+    accepted: bool
+
+
+class CharacterOption(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One possible character at a position, with its probability (0..1)."""
+
+    character: str
+    probability: float
+
+
+class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The reading of one plate in one frame.
+
+    ``text`` is A-Z0-9 (rows of a two-row plate joined). ``positions`` holds for each character of
+    ``text`` the likeliest options, best first. ``confidence`` is 0..1 and calibrated;
+    ``detection_confidence`` is the detector's own score, 0..1.
+    """
+
+    text: str
+    confidence: float
+    detection_confidence: float
+    box: Box
+    positions: tuple[tuple[CharacterOption, ...], ...]
+    region: str | None = None
+    plate_type: str = "car"
+
+
+class FrameReadings(Record, frozen=True, kw_only=True):
+    """On the readings topic: one for each record of the frames topic, in its order.
+
+    ``stale`` frames were older than their deadline and were not looked at. ``deleted`` is that of
+    the record on the frames topic.
+    """
+
+    kind: FrameKind
+    camera_id: UUID
+    owner_id: UUID
+    camera_name: str
+    captured_ms: int
+    frame: FrameReference
+    width_px: int = 0
+    height_px: int = 0
+    stale: bool = False
+    readings: tuple[PlateReading, ...] = ()
+    deleted: bool = False

@@ -1,0 +1,220 @@
+"""The Kafka topics: who writes them, what is on them, how long they keep it.
+
+``python -m common.kafka`` creates what is missing, and bounds by bytes what an older release made
+without a bound (see :mod:`common.kafka.clients`).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from common.records.alerts import AlertCandidate, AlertConfig, AlertTrigger, ProvisionalRecognition
+from common.records.cameras import CameraConfig, CameraStatus
+from common.records.codec import DeadLetter, Record
+from common.records.deliveries import Delivery, DeliveryAttempt, WebhookStatus
+from common.records.frames import FrameMeta
+from common.records.recognitions import FrameReadings, PassOutcome, Recognition
+from common.records.webhooks import WebhookConfig
+
+_MINUTE_MS: Final = 60_000
+_DAY_MS: Final = 24 * 60 * _MINUTE_MS
+_MIB: Final = 1024 * 1024
+
+
+class CleanupPolicy(StrEnum):
+    """Kafka's treatment of old records: forget them, or keep the last one of each key."""
+
+    DELETE = "delete"
+    COMPACT = "compact"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """One topic. ``name`` is without the prefix of the settings.
+
+    ``producer`` is the folder that writes it. Into some the API's outbox writes as well what
+    clients asked for: a comment says so. ``retention_bytes`` is for each partition (-1: no bound).
+    """
+
+    name: str
+    producer: str
+    record: type[Record]
+    key: str
+    cleanup: CleanupPolicy = CleanupPolicy.DELETE
+    retention_ms: int = 7 * _DAY_MS
+    retention_bytes: int = -1
+    segment_bytes: int = 64 * _MIB
+    segment_ms: int = _DAY_MS
+    compression: str = "producer"
+
+
+FRAMES = Topic(
+    name="frames",
+    producer="ingest",
+    record=FrameMeta,
+    key="camera id",
+    # 1080p JPEG: 150-350 kB; a bound by bytes so that a burst of cameras cannot fill a disk, and
+    # small segments, because Kafka only ever deletes whole closed ones.
+    retention_ms=15 * _MINUTE_MS,
+    retention_bytes=2048 * _MIB,
+    segment_bytes=32 * _MIB,
+    segment_ms=2 * _MINUTE_MS,
+    # JPEG does not compress again.
+    compression="uncompressed",
+)
+READINGS = Topic(
+    name="readings",
+    producer="streams/recognition",
+    record=FrameReadings,
+    key="camera id",
+    retention_ms=_DAY_MS,
+)
+RECOGNITIONS = Topic(
+    name="recognitions",
+    producer="streams/recognition",
+    record=Recognition,
+    # Those of image calls that are to be stored come from the api, through its outbox.
+    key="camera id; of an image call, the owner's id",
+)
+OUTCOMES = Topic(
+    name="outcomes",
+    producer="streams/recognition",
+    record=PassOutcome,
+    # Those of image calls come from the api, through its outbox.
+    key="camera id; of an image call, the owner's id",
+)
+SIGHTINGS = Topic(
+    name="sightings",
+    producer="streams/recognition",
+    record=ProvisionalRecognition,
+    key="camera id",
+    # Only the newest trigger anything; what resolves them must outlive an outage.
+    retention_ms=_DAY_MS,
+)
+CONFIG_CAMERAS = Topic(
+    name="config-cameras",
+    producer="api",
+    record=CameraConfig,
+    key="camera id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+CONFIG_ALERTS = Topic(
+    name="config-alerts",
+    producer="api",
+    record=AlertConfig,
+    key="alert id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+CONFIG_WEBHOOKS = Topic(
+    name="config-webhooks",
+    producer="api",
+    record=WebhookConfig,
+    key="webhook id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+CAMERA_STATUS = Topic(
+    name="camera-status",
+    producer="ingest",
+    record=CameraStatus,
+    key="camera id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+ALERT_CANDIDATES = Topic(
+    name="alert-candidates",
+    producer="streams/alerts",
+    record=AlertCandidate,
+    key="alert id",
+    retention_ms=_DAY_MS,
+)
+ALERTS = Topic(
+    name="alerts",
+    producer="streams/alerts",
+    record=AlertTrigger,
+    key="alert id",
+)
+DELIVERIES = Topic(
+    name="deliveries",
+    producer="streams/webhooks",
+    record=Delivery,
+    # What clients ask for (tests, replays, redeliveries) comes from the api, through its outbox.
+    key="endpoint: the webhook's id, or a hash of where an alert notifies",
+)
+ATTEMPTS = Topic(
+    name="attempts",
+    producer="streams/webhooks",
+    record=DeliveryAttempt,
+    key="endpoint of the delivery",
+)
+WEBHOOK_STATUS = Topic(
+    name="webhook-status",
+    producer="streams/webhooks",
+    record=WebhookStatus,
+    key="webhook id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
+ALERT_DEAD_LETTERS = Topic(
+    name="alert-dead-letters",
+    producer="streams/alerts",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
+READING_DEAD_LETTERS = Topic(
+    name="recognition-dead-letters",
+    producer="streams/recognition",
+    record=DeadLetter,
+    key="camera id",
+    retention_ms=14 * _DAY_MS,
+    # A frame that cannot be read is in its dead letter whole, as base64: 0.4 MB, and a camera that
+    # sends nothing else fills 50 GB a day. These are the last 300 of each partition.
+    retention_bytes=128 * _MIB,
+    segment_bytes=16 * _MIB,
+)
+SINK_DEAD_LETTERS = Topic(
+    name="sink-dead-letters",
+    producer="streams/sink",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
+WEBHOOKS_DEAD_LETTERS = Topic(
+    name="webhooks-dead-letters",
+    producer="streams/webhooks",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
+MQTT_DEAD_LETTERS = Topic(
+    name="mqtt-dead-letters",
+    producer="streams/mqtt",
+    record=DeadLetter,
+    key="key of the message",
+    retention_ms=14 * _DAY_MS,
+)
+
+TOPICS: Final[tuple[Topic, ...]] = (
+    FRAMES,
+    READINGS,
+    RECOGNITIONS,
+    OUTCOMES,
+    SIGHTINGS,
+    CONFIG_CAMERAS,
+    CONFIG_ALERTS,
+    CONFIG_WEBHOOKS,
+    CAMERA_STATUS,
+    ALERT_CANDIDATES,
+    ALERTS,
+    DELIVERIES,
+    ATTEMPTS,
+    WEBHOOK_STATUS,
+    ALERT_DEAD_LETTERS,
+    READING_DEAD_LETTERS,
+    SINK_DEAD_LETTERS,
+    WEBHOOKS_DEAD_LETTERS,
+    MQTT_DEAD_LETTERS,
+)

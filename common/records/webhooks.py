@@ -1,0 +1,125 @@
+"""A webhook as the delivering stage is to serve it."""
+
+import re
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from common.errors import InvalidInputError
+from common.records.codec import Record
+
+
+class EventName(StrEnum):
+    """The events that webhooks can get."""
+
+    RECOGNITION_CREATED = "recognition.created"
+    ALERT_TRIGGERED = "alert.triggered"
+    ALERT_CONFIRMED = "alert.confirmed"
+    ALERT_CORRECTED = "alert.corrected"
+    """Goes to whom alert.triggered goes, and is not subscribed to by itself."""
+    CAMERA_ONLINE = "camera.online"
+    CAMERA_OFFLINE = "camera.offline"
+
+
+ALERT_EVENTS: Final = frozenset(
+    {EventName.ALERT_TRIGGERED, EventName.ALERT_CONFIRMED, EventName.ALERT_CORRECTED}
+)
+"""The events that tell of alerts."""
+
+
+class WebhookConfig(Record, frozen=True, kw_only=True):
+    """On config-webhooks (compacted, key = webhook id; an empty value deletes the webhook).
+
+    The encrypted fields open with :class:`common.secrets.SecretBox`; that of ``headers``
+    holds a JSON object of strings. ``revision`` grows with each change. The previous secret signs
+    beside the new one until ``previous_secret_until_ms``. Events from before ``created_ms`` are not
+    meant for this webhook. Times are Unix ms, UTC.
+    """
+
+    webhook_id: UUID
+    owner_id: UUID
+    name: str
+    url_encrypted: str
+    secret_encrypted: str
+    headers_encrypted: str
+    events: tuple[EventName, ...]
+    enabled: bool
+    revision: int
+    created_ms: int = 0
+    previous_secret_encrypted: str | None = None
+    previous_secret_until_ms: int | None = None
+
+
+MAX_HEADERS: Final = 50
+MAX_HEADER_NAME_CHARACTERS: Final = 128
+MAX_HEADER_VALUE_CHARACTERS: Final = 2048
+
+SIGNATURE_HEADER: Final = "X-Signature-256"
+PREVIOUS_SIGNATURE_HEADER: Final = "X-Signature-256-Previous"
+EVENT_ID_HEADER: Final = "X-Event-Id"
+EVENT_TYPE_HEADER: Final = "X-Event-Type"
+WEBHOOK_ID_HEADER: Final = "X-Webhook-Id"
+ATTEMPT_HEADER: Final = "X-Delivery-Attempt"
+STANDARD_HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
+"""Message id, time stamp, signatures. **Source:** the Standard Webhooks specification."""
+
+_OURS: Final = frozenset(
+    name.lower()
+    for name in (
+        SIGNATURE_HEADER,
+        PREVIOUS_SIGNATURE_HEADER,
+        EVENT_ID_HEADER,
+        EVENT_TYPE_HEADER,
+        WEBHOOK_ID_HEADER,
+        ATTEMPT_HEADER,
+        "User-Agent",
+        *STANDARD_HEADERS,
+    )
+)
+# What frames a message or belongs to one connection. **Source:** RFC 9110, 7.6.1; RFC 9112, 6.
+_OF_THE_PROTOCOL: Final = frozenset(
+    {
+        "host",
+        "content-length",
+        "content-encoding",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "expect",
+        "te",
+        "trailer",
+        "upgrade",
+        "http2-settings",
+    }
+)
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_VALUE: Final = re.compile(r"[\x20-\x7e]*\Z")
+
+
+def check_header_name(name: str) -> None:
+    """Refuse a name that is no header name or that only the service itself may send.
+
+    Raises:
+        InvalidInputError: code ``webhook_header``.
+    """
+    if not 0 < len(name) <= MAX_HEADER_NAME_CHARACTERS or not _TOKEN.match(name):
+        raise _invalid("is not a header name")
+    lower = name.lower()
+    if lower in _OURS or lower in _OF_THE_PROTOCOL or lower.startswith("proxy-"):
+        raise _invalid("is a header that cannot be replaced")
+
+
+def check_header_value(value: str) -> None:
+    """Refuse a value that would not reach the receiver as it is.
+
+    Raises:
+        InvalidInputError: code ``webhook_header``.
+    """
+    if len(value) > MAX_HEADER_VALUE_CHARACTERS:
+        raise _invalid(f"is longer than {MAX_HEADER_VALUE_CHARACTERS} characters")
+    if not _VALUE.match(value) or value != value.strip():
+        raise _invalid("must be visible ASCII characters, without spaces around them")
+
+
+def _invalid(message: str) -> InvalidInputError:
+    return InvalidInputError(message, code="webhook_header")

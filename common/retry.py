@@ -1,0 +1,84 @@
+"""Pauses between tries, and how often something may happen in a while. Pure."""
+
+import random as random_numbers
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """Pauses that double from the first to the longest, each spread at random.
+
+    ``spread`` are the shares of a pause between which it is drawn. ``bound_seconds`` is the time
+    from the first try after which there is no other one; ``None`` means never to give up.
+
+    **Source:** https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    """
+
+    first_pause_seconds: float = 0.4
+    longest_pause_seconds: float = 10.0
+    bound_seconds: float | None = None
+    spread: tuple[float, float] = (0.5, 1.0)
+
+    def pause_seconds(
+        self, failures: int, random: Callable[[], float] = random_numbers.random
+    ) -> float:
+        """Return the pause after that many failures (1 or more); ``random`` gives 0..1."""
+        # 2**30 pauses are years: the clamp keeps the float finite after a long outage.
+        pause = self.first_pause_seconds * 2.0 ** min(failures - 1, 30)
+        lowest, highest = self.spread
+        share = lowest + (highest - lowest) * random()
+        return min(self.longest_pause_seconds, min(self.longest_pause_seconds, pause) * share)
+
+    def is_exhausted(self, elapsed_seconds: float) -> bool:
+        """Return whether the bound has passed."""
+        return self.bound_seconds is not None and elapsed_seconds >= self.bound_seconds
+
+
+@dataclass
+class Backoff:
+    """The pauses of a connection that is made again and again.
+
+    One that lasted for ``stable_seconds`` makes the next pause a first one.
+    """
+
+    policy: RetryPolicy
+    stable_seconds: float
+    random: Callable[[], float] = random_numbers.random
+    _failures: int = 0
+
+    def next_pause_seconds(self, lasted_seconds: float) -> float:
+        """Return the pause now, after a connection that lasted for ``lasted_seconds``."""
+        if lasted_seconds >= self.stable_seconds:
+            self._failures = 0
+        self._failures += 1
+        return self.policy.pause_seconds(self._failures, self.random)
+
+
+class RateBound:
+    """Counts events in a sliding window."""
+
+    def __init__(self, *, limit: int, window_seconds: float) -> None:
+        self._limit = limit
+        self._window_seconds = window_seconds
+        self._times: deque[float] = deque()
+
+    def is_exceeded_by(self, now_seconds: float) -> bool:
+        """Count one event now and return whether there were more than ``limit`` in the window."""
+        self.count(now_seconds)
+        return len(self._times) > self._limit
+
+    def remaining(self, now_seconds: float) -> int:
+        """Return how many more may be counted now; counts nothing."""
+        self._drop_past(now_seconds)
+        return max(0, self._limit - len(self._times))
+
+    def count(self, now_seconds: float) -> None:
+        """Count one event now."""
+        self._times.append(now_seconds)
+        self._drop_past(now_seconds)
+
+    def _drop_past(self, now_seconds: float) -> None:
+        while self._times and self._times[0] <= now_seconds - self._window_seconds:
+            self._times.popleft()

@@ -1,0 +1,43 @@
+"""Encryption of texts that must not be readable in Postgres or on a topic."""
+
+from typing import Final
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from common.errors import MisconfiguredError
+
+MASK: Final = "***"
+"""Stands in the place of a secret wherever it is not shown."""
+
+
+class SecretBox:
+    """Encrypts and decrypts short texts with the installation's key or keys.
+
+    **Source:** https://github.com/fernet/spec (AES-128-CBC with HMAC-SHA256).
+    """
+
+    def __init__(self, keys: str) -> None:
+        """``keys`` are Fernet keys, comma-separated; the first one encrypts.
+
+        Raises:
+            MisconfiguredError: a key is not 32 bytes of URL-safe base64.
+        """
+        try:
+            self._fernet = MultiFernet([Fernet(key.strip()) for key in keys.split(",")])
+        except ValueError as error:
+            raise MisconfiguredError("PLATESTREAM_SECRET_KEY is not a Fernet key") from error
+
+    def encrypt(self, text: str) -> str:
+        """Return ``text`` encrypted, as ASCII."""
+        return self._fernet.encrypt(text.encode()).decode("ascii")
+
+    def decrypt(self, token: str) -> str:
+        """Return what :meth:`encrypt` was given.
+
+        Raises:
+            MisconfiguredError: encrypted under a key that this installation does not have.
+        """
+        try:
+            return self._fernet.decrypt(token.encode()).decode()
+        except InvalidToken as error:
+            raise MisconfiguredError("a secret was encrypted with another secret key") from error

@@ -1,0 +1,342 @@
+"""Settings fragments. A process's settings class inherits the fragments it needs.
+
+Values come from the environment only, under the prefix ``PLATESTREAM_``: the field
+``kafka_topic_prefix`` is ``PLATESTREAM_KAFKA_TOPIC_PREFIX``.
+"""
+
+import ssl
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn, Self, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.networks import IpNetwork, parse_networks
+from common.tls import tls_context
+
+SETTING_PREFIX: Final = "PLATESTREAM_"
+
+
+class Fragment(BaseSettings):
+    """Base of every settings class: environment only, one prefix, immutable."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=SETTING_PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
+
+    @classmethod
+    def environment_names(cls) -> dict[str, str]:
+        """Return the variables that the class is read from, each with its field."""
+        return {SETTING_PREFIX + name.upper(): name for name in cls.model_fields}
+
+
+class LogFormat(StrEnum):
+    """The form of a log line."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+def _http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an http:// or https:// address")
+    return value.rstrip("/")
+
+
+def _networks(value: object) -> object:
+    return parse_networks(value) if isinstance(value, str) else value
+
+
+NetworkList = Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_networks)]
+"""Comma-separated CIDR ranges or single addresses."""
+
+HttpUrlText = Annotated[str, AfterValidator(_http_url)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class ProcessSettings(Fragment):
+    """The settings that every process has."""
+
+    log_level: str = Field(
+        "info",
+        pattern="^(debug|info|warning|error)$",
+        description="Lowest level that is logged; plates appear unmasked at debug only.",
+    )
+    log_format: LogFormat = Field(
+        LogFormat.JSON, description="json for machines, console for a person."
+    )
+
+
+class KafkaProtocol(StrEnum):
+    """Kafka's security protocols, by their names there."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def is_encrypted(self) -> bool:
+        """True over TLS."""
+        return self in (KafkaProtocol.SSL, KafkaProtocol.SASL_SSL)
+
+    @property
+    def has_login(self) -> bool:
+        """True where clients log in."""
+        return self in (KafkaProtocol.SASL_PLAINTEXT, KafkaProtocol.SASL_SSL)
+
+
+class SaslMechanism(StrEnum):
+    """SASL mechanisms, by their names there."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class KafkaSecuritySettings(Fragment):
+    """TLS and login between Kafka's brokers and their clients."""
+
+    kafka_security_protocol: KafkaProtocol = Field(
+        KafkaProtocol.PLAINTEXT,
+        description="How Kafka is spoken to: PLAINTEXT, SSL (over TLS), SASL_PLAINTEXT (with a "
+        "login) or SASL_SSL (both). Whoever can write to Kafka can open gates: PLAINTEXT is for a "
+        "Kafka that nobody else reaches.",
+    )
+    kafka_ca_file: str = Field(
+        "",
+        description="File of certificates (PEM) to trust at Kafka's brokers; empty: the system's.",
+    )
+    kafka_client_certificate_file: str = Field(
+        "", description="Certificate (PEM) with which clients identify themselves to Kafka, if any."
+    )
+    kafka_client_key_file: str = Field(
+        "", description="Key (PEM, no password) of that certificate; empty: it is in the same file."
+    )
+    kafka_sasl_mechanism: SaslMechanism | None = Field(
+        None, description="How clients log in at Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
+    )
+    kafka_sasl_username: str = Field("", description="User at Kafka, with SASL_….")
+    kafka_sasl_password: SecretStr = Field(
+        SecretStr(""), description="Password at Kafka, with SASL_…."
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        faults = [*self._login_faults(), *self._tls_faults()]
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+    def _login_faults(self) -> list[str]:
+        protocol, password = self.kafka_security_protocol, self.kafka_sasl_password
+        given = {
+            "PLATESTREAM_KAFKA_SASL_MECHANISM": self.kafka_sasl_mechanism is not None,
+            "PLATESTREAM_KAFKA_SASL_USERNAME": bool(self.kafka_sasl_username),
+            "PLATESTREAM_KAFKA_SASL_PASSWORD": bool(password.get_secret_value()),
+        }
+        if protocol.has_login:
+            return [f"{name}: is needed with {protocol}" for name, is_ in given.items() if not is_]
+        return [
+            f"{name}: nobody logs in with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+            for name, is_given in given.items()
+            if is_given
+        ]
+
+    def _tls_faults(self) -> list[str]:
+        protocol, key_file = self.kafka_security_protocol, self.kafka_client_key_file
+        given = {
+            "PLATESTREAM_KAFKA_CA_FILE": self.kafka_ca_file,
+            "PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE": self.kafka_client_certificate_file,
+            "PLATESTREAM_KAFKA_CLIENT_KEY_FILE": key_file,
+        }
+        if not protocol.is_encrypted:
+            return [
+                f"{name}: nothing is encrypted with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+                for name, file in given.items()
+                if file
+            ]
+        if key_file and not self.kafka_client_certificate_file:
+            return ["PLATESTREAM_KAFKA_CLIENT_KEY_FILE: is of no use without its certificate"]
+        try:
+            self.kafka_tls()
+        except MisconfiguredError as error:
+            return [str(error)]
+        return []
+
+    def kafka_tls(self) -> ssl.SSLContext | None:
+        """Return how brokers are trusted, reading the files again; None where TLS is off.
+
+        Raises:
+            MisconfiguredError: a file cannot be used.
+        """
+        if not self.kafka_security_protocol.is_encrypted:
+            return None
+        return tls_context(
+            self.kafka_ca_file, self.kafka_client_certificate_file, self.kafka_client_key_file
+        )
+
+
+class KafkaSettings(KafkaSecuritySettings):
+    """Kafka's address and the shape of its topics."""
+
+    kafka_bootstrap_servers: str = Field(
+        "127.0.0.1:19092",
+        min_length=3,
+        description="Comma-separated host:port list of Kafka brokers.",
+    )
+    kafka_topic_prefix: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9._-]*$",
+        description="Put before every topic and consumer group name, so that several "
+        "installations can share a cluster.",
+    )
+    kafka_partitions: int = Field(
+        8,
+        ge=1,
+        le=512,
+        description="Partitions of each topic when it is created; the most workers of one stage.",
+    )
+    kafka_replication_factor: int = Field(
+        1, ge=1, le=7, description="Replicas of each topic when it is created."
+    )
+    kafka_max_message_bytes: int = Field(
+        8_388_608,
+        ge=1_048_576,
+        description="Largest record on any topic; set alike at producers, topics and consumers.",
+    )
+    kafka_session_timeout_seconds: float = Field(
+        10.0,
+        ge=6,
+        le=300,
+        description="After this long without a sign of life a dead worker's share moves to others.",
+    )
+
+
+class S3Settings(Fragment):
+    """The S3 service that keeps images."""
+
+    s3_endpoint: HttpUrlText = Field(
+        "http://127.0.0.1:19000", description="Address of the S3 service as the processes see it."
+    )
+    s3_public_endpoint: HttpUrlText | None = Field(
+        None,
+        description="Address of the S3 service as API clients see it; presigned URLs are signed "
+        "for it. Unset: the same as s3_endpoint.",
+    )
+    s3_region: str = Field("us-east-1", description="Region name used in signatures.")
+    s3_bucket: str = Field("platestream", min_length=3, description="Bucket of all images.")
+    s3_access_key: str = Field("platestream", description="Access key id.")
+    s3_secret_key: SecretStr = Field(description="Secret access key.")
+
+
+class ClickHouseSettings(Fragment):
+    """The ClickHouse in which recognitions are searched."""
+
+    clickhouse_url: HttpUrlText = Field(
+        "http://127.0.0.1:18123", description="HTTP address of the ClickHouse server."
+    )
+    clickhouse_user: str = Field("platestream", description="ClickHouse user.")
+    clickhouse_password: SecretStr = Field(description="ClickHouse password.")
+    clickhouse_database: str = Field(
+        "platestream", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="ClickHouse database."
+    )
+
+
+class DatabaseSettings(Fragment):
+    """The database that keeps configuration."""
+
+    database_url: SecretStr = Field(
+        description="PostgreSQL address, postgresql://user:password@host:port/database."
+    )
+
+
+class MqttLoginSettings(Fragment):
+    """Port and login of the MQTT broker."""
+
+    mqtt_port: Port = Field(1883, description="Port of the MQTT broker; 8883 is usual with TLS.")
+    mqtt_tls: bool = Field(False, description="Whether the MQTT broker is spoken to over TLS.")
+    mqtt_user: str = Field("", description="User at the MQTT broker; empty: without logging in.")
+    mqtt_password: SecretStr = Field(SecretStr(""), description="Password at the MQTT broker.")
+
+
+class EncryptionSettings(Fragment):
+    """The keys for camera addresses and signing secrets at rest and on topics."""
+
+    secret_key: SecretStr = Field(
+        description="Fernet key (32 bytes, URL-safe base64); several, comma-separated, for "
+        "rotation: the first encrypts, all decrypt."
+    )
+
+
+class CameraAddressSettings(Fragment):
+    """Stream addresses that cameras may have beyond the usual (see common.urls.streams)."""
+
+    camera_allow_loopback: bool = Field(
+        False, description="Lets cameras be on this machine's own addresses (127.0.0.1)."
+    )
+    camera_files_folder: Path | None = Field(
+        None,
+        description="Folder whose video files cameras may play in a loop, by file:/// addresses; "
+        "without it no file is a camera.",
+    )
+
+    @field_validator("camera_files_folder", mode="before")
+    @classmethod
+    def _none_if_blank(cls, value: Any) -> Any:
+        return value or None
+
+    @field_validator("camera_files_folder")
+    @classmethod
+    def _whole_path(cls, folder: Path | None) -> Path | None:
+        if folder is not None and not folder.is_absolute():
+            raise ValueError("must be a whole path, for example /srv/clips")
+        return folder
+
+
+class WebhookAddressSettings(Fragment):
+    """Networks to which deliveries may go beyond the public internet (see common.urls.outbound)."""
+
+    webhook_allowed_networks: NetworkList = Field(
+        (),
+        description="Comma-separated CIDR ranges to which webhooks may be sent although they are "
+        "not of the public internet, for example 10.0.0.0/8.",
+    )
+
+
+_S = TypeVar("_S", bound=BaseSettings)
+
+
+def load_settings(settings_type: type[_S]) -> _S:
+    """Build a process's settings from the environment, or end the process.
+
+    All faults are printed at once to standard error, one line each, without values; exit status 78
+    (EX_CONFIG of sysexits.h).
+    """
+    try:
+        return settings_type()
+    except ValidationError as error:
+        _exit_with_faults(error)
+
+
+def _exit_with_faults(error: ValidationError) -> NoReturn:
+    for fault in error.errors(include_input=False, include_url=False):
+        name = SETTING_PREFIX + "_".join(str(part) for part in fault["loc"]).upper()
+        # Where settings do not fit together the sentences begin with their names.
+        sentences = fault["msg"].removeprefix("Value error, ")
+        for line in (f"{name}: {fault['msg']}",) if fault["loc"] else sentences.splitlines():
+            sys.stderr.write(f"setting {line}\n")
+    raise SystemExit(EXIT_MISCONFIGURED) from error

@@ -1,0 +1,53 @@
+"""Video files as cameras: those in the operator's folder, and nothing else of the machine."""
+
+from pathlib import Path
+from typing import Final
+
+from common.errors import InvalidInputError
+
+_HEAD_BYTES: Final = 512
+_SIGNATURES: Final = (
+    # ISO base media (MP4, MOV): the type of the first box.
+    *((4, kind) for kind in (b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot")),
+    (0, b"\x1a\x45\xdf\xa3"),  # Matroska, WebM
+    (8, b"AVI "),
+    (0, b"FLV"),
+    (0, b"OggS"),
+    (0, b"\x00\x00\x01\xba"),  # MPEG program stream
+)
+_TS_SYNC: Final = 0x47
+_TS_PACKETS: Final = ((0, 188, 376), (4, 196, 388))
+"""Places of the first three packets' sync byte in an MPEG transport stream, plain and M2TS."""
+
+
+def video_file(path: str, folder: Path | None) -> Path:
+    """Return the real path of a video file that lies in the folder of camera files.
+
+    Only containers: a raw stream, such as a run of JPEG pictures, is found in any file that holds
+    pictures, other owners' among them.
+
+    Raises:
+        InvalidInputError: code ``stream_url_file``. One sentence for whatever is wrong: nobody
+            learns from it what lies elsewhere on the machine.
+    """
+    try:
+        real = Path(path).resolve(strict=True)
+        inside = folder is not None and real.is_relative_to(folder.resolve(strict=True))
+        if inside and real.is_file() and _is_container(real):
+            return real
+    except (OSError, ValueError, RuntimeError):
+        pass
+    raise InvalidInputError(
+        "There is no such video file (MP4, MOV, Matroska, AVI, MPEG, FLV, Ogg) in the folder of"
+        " camera files.",
+        code="stream_url_file",
+    )
+
+
+def _is_container(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    return any(head.startswith(signature, at) for at, signature in _SIGNATURES) or any(
+        len(head) > places[-1] and all(head[place] == _TS_SYNC for place in places)
+        for places in _TS_PACKETS
+    )

@@ -1,0 +1,270 @@
+"""The addresses to which the service sends for clients: webhooks and notifications of alerts.
+
+The api applies these rules when an address is given, the delivery stage again to every IP address
+that a host name resolves to at the moment it connects. Pure: nothing is resolved here. What is
+refused is everything that is not the public internet, unless the operator's settings allow the
+network.
+
+**Source:** IANA IPv4 and IPv6 special-purpose address registries; RFC 6890; the vendors' manuals
+for their metadata services.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from common.errors import InvalidInputError
+from common.networks import IpAddress, IpNetwork
+
+METADATA_NAMES: Final = frozenset(
+    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
+)
+"""Host names of clouds' metadata services, which hand out credentials.
+
+**Source:** the vendors' manuals.
+"""
+
+FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
+"""Spaces, control characters and the backslash: parsers disagree on where an address with one of
+them ends."""
+
+MAX_OUTBOUND_URL_LENGTH: Final = 2048
+
+
+class OutboundScheme(StrEnum):
+    """The protocols that the service sends by."""
+
+    HTTP = "http"
+    HTTPS = "https"
+
+
+DEFAULT_PORTS: Final = {OutboundScheme.HTTP: 80, OutboundScheme.HTTPS: 443}
+
+
+@dataclass(frozen=True)
+class OutboundRules:
+    """The networks that the operator allows beside the public internet."""
+
+    allowed_networks: tuple[IpNetwork, ...] = ()
+
+    def allow(self, address: IpAddress) -> bool:
+        """Tell whether one of the operator's networks holds ``address``."""
+        return any(address in network for network in self.allowed_networks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutboundUrl:
+    """An address that passed the rules.
+
+    ``text`` is as given. ``host`` is lower case, without brackets and without a dot at its end.
+    ``address`` is there where the host is an IP address and not a name.
+    """
+
+    text: str
+    scheme: OutboundScheme
+    host: str
+    port: int
+    address: IpAddress | None
+
+    def __repr__(self) -> str:
+        """Show no path: receivers put secrets there."""
+        return f"OutboundUrl({self.scheme}://{self.host}:{self.port}/...)"
+
+
+_REFUSED_IPV4: Final = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",  # this host
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carriers' NAT; Alibaba's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's metadata, in a public network
+        "169.254.0.0/16",  # link-local; most clouds' metadata
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # protocol assignments; Oracle's metadata
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # multicast tunnels
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",
+        "192.175.48.0/24",  # AS112
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, broadcast
+    )
+)
+_GLOBAL_IPV6: Final = IPv6Network("2000::/3")
+_REFUSED_IPV6: Final = tuple(
+    IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments: Teredo, benchmarks, ORCHID
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4: an IPv4 address inside
+        "2620:4f:8000::/48",  # AS112
+        "3fff::/20",  # documentation
+    )
+)
+_LOOPBACK: Final = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
+
+_LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
+_NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
+_MAX_HOST_LENGTH: Final = 253
+_LOOPBACK_NAMES: Final = frozenset(
+    {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
+)
+# Names that only a private resolver knows. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
+_PRIVATE_SUFFIXES: Final = (
+    ".local",
+    ".localdomain",
+    ".internal",
+    ".intranet",
+    ".lan",
+    ".home.arpa",
+    ".corp",
+    ".home",
+)
+
+
+def parse_outbound_url(text: str, rules: OutboundRules) -> OutboundUrl:
+    """Return the parts of an address that the service may send to.
+
+    A host name passes where it is not known to be a private one; what it resolves to is for
+    :func:`check_outbound_address`.
+
+    Raises:
+        InvalidInputError: with code ``outbound_url_malformed``, ``outbound_url_scheme`` or
+            ``outbound_url_address``. The message never repeats the address.
+    """
+    scheme, host, port = outbound_endpoint(text)
+    address = _literal_address(host)
+    if address is None:
+        _check_name(host, rules)
+    else:
+        check_outbound_address(address, rules)
+    return OutboundUrl(text=text, scheme=scheme, host=host, port=port, address=address)
+
+
+def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
+    """Return scheme, host and port of an address: where what is sent to it arrives.
+
+    Raises:
+        InvalidInputError: as :func:`parse_outbound_url`, but for the host, which is not judged.
+    """
+    parts = _split(text)
+    scheme = _scheme(parts.scheme)
+    host, port = _host_and_port(parts)
+    return scheme, host, port or DEFAULT_PORTS[scheme]
+
+
+def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:
+    """Refuse an IP address that is not of the public internet, unless ``rules`` allow its network.
+
+    To be asked of every address that is dialled, also where it was asked before: a name may
+    resolve to another address the next time.
+
+    Raises:
+        InvalidInputError: code ``outbound_url_address``.
+    """
+    plain = _without_mapping(address)
+    if not rules.allow(plain) and not _is_public(plain):
+        raise _forbidden()
+
+
+def is_loopback_name(host: str) -> bool:
+    """Tell whether a host name stands for the machine itself, whatever a resolver says."""
+    return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
+
+
+def _split(text: str) -> SplitResult:
+    if not text or len(text) > MAX_OUTBOUND_URL_LENGTH:
+        raise _malformed(f"must have 1 to {MAX_OUTBOUND_URL_LENGTH} characters")
+    if FORBIDDEN_CHARACTERS.search(text):
+        raise _malformed("may not hold a space, a backslash or a control character")
+    try:
+        return urlsplit(text)
+    except ValueError as error:
+        raise _malformed("is not a URL; special characters must be percent-encoded") from error
+
+
+def _scheme(name: str) -> OutboundScheme:
+    try:
+        return OutboundScheme(name)
+    except ValueError as error:
+        raise InvalidInputError(
+            "must begin with http:// or https://", code="outbound_url_scheme"
+        ) from error
+
+
+def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
+    if "@" in parts.netloc:
+        raise _malformed("may not hold a user or a password; use headers")
+    if parts.fragment:
+        raise _malformed("may not hold #")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise _malformed("has a port that is not a number up to 65535") from error
+    if not host or port == 0:
+        raise _malformed("has no host or a port of 0")
+    return host.lower().removesuffix("."), port
+
+
+def _literal_address(host: str) -> IpAddress | None:
+    """Return the address that ``host`` spells out; None for a name.
+
+    The old spellings of IPv4 (127.1, 0x7f000001, 017700000001) are refused: what one resolver
+    takes for a name, another takes for an address.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        if ":" in host or _NUMBER.match(host.rpartition(".")[2]):
+            raise _malformed("has a host that is neither a name nor an IP address") from None
+        return None
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        raise _forbidden()
+    return address
+
+
+def _check_name(host: str, rules: OutboundRules) -> None:
+    labels = host.split(".")
+    if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.match(label) for label in labels):
+        raise _malformed("has no valid host name; write other letters as xn--")
+    if host in METADATA_NAMES:
+        raise _forbidden()
+    if is_loopback_name(host):
+        if not any(rules.allow(address) for address in _LOOPBACK):
+            raise _forbidden()
+        return
+    # Names of the operator's own networks are judged by what they resolve to.
+    is_private = len(labels) == 1 or host.endswith(_PRIVATE_SUFFIXES)
+    if is_private and not rules.allowed_networks:
+        raise _forbidden()
+
+
+def _without_mapping(address: IpAddress) -> IpAddress:
+    """Return the IPv4 address where ``address`` is one in the form ``::ffff:a.b.c.d``."""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def _is_public(address: IpAddress) -> bool:
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_IPV4)
+    return address in _GLOBAL_IPV6 and not any(address in network for network in _REFUSED_IPV6)
+
+
+def _malformed(message: str) -> InvalidInputError:
+    return InvalidInputError(message, code="outbound_url_malformed")
+
+
+def _forbidden() -> InvalidInputError:
+    return InvalidInputError(
+        "points at a network to which nothing is sent", code="outbound_url_address"
+    )

@@ -1,0 +1,343 @@
+"""Stream addresses of cameras: the allowed ones, their masked form and what identifies them.
+
+The api applies these rules when a camera is made or changed, ingest again to every address that a
+host name resolves to at the moment it connects. Pure: nothing is resolved here, and no file is
+looked at (see common.urls.files).
+"""
+
+import re
+import socket
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from common.errors import InvalidInputError
+from common.networks import IpAddress
+from common.secrets import MASK
+from common.settings import CameraAddressSettings
+from common.urls.outbound import FORBIDDEN_CHARACTERS, METADATA_NAMES
+
+MAX_STREAM_URL_LENGTH: Final = 2048
+
+
+class StreamScheme(StrEnum):
+    """The protocols that a camera can be read by."""
+
+    RTSP = "rtsp"
+    RTSPS = "rtsps"
+    HTTP = "http"
+    HTTPS = "https"
+    FILE = "file"
+
+
+DEFAULT_PORTS: Final = {
+    StreamScheme.RTSP: 554,
+    StreamScheme.RTSPS: 322,
+    StreamScheme.HTTP: 80,
+    StreamScheme.HTTPS: 443,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamUrlRules:
+    """The operator's additions to the schemes and networks that are always allowed."""
+
+    allow_loopback: bool = False
+    files_folder: Path | None = None
+    """Folder of the video files that cameras may play; None: no file is a camera."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamUrl:
+    """A stream address that passed the rules.
+
+    ``text`` is the address as given, with its password. ``host`` is lower case, without brackets,
+    and empty for a file. ``path`` is that of the file, else empty.
+    """
+
+    text: str
+    scheme: StreamScheme
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    def __repr__(self) -> str:
+        """Show the address without its password."""
+        return f"StreamUrl({mask_password(self.text)!r})"
+
+
+# Metadata services that lie outside the link-local ranges.
+# Source: the vendors' manuals (Alibaba ECS, Oracle OCI, Azure, AWS IMDS over IPv6).
+_METADATA_ADDRESSES: Final = frozenset(
+    ip_address(text)
+    for text in ("100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254")
+)
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_THIS_HOST: Final = ip_network("0.0.0.0/8")
+
+_CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NUMERIC_HOST: Final = re.compile(r"^(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}$")
+_HOST_NAME: Final = re.compile(r"^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$")
+
+# Passwords outside the user part: ?password=x, and user=admin_password=x_channel=1 as some
+# recorders have it in the path. Rather too much is masked than too little.
+_SECRET_PARAMETER: Final = re.compile(
+    r"(?P<name>pas(?:s(?:word|wd|wort|phrase)?)?|pwd|psw|token|secret|auth|api_?key)="
+    r"(?P<value>[^&;?#\s]*?)(?=_[a-z]+=|[&;?#\s]|$)",
+    re.IGNORECASE,
+)
+_USER_INFO: Final = re.compile(
+    r"(?P<head>[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:]*:)(?P<password>[^/?#\s]*)@"
+)
+
+
+def stream_url_rules(settings: CameraAddressSettings) -> StreamUrlRules:
+    """Return the rules that an installation's settings make."""
+    return StreamUrlRules(
+        allow_loopback=settings.camera_allow_loopback, files_folder=settings.camera_files_folder
+    )
+
+
+def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:
+    """Return the parts of a camera's stream address.
+
+    Raises:
+        InvalidInputError: with code ``stream_url_malformed``, ``stream_url_scheme`` (a protocol
+            that is not allowed) or ``stream_url_address`` (a host that is never, or not here,
+            a camera). Its message never repeats the address.
+    """
+    parts = _split(text)
+    scheme = _scheme(parts.scheme, rules)
+    if scheme is StreamScheme.FILE:
+        return _file_url(text, parts)
+    host, port = _host_and_port(parts)
+    check_host(host, rules)
+    return StreamUrl(text=text, scheme=scheme, host=host, port=port or DEFAULT_PORTS[scheme])
+
+
+def check_host(host: str, rules: StreamUrlRules) -> None:
+    """Refuse a host name or literal address that no camera can have.
+
+    Raises:
+        InvalidInputError: code ``stream_url_address``, or ``stream_url_malformed``.
+    """
+    address = literal_address(host)
+    if address is not None:
+        check_address(address, rules)
+        return
+    name = host.removesuffix(".")
+    if not _HOST_NAME.match(name):
+        raise _malformed("The stream address has no valid host name.")
+    if name in METADATA_NAMES:
+        raise _forbidden()
+    if (name == "localhost" or name.endswith(".localhost")) and not rules.allow_loopback:
+        raise _forbidden()
+
+
+def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
+    """Refuse an IP address that no camera can have: metadata, link-local, multicast, reserved.
+
+    Loopback only where ``rules`` allow it. Private networks are where cameras live.
+
+    Raises:
+        InvalidInputError: code ``stream_url_address``.
+    """
+    address = _embedded_ipv4(address)
+    if _is_this_machine(address):
+        if not rules.allow_loopback:
+            raise _forbidden()
+        return
+    refused = (
+        address in _METADATA_ADDRESSES
+        or address.is_link_local
+        or address.is_multicast
+        or address.is_reserved
+        or (isinstance(address, IPv6Address) and address.is_site_local)
+    )
+    if refused:
+        raise _forbidden()
+
+
+def literal_address(host: str) -> IpAddress | None:
+    """Return the IP address that ``host`` spells out, also in the old forms 127.1 or 0x7f000001.
+
+    A dot at its end, as names may have, makes no name of it.
+    """
+    host = host.removesuffix(".")
+    try:
+        return ip_address(host.partition("%")[0])
+    except ValueError:
+        pass
+    if not _NUMERIC_HOST.match(host):
+        return None
+    try:
+        return IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
+def mask_password(text: str) -> str:
+    """Return a stream address with every password in it replaced by ``MASK``.
+
+    Works on any text, also on one that is no address.
+    """
+    masked = _USER_INFO.sub(rf"\g<head>{MASK}@", text)
+    return _SECRET_PARAMETER.sub(rf"\g<name>={MASK}", masked)
+
+
+def restore_password(text: str, stored: str) -> str:
+    """Return ``text`` with each ``MASK`` in it replaced by the password of the ``stored`` address.
+
+    What a client sends back after reading a masked address keeps its meaning. A password goes to
+    nobody else: scheme, host, port and user have to be the stored ones, and each mask has to stand
+    in its own place, that of the user or of the one parameter of its name. Name of the camera, path
+    and other parameters may change.
+
+    Raises:
+        InvalidInputError: code ``stream_url_mask``; a mask stands for a password that ``stored``
+            does not have there, or that would go elsewhere.
+    """
+    if MASK not in text:
+        return text
+    user, parameters = _USER_INFO.match(text), list(_SECRET_PARAMETER.finditer(text))
+    masked = [match for match in (user, *parameters) if match and match[2] == MASK]
+    if _endpoint(text) != _endpoint(stored) or len(masked) != text.count(MASK):
+        raise _misplaced_mask()
+    for match in reversed(masked):
+        password = _password_at(match, stored)
+        text = f"{text[: match.start(2)]}{password}{text[match.end(2) :]}"
+    return text
+
+
+def stream_identifier(url: StreamUrl) -> str:
+    """Return what makes two addresses the same stream: no user, no password, default port dropped.
+
+    Path and query stay as they are, since recorders name their channels there.
+    """
+    if url.scheme is StreamScheme.FILE:
+        return f"file://{url.path}"
+    parts = urlsplit(url.text)
+    host = url.host.removesuffix(".")
+    address = literal_address(host)
+    if address is not None:
+        host = f"[{address}]" if isinstance(address, IPv6Address) else str(address)
+    port = "" if url.port == DEFAULT_PORTS[url.scheme] else f":{url.port}"
+    path = parts.path.rstrip("/")
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{url.scheme}://{host}{port}{mask_password(path + query)}"
+
+
+def _split(text: str) -> SplitResult:
+    if not text or len(text) > MAX_STREAM_URL_LENGTH:
+        raise _malformed(f"The stream address must have 1 to {MAX_STREAM_URL_LENGTH} characters.")
+    if FORBIDDEN_CHARACTERS.search(text):
+        raise _malformed("The stream address holds a space, a backslash or a control character.")
+    try:
+        return urlsplit(text)
+    except ValueError as error:
+        raise _malformed(
+            "The stream address is not a URL; special characters must be percent-encoded."
+        ) from error
+
+
+def _scheme(name: str, rules: StreamUrlRules) -> StreamScheme:
+    try:
+        scheme = StreamScheme(name)
+    except ValueError:
+        scheme = None
+    if scheme is None or (scheme is StreamScheme.FILE and rules.files_folder is None):
+        names = ", ".join(
+            s for s in StreamScheme if s is not StreamScheme.FILE or rules.files_folder is not None
+        )
+        raise InvalidInputError(
+            f"The stream address must begin with one of: {names}.", code="stream_url_scheme"
+        )
+    return scheme
+
+
+def _file_url(text: str, parts: SplitResult) -> StreamUrl:
+    # file://localhost/x is the same as file:///x (RFC 8089).
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        raise _malformed("A file must be named by its whole path: file:///folder/clip.mp4.")
+    if parts.query or parts.fragment:
+        raise _malformed("The name of a file may not hold ? or #.")
+    path = unquote(parts.path)
+    if _CONTROL_CHARACTERS.search(path):
+        raise _malformed("The name of a file may not hold control characters.")
+    return StreamUrl(text=text, scheme=StreamScheme.FILE, path=path)
+
+
+def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise _malformed("The port of the stream address is not a number up to 65535.") from error
+    if not host or port == 0:
+        raise _malformed("The stream address has no host or a port of 0.")
+    if parts.fragment:
+        raise _malformed("The stream address may not hold #.")
+    return host.lower(), port
+
+
+def _is_this_machine(address: IpAddress) -> bool:
+    # Connecting to 0.0.0.0 or :: reaches the machine itself.
+    return address.is_loopback or address.is_unspecified or address in _THIS_HOST
+
+
+def _embedded_ipv4(address: IpAddress) -> IpAddress:
+    if isinstance(address, IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _endpoint(text: str) -> tuple[str, str, int | None, str | None]:
+    """Return scheme, host, port and user of an address."""
+    parts = _split(text)
+    host, port = _host_and_port(parts)
+    default = next((port for scheme, port in DEFAULT_PORTS.items() if scheme == parts.scheme), None)
+    return parts.scheme, host.removesuffix("."), port or default, parts.username
+
+
+def _password_at(masked: re.Match[str], stored: str) -> str:
+    """Return the password that stands in ``stored`` where ``masked`` has its mask."""
+    if masked.re is _USER_INFO:
+        user = _USER_INFO.match(stored)
+        found = [user[2]] if user else []
+    else:
+        name = masked["name"].lower()
+        others = _SECRET_PARAMETER.finditer(masked.string)
+        if sum(match["name"].lower() == name for match in others) > 1:
+            raise _misplaced_mask()
+        parameters = _SECRET_PARAMETER.finditer(stored)
+        found = [match[2] for match in parameters if match["name"].lower() == name]
+    if len(found) != 1:
+        raise _misplaced_mask()
+    return found[0]
+
+
+def _misplaced_mask() -> InvalidInputError:
+    return InvalidInputError(
+        "*** keeps the stored password only in its own place, and only while scheme, host, port and"
+        " user stay as they are; give the password.",
+        code="stream_url_mask",
+    )
+
+
+def _malformed(message: str) -> InvalidInputError:
+    return InvalidInputError(message, code="stream_url_malformed")
+
+
+def _forbidden() -> InvalidInputError:
+    return InvalidInputError(
+        "The stream address points at a network in which no camera may be.",
+        code="stream_url_address",
+    )

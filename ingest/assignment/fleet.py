@@ -1,0 +1,204 @@
+"""The camera sessions of this worker, by assigned partition."""
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSessionSettings
+from ingest.capture.reading import FrameReader
+from ingest.clocks import Instant
+
+
+@dataclass(frozen=True)
+class ConfigChange:
+    """A camera of a partition is to be as ``config`` says, or (None) is gone."""
+
+    partition: int
+    camera_id: UUID
+    config: CameraConfig | None
+
+
+class ConfigState:
+    """Holds back the changes of a partition until its end is reached.
+
+    The topic may hold many versions of one camera; only the last may start a capture. Once at the
+    end, each change applies immediately.
+    """
+
+    def __init__(self) -> None:
+        """Start without partitions."""
+        self._catching_up: dict[int, tuple[int, dict[UUID, ConfigChange]]] = {}
+        self._following: set[int] = set()
+
+    @property
+    def catching_up(self) -> frozenset[int]:
+        """Partitions whose end was not reached yet."""
+        return frozenset(self._catching_up)
+
+    def has(self, partition: int) -> bool:
+        """Return whether a partition is ours."""
+        return partition in self._following or partition in self._catching_up
+
+    def assigned(self, partition: int, end_offset: int) -> None:
+        """Start a partition whose records end before ``end_offset``."""
+        self._following.discard(partition)
+        self._catching_up[partition] = (end_offset, {})
+
+    def revoked(self, partition: int) -> None:
+        """Forget a partition."""
+        self._following.discard(partition)
+        self._catching_up.pop(partition, None)
+
+    def read(self, change: ConfigChange) -> tuple[ConfigChange, ...]:
+        """Add one record and return the changes to apply now."""
+        if change.partition in self._following:
+            return (change,)
+        if change.partition in self._catching_up:
+            self._catching_up[change.partition][1][change.camera_id] = change
+        return ()
+
+    def reached(self, partition: int, position: int) -> tuple[ConfigChange, ...]:
+        """Note how far a partition was read; returns what to apply at its end."""
+        end_offset, changes = self._catching_up.get(partition, (None, {}))
+        if end_offset is None or position < end_offset:
+            return ()
+        del self._catching_up[partition]
+        self._following.add(partition)
+        return tuple(changes.values())
+
+
+log = structlog.get_logger(__name__)
+
+
+class StatusSink(Protocol):
+    """Publishes camera status (see :class:`ingest.frames.producer.FrameProducer`)."""
+
+    def send_status(self, status: CameraStatus) -> None:
+        """Publish a camera's status."""
+
+    def delete_status(self, camera_id: UUID) -> None:
+        """Publish that a camera is gone."""
+
+
+class SnapshotRemover(Protocol):
+    """Removes a camera's snapshot (see :class:`ingest.frames.snapshots.SnapshotUploader`)."""
+
+    def remove(self, owner_id: UUID, camera_id: UUID) -> None:
+        """Remove a camera's snapshot. Never blocks."""
+
+
+class Fleet:
+    """Starts, changes and stops cameras. Thread-safe; nothing here waits for a camera."""
+
+    def __init__(
+        self,
+        settings: CameraSessionSettings,
+        deps: CameraSessionDeps,
+        statuses: StatusSink,
+        snapshots: SnapshotRemover,
+    ) -> None:
+        """Start without cameras."""
+        self._settings = settings
+        self._deps = deps
+        self._statuses = statuses
+        self._snapshots = snapshots
+        self._lock = threading.Lock()
+        self._partitions: dict[int, dict[UUID, CameraSession]] = {}
+        self._stopping: list[FrameReader] = []
+        self._stopping_lock = threading.Lock()
+
+    def own(self, partition: int) -> None:
+        """Accept changes of a partition's cameras from now on."""
+        with self._lock:
+            self._partitions.setdefault(partition, {})
+
+    def release(self, partition: int) -> None:
+        """Stop a partition's cameras, because another worker has them now."""
+        with self._lock:
+            cameras = self._partitions.pop(partition, {})
+        for camera in cameras.values():
+            self._retire(camera.stop())
+
+    def apply(self, change: ConfigChange) -> None:
+        """Apply one camera's configuration; ignored for a partition not owned."""
+        with self._lock:
+            cameras = self._partitions.get(change.partition)
+            if cameras is None:
+                return
+            if change.config is None:
+                self._remove(cameras, change.camera_id)
+            else:
+                self._start_or_update(cameras, change.config)
+
+    def publish_due(self, now: Instant) -> None:
+        """Publish status and ticks that are due; to be called a few times a second."""
+        states: Counter[CameraState] = Counter()
+        for camera in self._all():
+            self._publish_if_held(camera, now)
+            camera.tick_if_silent(now)
+            states[camera.state] += 1
+        for state in CameraState:
+            self._deps.metrics.cameras(state, states[state])
+
+    def stop(self) -> None:
+        """Stop all cameras; returns immediately."""
+        with self._lock:
+            partitions = tuple(self._partitions)
+        for partition in partitions:
+            self.release(partition)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the readers that were stopped; returns whether all ended in time."""
+        deadline = self._deps.now().seconds + timeout_seconds
+        with self._stopping_lock:
+            stopping = tuple(self._stopping)
+        return all(r.join(max(0.0, deadline - self._deps.now().seconds)) for r in stopping)
+
+    def _all(self) -> tuple[CameraSession, ...]:
+        with self._lock:
+            return tuple(
+                camera for cameras in self._partitions.values() for camera in cameras.values()
+            )
+
+    def _start_or_update(self, cameras: dict[UUID, CameraSession], config: CameraConfig) -> None:
+        camera = cameras.get(config.camera_id)
+        if camera is None:
+            camera = cameras[config.camera_id] = CameraSession(config, self._settings, self._deps)
+            log.info("camera_taken", camera_id=str(config.camera_id), revision=config.revision)
+        else:
+            self._retire(camera.update(config))
+            log.info("camera_changed", camera_id=str(config.camera_id), revision=config.revision)
+        self._publish_status(camera, self._deps.now())
+        camera.start()
+
+    def _remove(self, cameras: dict[UUID, CameraSession], camera_id: UUID) -> None:
+        camera = cameras.pop(camera_id, None)
+        if camera is not None:
+            self._retire(camera.end())
+            self._snapshots.remove(camera.owner_id, camera_id)
+            log.info("camera_removed", camera_id=str(camera_id))
+        # Also for one that was deleted while no worker ran.
+        self._statuses.delete_status(camera_id)
+
+    def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:
+        # Sent under the lock: no status may follow a camera's tombstone, or the topic keeps it
+        # for ever.
+        with self._lock:
+            held = (cameras.get(camera.camera_id) for cameras in self._partitions.values())
+            if any(other is camera for other in held):
+                self._publish_status(camera, now)
+
+    def _publish_status(self, camera: CameraSession, now: Instant) -> None:
+        status = camera.due_status(now)
+        if status is not None:
+            self._statuses.send_status(status)
+
+    def _retire(self, reader: FrameReader | None) -> None:
+        if reader is not None:
+            with self._stopping_lock:
+                self._stopping = [r for r in self._stopping if not r.join(0)] + [reader]

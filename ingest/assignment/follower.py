@@ -1,0 +1,214 @@
+"""Kafka's side of the assignment: follows the configuration of this worker's cameras."""
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+
+from common.errors import InvalidInputError
+from common.kafka.clients import (
+    ConsumerRebalanceListener,
+    KafkaError,
+    TopicPartition,
+    group_name,
+    open_consumer,
+    topic_name,
+)
+from common.kafka.workarounds.assignor import LatestClaimAssignor
+from common.kafka.workarounds.idle_poll import IdlePollConsumer
+from common.kafka.workarounds.rejoin import RejoinPatch
+from common.records.cameras import CameraConfig
+from common.records.codec import decode
+from common.records.topics import CONFIG_CAMERAS
+from ingest.assignment.fleet import ConfigChange, ConfigState, Fleet
+from ingest.clocks import Clock
+from ingest.metrics import IngestMetrics
+from ingest.settings import IngestSettings
+
+log = structlog.get_logger(__name__)
+
+_POLL_MS: Final = 200
+_OFFSET_MS: Final = 2_000
+_RETRY_SECONDS: Final = 1.0
+_METADATA_MAX_AGE_MS: Final = 30_000
+
+
+class AssignmentFollower:
+    """Member of the ingest group: the owner of a configuration partition captures its cameras.
+
+    A partition is read from its start each time it is assigned; no offset is ever committed.
+    Partitions that stay with a worker while others come and go are not touched (cooperative
+    rebalancing), so their cameras go on.
+    """
+
+    def __init__(
+        self, settings: IngestSettings, fleet: Fleet, metrics: IngestMetrics, now: Clock
+    ) -> None:
+        """Connect to Kafka; :meth:`follow` joins the group.
+
+        Raises:
+            MisconfiguredError: Kafka does not let us in.
+            TransientError: no broker answers.
+            kafka.errors.KafkaError: no broker answered within the client's time-out.
+        """
+        self._fleet = fleet
+        self._metrics = metrics
+        self._now = now
+        self._state = ConfigState()
+        self._topic = topic_name(settings, CONFIG_CAMERAS)
+        self._unread: set[int] = set()
+        self._assigned: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
+        self._assignor = LatestClaimAssignor()
+        options = _options(settings, self._assignor)
+        self._consumer = open_consumer(settings, "ingest", kind=IdlePollConsumer, **options)
+        RejoinPatch(self._consumer._coordinator, settings.kafka_session_timeout_seconds / 2)
+        self.polled_seconds = now().seconds
+        """Monotonic time of the last turn of the loop: the worker's sign of life."""
+
+    def follow(self, stop: threading.Event) -> None:
+        """Start, change and stop cameras until ``stop`` is set."""
+        self._repeat(stop, self._join)
+        while not stop.is_set():
+            self._repeat(stop, self._turn)
+
+    def close(self, timeout_seconds: float) -> None:
+        """Leave the group, so that others take over immediately."""
+        try:
+            self._consumer.close(autocommit=False, timeout_ms=round(timeout_seconds * 1000))
+        except KafkaError as error:
+            log.warning("group_not_left", error=type(error).__name__)
+
+    def _repeat(self, stop: threading.Event, step: Callable[[], bool]) -> None:
+        """Do a step, again and again until it succeeds, unless ``stop`` is set."""
+        is_done = False
+        while not is_done and not stop.is_set():
+            try:
+                is_done = step()
+            except KafkaError as error:
+                log.warning("config_unreadable", error=type(error).__name__)
+                self._note_assignments()
+            self.polled_seconds = self._now().seconds
+            if not is_done:
+                stop.wait(_RETRY_SECONDS)
+
+    def _join(self) -> bool:
+        # The topic has to be known first. kafka-python 3.0.12 assigns the partitions that it
+        # knows when it joins; where they become known in that very moment it takes them for
+        # assigned, and has none until it refreshes its metadata, minutes later.
+        if not self._consumer.partitions_for_topic(self._topic):
+            log.warning("topic_missing", topic=self._topic)
+            return False
+        listener = _Listener(self._fleet, self._assigned, self._assignor)
+        self._consumer.subscribe([self._topic], listener=listener)
+        return True
+
+    def _turn(self) -> bool:
+        for number in sorted(self._unread):
+            self._begin(number)
+        batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
+        # Rebalances during the poll come first. Records of a partition that was only assigned, or
+        # revoked and assigned again, are ignored: it is read again, from its start.
+        self._note_assignments()
+        for assigned, records in batches.items():
+            if self._state.has(assigned.partition):
+                for record in records:
+                    self._read(assigned.partition, record)
+        for number in self._state.catching_up:
+            partition = TopicPartition(self._topic, number)
+            position = self._consumer.position(partition, timeout_ms=_OFFSET_MS)
+            if position is not None:
+                self._apply(self._state.reached(number, position))
+        return True
+
+    def _note_assignments(self) -> None:
+        while not self._assigned.empty():
+            number, is_ours = self._assigned.get()
+            self._state.revoked(number)
+            self._unread.discard(number)
+            if is_ours:
+                self._unread.add(number)
+
+    def _begin(self, number: int) -> None:
+        """Read a partition from its start; tried again at the next turn where Kafka fails."""
+        partition = TopicPartition(self._topic, number)
+        ends = self._consumer.end_offsets([partition], timeout_ms=_OFFSET_MS)
+        self._consumer.seek_to_beginning(partition)
+        self._state.assigned(number, ends[partition])
+        self._unread.discard(number)
+
+    def _read(self, partition: int, record: Any) -> None:
+        try:
+            change = _change(partition, record.key, record.value)
+        except InvalidInputError as error:
+            self._metrics.config_fault()
+            log.error(
+                "config_record_unreadable",
+                partition=partition,
+                offset=record.offset,
+                code=error.code,
+            )
+            return
+        self._apply(self._state.read(change))
+
+    def _apply(self, changes: tuple[ConfigChange, ...]) -> None:
+        for change in changes:
+            self._fleet.apply(change)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
+    """Handles rebalances in kafka-python's own thread, where nothing may block."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        assigned: queue.SimpleQueue[tuple[int, bool]],
+        assignor: LatestClaimAssignor,
+    ) -> None:
+        self._fleet = fleet
+        self._assigned = assigned
+        self._assignor = assignor
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        for partition in assigned:
+            self._fleet.own(partition.partition)
+            self._assigned.put((partition.partition, True))
+        log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        # Here, not in our own loop: when this returns another worker may begin.
+        for partition in revoked:
+            self._fleet.release(partition.partition)
+            self._assigned.put((partition.partition, False))
+        log.info("partitions_revoked", partitions=sorted(p.partition for p in revoked))
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        self._assignor.forget()
+        self.on_partitions_revoked(lost)
+
+
+def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigChange:
+    try:
+        camera_id = UUID((key or b"").decode("ascii"))
+    except ValueError as error:
+        raise InvalidInputError("the key is no camera id", code="unreadable_record") from error
+    if not value:
+        return ConfigChange(partition, camera_id, None)
+    config = decode(CameraConfig, value)
+    if config.camera_id != camera_id:
+        raise InvalidInputError("key and record name two cameras", code="unreadable_record")
+    return ConfigChange(partition, camera_id, config)
+
+
+def _options(settings: IngestSettings, assignor: LatestClaimAssignor) -> dict[str, Any]:
+    session_ms = round(settings.kafka_session_timeout_seconds * 1000)
+    return {
+        "group_id": group_name(settings, "ingest"),
+        "session_timeout_ms": session_ms,
+        "heartbeat_interval_ms": session_ms // 5,
+        "partition_assignment_strategy": [assignor],
+        "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
+        "allow_auto_create_topics": False,
+    }

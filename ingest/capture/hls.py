@@ -1,0 +1,264 @@
+"""HLS playlists, checked before FFmpeg reads them, and the segments that were played already.
+
+FFmpeg begins with the last segment of a playlist. Where a camera stalls and its server goes on
+answering, each new connection would play that segment again, as if it were captured now.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final, Protocol
+from urllib.parse import urljoin
+
+from ingest.capture.http_source import HttpBody, HttpSource
+from ingest.errors import CaptureError, CaptureErrorCode
+
+_HEAD_BYTES: Final = 4_096
+"""This much of a segment identifies it: it holds the time of its first frame."""
+
+_MAX_ENTRIES: Final = 256
+"""Of a playlist; a day of them takes too long to parse at each change."""
+
+_MAX_DIGITS: Final = 19
+_OTHERS: Final = ("#EXT-X-MAP:", "#EXT-X-KEY:")
+_URI: Final = re.compile(r'URI="([^"]*)"')
+
+_REMEMBERED_SEGMENTS: Final = 32
+"""A playlist of several renditions has FFmpeg open the last segment of each."""
+
+
+class ReadableBody(Protocol):
+    """An answer's body (see :class:`ingest.capture.http_source.HttpBody`)."""
+
+    def read(self, size: int) -> bytes:
+        """Return available bytes; nothing at the end."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPlaylist:
+    """A media playlist: number of its last segment, and whether it is finished.
+
+    ``other_urls`` are those it names besides segments, the same on every connection: a format's
+    header, a key.
+
+    **Source:** RFC 8216, section 4.3.
+    """
+
+    last_sequence: int
+    other_urls: frozenset[str]
+    is_finished: bool
+
+
+def parse_media_playlist(text: str, url: str) -> MediaPlaylist | None:
+    """Return the playlist at ``url``; None: it only names other playlists."""
+    lines = [line.strip() for line in text.splitlines()]
+    if not any(line.startswith(("#EXTINF", "#EXT-X-TARGETDURATION")) for line in lines):
+        return None
+    entries = [line for line in lines if line and not line.startswith("#")]
+    others = [uri for line in lines if line.startswith(_OTHERS) for uri in _URI.findall(line)]
+    first = next((line for line in lines if line.startswith("#EXT-X-MEDIA-SEQUENCE:")), ":0")
+    number = first.partition(":")[2].strip()
+    first_sequence = int(number) if number.isdecimal() and len(number) <= _MAX_DIGITS else 0
+    return MediaPlaylist(
+        last_sequence=first_sequence + len(entries) - 1,
+        other_urls=frozenset(urljoin(url, uri) for uri in others[-_MAX_ENTRIES:]),
+        is_finished="#EXT-X-ENDLIST" in lines,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    last_sequence: int
+    heads: frozenset[bytes]
+
+
+@dataclass(slots=True)
+class _PlaylistConnection:
+    """The state of one connection; its playlist is the first one with segments."""
+
+    playlist_url: str | None = None
+    last_sequence: int | None = None
+    is_finished_from_start: bool = False
+    has_news: bool = False
+    other_urls: dict[str, frozenset[str]] = field(default_factory=dict)
+    heads: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_SEGMENTS))
+
+
+class PlayedSegments:
+    """Remembers the last segments of earlier connections. For one camera, in its reader's thread.
+
+    What was played before is known by the number that the playlist gives it and by its content:
+    names may change with each connection, numbers start over with the encoder, and some cameras
+    write ever new content under one number.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing played."""
+        self._before: _Played | None = None
+        self._was_live = False
+        self._connection = _PlaylistConnection()
+
+    def connect(self) -> None:
+        """Begin a new connection."""
+        ended = self._connection
+        if ended.last_sequence is not None:
+            self._was_live = self._was_live or not ended.is_finished_from_start
+            if self._before is None or ended.has_news:
+                self._before = _Played(ended.last_sequence, frozenset(ended.heads))
+        self._connection = _PlaylistConnection()
+
+    @property
+    def is_old(self) -> bool:
+        """True while all segments of this connection were played on an earlier one.
+
+        Never of a recording: a camera's playlist that was finished from the start.
+        """
+        connection = self._connection
+        return self._was_live and connection.last_sequence is not None and not connection.has_news
+
+    @property
+    def is_over(self) -> bool:
+        """True for a camera that was live and ended its playlist: FFmpeg would play all of it."""
+        return self._was_live and self._connection.is_finished_from_start
+
+    def playlist(self, url: str, text: str) -> None:
+        """Note a playlist that was read."""
+        playlist = parse_media_playlist(text, url)
+        if playlist is None:
+            return
+        connection = self._connection
+        connection.other_urls[url] = playlist.other_urls
+        if connection.playlist_url is None:
+            connection.playlist_url = url
+            connection.is_finished_from_start = playlist.is_finished
+        if connection.playlist_url == url:
+            connection.last_sequence = playlist.last_sequence
+            if self._before is None or playlist.last_sequence != self._before.last_sequence:
+                connection.has_news = True
+
+    def segment(self, url: str, body: ReadableBody) -> ReadableBody:
+        """Return the body of a file that is no playlist; a segment's start and end are noted."""
+        named = self._connection.other_urls
+        if not named or any(url in urls for urls in named.values()):
+            return body
+        return _SegmentBody(body, self._segment_begun, self._connection.heads.append)
+
+    def _segment_begun(self, digest: bytes) -> None:
+        if self._before is None or digest not in self._before.heads:
+            self._connection.has_news = True
+
+
+class _SegmentBody:
+    """A segment that reports its digest at its start, and again once it was read to its end."""
+
+    def __init__(
+        self, body: ReadableBody, begun: Callable[[bytes], None], played: Callable[[bytes], None]
+    ) -> None:
+        self._body = body
+        self._begun = begun
+        self._played = played
+        self._head = bytearray()
+        self._digest: bytes | None = None
+        self._is_played = False
+
+    def read(self, size: int) -> bytes:
+        data = self._body.read(size)
+        if self._digest is None:
+            self._head += data
+            if not data or len(self._head) >= _HEAD_BYTES:
+                self._digest = blake2b(self._head[:_HEAD_BYTES], digest_size=16).digest()
+                self._begun(self._digest)
+        # A connection that breaks in the middle of a segment has not played it.
+        if not data and not self._is_played and self._digest is not None:
+            self._is_played = True
+            self._played(self._digest)
+        return data
+
+    def close(self) -> None:
+        self._body.close()
+
+
+_FIRST_LINE: Final = b"#EXTM3U"
+"""FFmpeg takes nothing for a playlist that begins otherwise (RFC 8216, section 4.3.1.1)."""
+
+_MAX_BYTES: Final = 2 * 1024 * 1024
+"""Six hours of segments of 2 s with names of 180 bytes. FFmpeg needs 13 times a playlist's size."""
+
+_MAX_RENDITIONS: Final = 64
+"""FFmpeg reads all together and keeps 11 kB of it; one may name others in turn."""
+
+_READ_BYTES: Final = 65_536
+
+
+class PlaylistSource:
+    """Opens the playlists and segments of one connection."""
+
+    def __init__(self, source: HttpSource, played: PlayedSegments) -> None:
+        self._source = source
+        self._played = played
+        self._played.connect()
+        self._renditions = 0
+
+    def open(self, url: str) -> ReadableBody:
+        """Return the body at an address; a playlist has been read to its end by then.
+
+        Raises:
+            CaptureError: it cannot be opened, or is too large a playlist.
+        """
+        body = self._source.open(url)
+        try:
+            begun = _read(body, len(_FIRST_LINE))
+            if begun.startswith(_FIRST_LINE):
+                begun = self._checked(begun + _read(body, _MAX_BYTES + 1 - len(begun)))
+                self._played.playlist(url, begun.decode("utf-8", "replace"))
+                return PrefixedBody(begun, body)
+        except CaptureError:
+            body.close()
+            raise
+        return self._played.segment(url, PrefixedBody(begun, body))
+
+    def _checked(self, playlist: bytes) -> bytes:
+        self._renditions += playlist.count(b"#EXT-X-STREAM-INF:")
+        self._renditions += playlist.count(b"#EXT-X-MEDIA:")
+        if len(playlist) > _MAX_BYTES or self._renditions > _MAX_RENDITIONS:
+            raise CaptureError(CaptureErrorCode.TOO_MUCH)
+        return playlist
+
+
+class PrefixedBody:
+    """A body whose first bytes were read already."""
+
+    def __init__(self, begun: bytes, rest: HttpBody) -> None:
+        """``begun`` was read from ``rest`` before."""
+        self._begun = begun
+        self._rest = rest
+
+    def read(self, size: int) -> bytes:
+        """Return up to ``size`` bytes; nothing at the end.
+
+        Raises:
+            CaptureError: the camera fell silent or broke the connection off.
+        """
+        if not self._begun:
+            return self._rest.read(size)
+        given, self._begun = self._begun[:size], self._begun[size:]
+        return given
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._rest.close()
+
+
+def _read(body: HttpBody, minimum_bytes: int) -> bytes:
+    """Return the first ``minimum_bytes``, or all there are."""
+    parts: list[bytes] = []
+    missing = minimum_bytes
+    while missing > 0 and (part := body.read(min(_READ_BYTES, missing))):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,312 @@
+"""HTTP cameras, read through connections that are checked one by one.
+
+FFmpeg's own HTTP client follows redirects and playlists to wherever they point. Here each address,
+the first one, a redirect's and a playlist entry's, passes the rules for camera addresses, and the
+connection goes to the very address that was checked. Each byte that comes is counted and each wait
+for one is bounded (:mod:`ingest.capture.deadline`).
+"""
+
+import http.client
+import io
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from functools import cache, partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from common.errors import InvalidInputError
+from common.urls.streams import StreamScheme, StreamUrlRules, parse_stream_url
+from ingest.addresses import resolve
+from ingest.capture.deadline import ConnectionDeadline
+from ingest.errors import CaptureError, CaptureErrorCode
+
+_USER_AGENT: Final = "platestream"
+_CREDENTIALS_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+
+
+class HttpBody:
+    """A response's body as FFmpeg reads it: a file that cannot be rewound."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self._response = response
+        self._is_broken = False
+        self.media_type = response.headers.get_content_type()
+
+    def read(self, size: int) -> bytes:
+        """Return available bytes, up to ``size``; nothing at the end, and after an error.
+
+        Raises:
+            CaptureError: the camera fell silent, broke the connection off or is given up.
+        """
+        # PyAV keeps the first error for when FFmpeg returns, and writes out each later one.
+        if self._is_broken:
+            return b""
+        try:
+            # Not read(): that waits until ``size`` bytes are there, a second of a slow stream.
+            return self._response.read1(size)
+        except CaptureError:
+            self._is_broken = True
+            raise
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self._is_broken = True
+            raise CaptureError(CaptureErrorCode.SILENT) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._response.close()
+
+
+class HttpSource:
+    """Opens the HTTP addresses of one camera."""
+
+    def __init__(
+        self,
+        text: str,
+        rules: StreamUrlRules,
+        deadline: ConnectionDeadline,
+        *,
+        timeout_seconds: float,
+        ca_file: str = "",
+    ) -> None:
+        """``text`` is the stream address, with user and password if it has any.
+
+        ``timeout_seconds`` is how long the camera may be silent, at any time. ``ca_file`` holds the
+        certificates by which that of the camera must be signed; empty: it is not verified.
+        """
+        self.url, user, password = _without_user(text)
+        self._rules = rules
+        self._deadline = deadline
+        self._timeout_seconds = timeout_seconds
+        self._ca_file = ca_file
+        self._answers: list[http.client.HTTPResponse] = []
+        self._opener = self._make_opener(user, password)
+
+    def open(self, url: str) -> HttpBody:
+        """Return the body at an address, after redirects and authentication.
+
+        Raises:
+            CaptureError: the address is forbidden, does not answer or refuses.
+        """
+        self._check(url)
+        self._answers.clear()
+        try:
+            return HttpBody(self._answer(url))
+        except CaptureError:
+            self._close_answers()
+            raise
+
+    def _answer(self, url: str) -> http.client.HTTPResponse:
+        request = urllib.request.Request(url, headers={"User-Agent": _USER_AGENT})
+        try:
+            self._opener.open(request, timeout=self._timeout_seconds)
+        except urllib.error.HTTPError as error:
+            raise CaptureError(_refusal(error.code)) from None
+        except ValueError:
+            # urllib's error for a scheme of authentication that it does not know.
+            raise CaptureError(CaptureErrorCode.CREDENTIALS) from None
+        except (OSError, http.client.HTTPException) as error:
+            is_untrusted = isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError)
+            code = CaptureErrorCode.CERTIFICATE if is_untrusted else CaptureErrorCode.UNREACHABLE
+            raise CaptureError(code) from None
+        # urllib leaves those open that asked for a password or pointed elsewhere.
+        answer = self._answers.pop()
+        self._close_answers()
+        return answer
+
+    def _close_answers(self) -> None:
+        for answer in self._answers:
+            answer.close()
+
+    def _check(self, url: str) -> None:
+        try:
+            scheme = parse_stream_url(url, self._rules).scheme
+        except InvalidInputError as error:
+            raise CaptureError(CaptureErrorCode.FORBIDDEN) from error
+        if scheme not in (StreamScheme.HTTP, StreamScheme.HTTPS):
+            raise CaptureError(CaptureErrorCode.FORBIDDEN)
+
+    def _make_opener(self, user: str | None, password: str) -> urllib.request.OpenerDirector:
+        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+        if user is not None:
+            # Bound to this host and port: a redirect elsewhere does not get the password.
+            passwords.add_password(None, _origin(self.url), user, password)
+        opener = urllib.request.OpenerDirector()
+        for handler in (
+            _HttpHandler(self._rules, self._deadline, self._answers),
+            _HttpsHandler(self._rules, self._deadline, self._answers, self._ca_file),
+            _RedirectHandler(self._check),
+            urllib.request.HTTPBasicAuthHandler(passwords),
+            urllib.request.HTTPDigestAuthHandler(passwords),
+            urllib.request.HTTPDefaultErrorHandler(),
+            urllib.request.HTTPErrorProcessor(),
+        ):
+            opener.add_handler(handler)
+        return opener
+
+
+class _GuardedStream(io.RawIOBase):
+    """A socket's stream, each read under a deadline."""
+
+    def __init__(
+        self,
+        stream: io.RawIOBase,
+        connection: socket.socket,
+        deadline: ConnectionDeadline,
+        timeout_seconds: float,
+    ) -> None:
+        self._stream = stream
+        self._connection = connection
+        self._deadline = deadline
+        self._timeout_seconds = timeout_seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        with self._deadline.guarded_wait(self._connection, self._timeout_seconds):
+            size_bytes = self._stream.readinto(buffer)
+        self._deadline.count_bytes(size_bytes or 0)
+        return size_bytes
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _CheckedConnection(http.client.HTTPConnection):
+    """Connects to the address that was checked, under the name that was asked for."""
+
+    def __init__(
+        self, host: str, *, rules: StreamUrlRules, deadline: ConnectionDeadline, **options: Any
+    ) -> None:
+        super().__init__(host, **options)
+        self._rules = rules
+        self._deadline = deadline
+        self._timeout_seconds: float = options["timeout"]
+        # Below http.client, which reads heads, lengths of chunks and trailers by itself.
+        self.response_class = self._respond  # type: ignore[assignment]
+
+    def connect(self) -> None:
+        address = resolve(self.host, self.port, self._rules)
+        seconds = self._deadline.remaining_seconds(self._timeout_seconds)
+        self.sock = socket.create_connection((address, self.port), seconds)
+
+    def _respond(self, connection: socket.socket, *args: Any, **options: Any) -> Any:
+        answer = http.client.HTTPResponse(connection, *args, **options)
+        stream = answer.fp.detach()
+        guarded = _GuardedStream(stream, connection, self._deadline, self._timeout_seconds)
+        answer.fp = io.BufferedReader(guarded)
+        return answer
+
+
+class _CheckedTlsConnection(_CheckedConnection):
+    default_port = http.client.HTTPS_PORT
+
+    def __init__(self, host: str, *, ca_file: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._ca_file = ca_file
+
+    def connect(self) -> None:
+        super().connect()
+        tls = _tls_context(self._ca_file).wrap_socket(
+            self.sock, server_hostname=self.host, do_handshake_on_connect=False
+        )
+        self.sock = tls
+        with self._deadline.guarded_wait(tls, self._timeout_seconds):
+            tls.do_handshake()
+
+
+class _HttpHandler(urllib.request.HTTPHandler):
+    def __init__(
+        self,
+        rules: StreamUrlRules,
+        deadline: ConnectionDeadline,
+        answers: list[http.client.HTTPResponse],
+    ) -> None:
+        super().__init__()
+        self._options: dict[str, Any] = {"rules": rules, "deadline": deadline}
+        self._answers = answers
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        answer = self.do_open(partial(_CheckedConnection, **self._options), req)
+        self._answers.append(answer)
+        return answer
+
+
+class _HttpsHandler(urllib.request.HTTPSHandler):
+    def __init__(
+        self,
+        rules: StreamUrlRules,
+        deadline: ConnectionDeadline,
+        answers: list[http.client.HTTPResponse],
+        ca_file: str,
+    ) -> None:
+        super().__init__()
+        self._options: dict[str, Any] = {"rules": rules, "deadline": deadline, "ca_file": ca_file}
+        self._answers = answers
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        answer = self.do_open(partial(_CheckedTlsConnection, **self._options), req)
+        self._answers.append(answer)
+        return answer
+
+
+class _RedirectHandler(urllib.request.HTTPRedirectHandler):
+    def __init__(self, check: Callable[[str], None]) -> None:
+        self._check = check
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: Any,
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        self._check(newurl)
+        # Or urllib reads what comes with the redirect, to an end that need never come.
+        fp.close()
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+@cache
+def _tls_context(ca_file: str) -> ssl.SSLContext:
+    """Return TLS that asks for proof of identity only where a file says whom to believe.
+
+    Most cameras sign their own certificates. As with FFmpeg, so that rtsps and https cameras
+    behave alike.
+    """
+    if ca_file:
+        return ssl.create_default_context(cafile=ca_file)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _without_user(text: str) -> tuple[str, str | None, str]:
+    parts = urlsplit(text)
+    user_info, _, host = parts.netloc.rpartition("@")
+    url = urlunsplit((parts.scheme, host, parts.path or "/", parts.query, ""))
+    if not user_info:
+        return url, None, ""
+    user, _, password = user_info.partition(":")
+    return url, unquote(user), unquote(password)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/"
+
+
+def _refusal(status: int) -> CaptureErrorCode:
+    return (
+        CaptureErrorCode.CREDENTIALS
+        if status in _CREDENTIALS_REFUSED
+        else CaptureErrorCode.NO_STREAM
+    )

@@ -1,0 +1,258 @@
+"""A camera's connections, one after the other, and the frames of each."""
+
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import structlog
+
+from common.retry import Backoff, RetryPolicy
+from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules
+from ingest.capture.camera_stream import CameraStream, DecodeControl, StreamFrame
+from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.hls import PlayedSegments
+from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.clocks import CaptureClock, Clock, Instant, LiveEdge, Pacer
+from ingest.errors import CaptureError, CaptureErrorCode
+from ingest.frames.encoding import DecodedFrame
+
+log = structlog.get_logger(__name__)
+
+_STABLE_SECONDS = 30.0
+"""A connection that gave frames for this long makes the next pause a first one."""
+
+_RECONNECT_SPREAD = (0.75, 1.25)
+"""So that cameras behind one switch that was restarted do not all come together."""
+
+_LOOP_GAP_SECONDS: Final = 0.04
+"""Between the last frame of a file and its first, when it is played again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderSettings:
+    """The addresses that are allowed, time-outs, and the pauses between connections."""
+
+    addresses: StreamUrlRules
+    limits: CaptureLimits
+    reconnect_min_seconds: float
+    reconnect_max_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOpened:
+    """The connection is open; its first frame follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFrame:
+    """One frame of a camera.
+
+    ``stream_seconds`` is its time within the stream, or its arrival (monotonic) where the stream
+    has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``.
+    """
+
+    frame: DecodedFrame
+    stream_seconds: float
+    captured_ms: int
+    arrival: Instant
+
+
+CaptureEvent = StreamOpened | CapturedFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReaderContext:
+    """The state that a reader shares with each of its connections.
+
+    ``stop`` and ``deadline`` are set from any thread, all else is used in the reader's.
+    """
+
+    name: str
+    url: StreamUrl
+    settings: ReaderSettings
+    now: Clock
+    stop: threading.Event
+    deadline: ConnectionDeadline
+    played: PlayedSegments
+
+
+class FrameReader:
+    """Reads one stream address until it is stopped, connecting again and again.
+
+    A thread of its own iterates over :meth:`connections`; all other methods are for other threads.
+    """
+
+    def __init__(self, name: str, url: StreamUrl, settings: ReaderSettings, now: Clock) -> None:
+        """Prepare; nothing runs before :meth:`start`. ``name`` names the thread."""
+        self._context = _ReaderContext(
+            name=name,
+            url=url,
+            settings=settings,
+            now=now,
+            stop=threading.Event(),
+            deadline=ConnectionDeadline(),
+            played=PlayedSegments(),
+        )
+        self._thread: threading.Thread | None = None
+        self._backoff = Backoff(
+            RetryPolicy(
+                first_pause_seconds=settings.reconnect_min_seconds,
+                longest_pause_seconds=settings.reconnect_max_seconds,
+                spread=_RECONNECT_SPREAD,
+            ),
+            stable_seconds=_STABLE_SECONDS,
+        )
+
+    def start(self, follow: Callable[["FrameReader"], None]) -> None:
+        """Start the thread, which calls ``follow`` once: it iterates over :meth:`connections`."""
+        self._thread = threading.Thread(
+            target=follow, args=(self,), name=self._context.name, daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; returns immediately.
+
+        A read over HTTP is broken off. FFmpeg's own connections (RTSP) cannot be: they end with
+        the next packet, or within their time-outs.
+        """
+        self._context.stop.set()
+        self._context.deadline.stop()
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the thread's end; returns whether it came."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def connections(self) -> Iterator["CameraConnection"]:
+        """Yield a connection to read, and after a pause the next one, until :meth:`stop`."""
+        stop, now = self._context.stop, self._context.now
+        while not stop.is_set():
+            started = now()
+            connection = CameraConnection(self._context)
+            yield connection
+            if stop.is_set():
+                return
+            pause_seconds = self._backoff.next_pause_seconds(now().seconds - started.seconds)
+            log.info(
+                "camera_lost",
+                reader=self._context.name,
+                fault=connection.error_code.name.lower(),
+                retry_seconds=round(pause_seconds, 1),
+            )
+            stop.wait(pause_seconds)
+
+
+class CameraConnection:
+    """One connection from open to end; for a file, all its repetitions. In the reader's thread.
+
+    Use it as a context manager, which iterates over the connection's events. Whatever ends it,
+    here or in the body of the ``with``, is not raised from there but noted as :attr:`error_code`.
+    """
+
+    def __init__(self, context: _ReaderContext) -> None:
+        self._context = context
+        self._clock = CaptureClock()
+        self._pacer: Pacer | None = None
+        self._control = DecodeControl()
+        self._edge = LiveEdge()
+        self._base_seconds = 0.0
+        self._last_seconds: float | None = None
+        self._events = self._read()
+        self.error_code = CaptureErrorCode.ENDED
+        """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """True once the reader was stopped: the end of the connection is no failure."""
+        return self._context.stop.is_set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __iter__(self) -> Iterator[CaptureEvent]:
+        return self._events
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        # A stream that cannot be closed has failed already.
+        with suppress(Exception):
+            self._events.close()
+        if isinstance(error, CaptureError):
+            self.error_code = error.code
+        elif isinstance(error, Exception):
+            # Without its message: FFmpeg's errors carry the address and its password.
+            log.error(
+                "reader_failed",
+                reader=self._context.name,
+                error=type(error).__name__,
+                trace="".join(traceback.format_tb(trace)),
+            )
+            self.error_code = CaptureErrorCode.INTERNAL
+        return error is None or isinstance(error, Exception)
+
+    def _read(self) -> Generator[CaptureEvent, None, None]:
+        """Yield events until the stream ends, fails (CaptureError), or the reader is stopped."""
+        context = self._context
+        is_file = context.url.scheme is StreamScheme.FILE
+        is_announced = False
+        while not context.stop.is_set():
+            stream = open_stream(
+                context.url,
+                context.settings.addresses,
+                context.settings.limits,
+                context.deadline,
+                context.played,
+            )
+            with stream:
+                if not is_announced:
+                    yield StreamOpened()
+                    is_announced = True
+                if self._pacer is None and (is_file or stream.is_segmented):
+                    self._pacer = Pacer()
+                yield from self._play(stream)
+            if not is_file or self._last_seconds is None:
+                return
+            self._base_seconds = self._last_seconds + _LOOP_GAP_SECONDS
+
+    def _play(self, stream: CameraStream) -> Iterator[CapturedFrame]:
+        first_seconds: float | None = None
+        for frame in stream.frames():
+            if self._context.stop.is_set():
+                return
+            seconds = frame.stream_seconds
+            if seconds is not None and self._context.url.scheme is StreamScheme.FILE:
+                first_seconds = seconds if first_seconds is None else first_seconds
+                seconds = self._base_seconds + seconds - first_seconds
+            if self._pacer is not None and seconds is not None:
+                wait_seconds = self._pacer.wait_seconds(seconds, self._context.now().seconds)
+                if self._context.stop.wait(wait_seconds):
+                    return
+            captured = self._captured(stream, frame, seconds)
+            if captured is not None:
+                yield captured
+
+    def _captured(
+        self, stream: CameraStream, frame: StreamFrame, seconds: float | None
+    ) -> CapturedFrame | None:
+        """Return the frame with its times; None: it came in the rush of an opening connection."""
+        arrival = self._context.now()
+        self._last_seconds = seconds
+        captured_ms = self._clock.capture_ms(seconds, arrival.unix_ms, frame.sender_start_ms)
+        if self._pacer is None and seconds is not None:
+            lag_ms = self._clock.lag_ms
+            stream.set_effort(self._control.next(lag_ms, stream.at_keyframe, arrival.seconds))
+            if not self._edge.reached(seconds, arrival.seconds):
+                return None
+        stream_seconds = arrival.seconds if seconds is None else seconds
+        return CapturedFrame(frame.decoded, stream_seconds, captured_ms, arrival)

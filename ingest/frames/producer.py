@@ -1,0 +1,279 @@
+"""Kafka's side of ingest: frames, ticks and camera status."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+from uuid import UUID
+
+import structlog
+
+from common.kafka.clients import KafkaError, KafkaTimeoutError, open_producer, topic_name
+from common.records.cameras import CameraStatus
+from common.records.codec import encode
+from common.records.frames import FRAME_META_HEADER, FrameMeta
+from common.records.topics import CAMERA_STATUS, FRAMES
+from ingest.metrics import DropReason, IngestMetrics
+from ingest.settings import IngestSettings
+
+log = structlog.get_logger(__name__)
+
+_REQUEST_TIMEOUT_MS: Final = 10_000
+_STATUS_ROOM_BYTES: Final = 16 * 1024 * 1024
+_OVERHEAD_BYTES: Final = 1_024
+_RETRY_SECONDS: Final = 0.05
+_MAX_IMAGE_WAIT_SECONDS: Final = 5.0
+_MAX_CLIENT_ERRORS_SECONDS: Final = 5.0
+_LOG_AGAIN_SECONDS: Final = 60.0
+
+Item = TypeVar("Item")
+
+
+class SerialWorker(Generic[Item]):
+    """A thread that handles items one by one, in the order in which they came. Thread-safe.
+
+    Its queue is not bounded; the caller bounds it.
+    """
+
+    def __init__(self, name: str, handle: Callable[[Item], None]) -> None:
+        self._handle = handle
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, item: Item) -> None:
+        """Queue an item. Returns immediately."""
+        self._queue.put(item)
+
+    def end(self) -> None:
+        """End the thread once the queue is empty. Returns immediately."""
+        self._queue.put(None)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the end, and return whether it came within the time."""
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (item := self._queue.get()) is not None:
+            try:
+                self._handle(item)
+            # The edge of the thread: one odd item must not hold up all that follow.
+            except Exception:
+                log.exception("record_not_handed_on")
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """One record of a camera. ``created_seconds`` is monotonic."""
+
+    camera_id: UUID
+    value: bytes | None
+    headers: list[tuple[str, bytes]] = field(default_factory=list)
+    created_seconds: float = field(default_factory=time.monotonic)
+
+    @property
+    def key(self) -> bytes:
+        """Kafka's key: the camera."""
+        return str(self.camera_id).encode("ascii")
+
+    @property
+    def size_bytes(self) -> int:
+        """The size in Kafka and in memory, about."""
+        return len(self.value or b"") + _OVERHEAD_BYTES
+
+    @property
+    def is_image(self) -> bool:
+        """True for a frame with its image: no tick, no end and no status."""
+        return bool(self.headers and self.value)
+
+
+@dataclass(slots=True)
+class _TopicState:
+    """One topic, in its worker's thread. ``log_seconds`` is when to log again (monotonic)."""
+
+    name: str
+    is_known: bool = True
+    log_seconds: float = 0.0
+
+
+class FrameProducer:
+    """Sends without waiting. Thread-safe.
+
+    A message goes one way: bytes reserved, queued for its topic's thread, given to Kafka's client,
+    and its bytes released when Kafka answers.
+
+    kafka-python bounds neither number nor size of the records that wait for the broker, and they
+    may not expire (see :mod:`common.kafka.clients`). So the bytes in flight are counted here: a
+    frame or tick that does not fit is dropped, a frame also counted, and capture is never held up.
+    For status, and for the end of a camera's frames, there is some more room: they must not be
+    lost to frames.
+
+    kafka-python's send waits where it does not know the topic, as while a broker comes back. No
+    caller may wait: status is sent under the fleet's lock, and the last tick of a camera that moves
+    by the thread of the group's heartbeats. So each topic has a thread of its own that waits; an
+    image is dropped after some seconds, as later ones are worth more.
+    """
+
+    def __init__(self, settings: IngestSettings, metrics: IngestMetrics) -> None:
+        """Connect to Kafka.
+
+        Raises:
+            MisconfiguredError: Kafka does not let us in.
+            TransientError: no broker answers.
+            kafka.errors.KafkaError: no broker answered within the client's time-out.
+        """
+        self._max_message_bytes = settings.kafka_max_message_bytes
+        self._frames_bytes = settings.ingest_buffer_bytes
+        self._status_bytes = settings.ingest_buffer_bytes + _STATUS_ROOM_BYTES
+        self._metrics = metrics
+        self._in_flight_bytes = 0
+        self._log_seconds = 0.0
+        self._lock = threading.Lock()
+        self._is_closing = threading.Event()
+        self._client = open_producer(
+            settings,
+            "ingest",
+            max_block_ms=round(settings.ingest_send_block_seconds * 1000),
+            request_timeout_ms=_REQUEST_TIMEOUT_MS,
+            allow_auto_create_topics=False,
+        )
+        self._frames = self._start_worker(topic_name(settings, FRAMES))
+        self._status = self._start_worker(topic_name(settings, CAMERA_STATUS))
+
+    def has_room(self) -> bool:
+        """Return whether a frame sent now has a chance to be taken."""
+        return self._in_flight_bytes < self._frames_bytes
+
+    def send_frame(self, meta: FrameMeta, image: bytes) -> bool:
+        """Send one frame (JPEG) and return whether it was taken."""
+        return self._send_frame_message(meta, image, self._frames_bytes)
+
+    def send_tick(self, meta: FrameMeta) -> None:
+        """Send a record that only moves the camera's clock."""
+        self._send_frame_message(meta, b"", self._frames_bytes)
+
+    def send_end(self, meta: FrameMeta) -> None:
+        """Send a record that ends the passes in a camera's view."""
+        if not self._send_frame_message(meta, b"", self._status_bytes):
+            log.warning("end_dropped", camera_id=str(meta.camera_id))
+
+    def send_status(self, status: CameraStatus) -> None:
+        """Publish a camera's status."""
+        self._send_status_message(status.camera_id, encode(status))
+
+    def delete_status(self, camera_id: UUID) -> None:
+        """Publish that a camera is gone."""
+        self._send_status_message(camera_id, None)
+
+    def close(self, timeout_seconds: float) -> None:
+        """Send the queued messages, for at most ``timeout_seconds``."""
+        deadline_seconds = time.monotonic() + timeout_seconds
+        self._is_closing.set()
+        workers = (self._frames, self._status)
+        for worker in workers:
+            worker.end()
+        for worker in workers:
+            # Half of the time, as the client needs some to send what it was given.
+            worker.join(max(0.0, deadline_seconds - timeout_seconds / 2 - time.monotonic()))
+        try:
+            self._client.close(timeout=max(0.0, deadline_seconds - time.monotonic()))
+        except KafkaError as error:
+            log.warning("records_unsent", error=type(error).__name__, bytes=self._in_flight_bytes)
+
+    def _start_worker(self, topic: str) -> SerialWorker[_Message]:
+        return SerialWorker(f"sender-{topic}", partial(self._deliver, _TopicState(topic)))
+
+    def _send_frame_message(self, meta: FrameMeta, image: bytes, limit_bytes: int) -> bool:
+        message = _Message(meta.camera_id, image, [(FRAME_META_HEADER, encode(meta))])
+        if message.size_bytes > self._max_message_bytes:
+            # Refused here: a camera of which nothing is sent has its clock moved by ticks.
+            self._count_lost(meta.camera_id, f"{message.size_bytes} bytes are too many for Kafka")
+            return False
+        is_taken = self._enqueue(self._frames, message, limit_bytes)
+        if not is_taken and image:
+            self._metrics.frame_dropped(DropReason.BUFFER)
+        return is_taken
+
+    def _send_status_message(self, camera_id: UUID, value: bytes | None) -> None:
+        if not self._enqueue(self._status, _Message(camera_id, value), self._status_bytes):
+            log.warning("status_dropped", camera_id=str(camera_id))
+
+    def _enqueue(self, worker: SerialWorker[_Message], message: _Message, limit_bytes: int) -> bool:
+        with self._lock:
+            if self._in_flight_bytes + message.size_bytes > limit_bytes:
+                return False
+            self._in_flight_bytes += message.size_bytes
+        self._metrics.waiting_bytes(self._in_flight_bytes)
+        worker.put(message)
+        return True
+
+    def _deliver(self, topic: _TopicState, message: _Message) -> None:
+        """Give a message to Kafka's client, once that knows the topic (the topic's thread)."""
+        try:
+            future = self._send_when_known(topic, message)
+        except (KafkaError, ValueError, KeyError, TypeError) as error:
+            self._on_lost(message, error)
+        else:
+            future.add_callback(lambda _: self._release(message))
+            future.add_errback(lambda error: self._on_lost(message, error))
+
+    def _send_when_known(self, topic: _TopicState, message: _Message) -> Any:
+        began_seconds = time.monotonic()
+        while True:
+            self._require_fresh(topic, message)
+            try:
+                future = self._client.send(
+                    topic.name, key=message.key, value=message.value, headers=message.headers
+                )
+            except KafkaTimeoutError:
+                topic.is_known = False
+                self._log_unknown(topic)
+                if self._is_closing.is_set():
+                    raise
+            except (ValueError, KeyError, TypeError):
+                # kafka-python 3.0.12, where it learns in this very moment that there is no such
+                # topic; a message that is wrong itself is not tried for ever.
+                is_too_long = time.monotonic() - began_seconds > _MAX_CLIENT_ERRORS_SECONDS
+                if is_too_long or self._is_closing.is_set():
+                    raise
+            else:
+                topic.is_known = True
+                return future
+            self._is_closing.wait(_RETRY_SECONDS)
+
+    def _require_fresh(self, topic: _TopicState, message: _Message) -> None:
+        if self._is_closing.is_set() and not topic.is_known:
+            raise KafkaTimeoutError("Kafka does not name the topic")
+        waited_seconds = time.monotonic() - message.created_seconds
+        if message.is_image and waited_seconds > _MAX_IMAGE_WAIT_SECONDS:
+            raise KafkaTimeoutError("the picture is too old by now")
+
+    def _log_unknown(self, topic: _TopicState) -> None:
+        if (now_seconds := time.monotonic()) >= topic.log_seconds:
+            topic.log_seconds = now_seconds + _LOG_AGAIN_SECONDS
+            log.warning("topic_not_named", topic=topic.name)
+
+    def _release(self, message: _Message) -> None:
+        with self._lock:
+            self._in_flight_bytes -= message.size_bytes
+        self._metrics.waiting_bytes(self._in_flight_bytes)
+
+    def _on_lost(self, message: _Message, error: BaseException) -> None:
+        """Release a message that was refused for good, or waited too long."""
+        self._release(message)
+        reason = f"{type(error).__name__}: {error}"
+        if message.is_image:
+            self._count_lost(message.camera_id, reason)
+        else:
+            log.warning("record_not_sent", camera_id=str(message.camera_id), error=reason)
+
+    def _count_lost(self, camera_id: UUID, reason: str) -> None:
+        self._metrics.frame_dropped(DropReason.KAFKA)
+        # There may be hundreds in a second, for one reason.
+        if (now_seconds := time.monotonic()) >= self._log_seconds:
+            self._log_seconds = now_seconds + _LOG_AGAIN_SECONDS
+            log.warning("frame_not_sent", camera_id=str(camera_id), error=reason)

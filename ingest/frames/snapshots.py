@@ -1,0 +1,126 @@
+"""S3's side of ingest: the latest image of each camera."""
+
+import threading
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from common.records.object_keys import snapshot_key
+from common.s3 import S3Bucket, S3UnavailableError
+from common.settings import S3Settings
+from ingest.frames.pipeline import Snapshot
+from ingest.metrics import IngestMetrics, SnapshotOutcome
+
+log = structlog.get_logger(__name__)
+
+_THREADS: Final = 2
+_MAX_WAITING: Final = 200
+"""Cameras whose snapshot may wait; each holds one image of some 300 kB."""
+
+_READ_SECONDS: Final = 5.0
+
+
+class SnapshotUploader:
+    """Stores snapshots beside the capture: a newer one replaces one that still waits.
+
+    When S3 is slow or unavailable snapshots at the API grow old, and nothing else happens. Of one
+    camera one thing is done at a time, or a put that is slow would bring back what was removed
+    meanwhile.
+    """
+
+    def __init__(self, settings: S3Settings, metrics: IngestMetrics) -> None:
+        """Start the threads. S3 is not contacted before the first snapshot."""
+        self._bucket = S3Bucket(settings, read_seconds=_READ_SECONDS, connections=_THREADS)
+        self._metrics = metrics
+        self._waiting: dict[UUID, Snapshot | None] = {}
+        self._owners: dict[UUID, UUID] = {}
+        self._busy: set[UUID] = set()
+        self._changed = threading.Condition()
+        self._is_stopping = False
+        self._is_failing = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"snapshots-{number}", daemon=True)
+            for number in range(_THREADS)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Queue a snapshot, or skip it when too many wait. Never blocks."""
+        with self._changed:
+            is_new = snapshot.camera_id not in self._waiting
+            if is_new and len(self._waiting) >= _MAX_WAITING:
+                self._metrics.snapshot(SnapshotOutcome.SKIPPED)
+                return
+            self._waiting[snapshot.camera_id] = snapshot
+            self._owners[snapshot.camera_id] = snapshot.owner_id
+            self._changed.notify()
+
+    def remove(self, owner_id: UUID, camera_id: UUID) -> None:
+        """Remove a camera's snapshot, once, if S3 answers; else the API does. Never blocks."""
+        with self._changed:
+            self._waiting[camera_id] = None
+            self._owners[camera_id] = owner_id
+            self._changed.notify()
+
+    def stop(self, timeout_seconds: float) -> bool:
+        """End the threads, with what waits unsaved; returns whether all ended within the time."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(timeout_seconds / len(self._threads))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self) -> None:
+        while (camera_id := self._take()) is not None:
+            with self._changed:
+                snapshot = self._waiting.pop(camera_id)
+                owner_id = self._owners.pop(camera_id)
+            try:
+                self._store(snapshot_key(owner_id, camera_id), snapshot)
+            finally:
+                self._done(camera_id)
+
+    def _take(self) -> UUID | None:
+        """Return the next camera, which is this thread's until it is done; None: to end."""
+        with self._changed:
+            while not self._is_stopping:
+                for camera_id in self._waiting:
+                    if camera_id not in self._busy:
+                        self._busy.add(camera_id)
+                        return camera_id
+                self._changed.wait()
+        return None
+
+    def _done(self, camera_id: UUID) -> None:
+        with self._changed:
+            self._busy.discard(camera_id)
+            self._changed.notify()
+
+    def _store(self, key: str, snapshot: Snapshot | None) -> None:
+        try:
+            if snapshot is None:
+                self._bucket.remove(key)
+                return
+            self._put(key, snapshot)
+        except S3UnavailableError as error:
+            self._metrics.snapshot(SnapshotOutcome.FAILED)
+            if not self._is_failing:
+                log.warning("snapshots_failing", error=error.kind)
+            self._is_failing = True
+        else:
+            self._metrics.snapshot(SnapshotOutcome.STORED)
+            if self._is_failing:
+                log.info("snapshots_stored_again")
+            self._is_failing = False
+
+    def _put(self, key: str, snapshot: Snapshot) -> None:
+        jpeg = snapshot.image
+        noted = {
+            "width": str(jpeg.width_px),
+            "height": str(jpeg.height_px),
+            "captured": str(snapshot.captured_ms),
+        }
+        self._bucket.put(key, jpeg.data, "image/jpeg", noted)

@@ -1,1 +1,0 @@
-"""How well labelled photos are read: outcomes, scores, a report."""

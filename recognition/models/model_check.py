@@ -1,0 +1,117 @@
+"""A trial run of a loaded model, so that a card that does not fit it is an error at start."""
+
+import numpy as np
+
+from common.errors import MisconfiguredError
+from recognition.models.model_card import (
+    END2END_ROW_VALUES,
+    CtcReaderCard,
+    DetectorCard,
+    DetectorDecoder,
+    InputCard,
+    ReaderCard,
+    Resize,
+)
+from recognition.models.runtime import Model, Tensor, tensor_shape
+
+_STRIDES_TRIED = (4, 6)
+"""Height and width in strides at which a model that takes any size is tried."""
+
+
+def check_detector(
+    card: DetectorCard, model: Model, input_px: tuple[int, int] | None = None
+) -> None:
+    """Run grey images through a detector and check the shape of its output.
+
+    They have the size of the card, or ``input_px`` (width, height); and another one, where the card
+    says that it takes any.
+
+    Raises:
+        MisconfiguredError: the model does not take or give what the card says.
+    """
+    _check_resize(card.name, card.input, Resize.LETTERBOX)
+    stride = card.input.stride
+    if card.input.dynamic_size and (card.input.height % stride or card.input.width % stride):
+        raise _unfit(card.name, f"height and width must be multiples of its stride {stride}")
+    width, height = input_px or (card.input.width, card.input.height)
+    outputs = _tried(card.name, card.input, model, (height, width))
+    output = _output(card.name, outputs, card.output.name)
+    if card.output.decoder is DetectorDecoder.END2END_ROWS:
+        fits = output.ndim == 2 and output.shape[1] == END2END_ROW_VALUES
+        wanted = f"rows of {END2END_ROW_VALUES}"
+    else:
+        rows = 4 + len(card.output.classes)
+        fits = output.ndim == 3 and output.shape[1] == rows
+        wanted = f"1 x {rows} x anchors"
+    if not fits:
+        raise _unfit(card.name, f"{card.output.name} has shape {output.shape}, not {wanted}")
+
+
+def check_reader(card: ReaderCard, model: Model) -> None:
+    """Run a grey crop through a reader and check the shapes of its outputs.
+
+    Raises:
+        MisconfiguredError: the model does not take or give what the card says.
+    """
+    _check_resize(card.name, card.input, Resize.STRETCH)
+    output = card.output
+    if output.alphabet.count(output.pad_char) != 1 or len(output.pad_char) != 1:
+        raise _unfit(card.name, f"the alphabet must hold pad_char {output.pad_char!r} once")
+    outputs = _tried(card.name, card.input, model, (card.input.height, card.input.width))
+    shape = _output(card.name, outputs, output.name).shape
+    if shape != (1, output.slots, len(output.alphabet)):
+        wanted = f"1 x {output.slots} x {len(output.alphabet)}"
+        raise _unfit(card.name, f"{output.name} has shape {shape}, not {wanted}")
+    if output.region_name is not None and output.regions is not None:
+        regions = _output(card.name, outputs, output.region_name).shape
+        if regions != (1, len(output.regions)):
+            raise _unfit(card.name, f"{output.region_name} has shape {regions}")
+
+
+def check_same_characters(card: ReaderCard, second: CtcReaderCard) -> None:
+    """Check that both readers number the same characters alike.
+
+    Raises:
+        MisconfiguredError: they do not.
+    """
+    if card.output.alphabet.replace(card.output.pad_char, "", 1) != second.output.alphabet or (
+        not card.output.alphabet.endswith(card.output.pad_char)
+    ):
+        raise _unfit(second.name, f"{card.name} reads other characters, or in another order")
+
+
+def _check_resize(name: str, card: InputCard, known: Resize) -> None:
+    if card.resize is not known:
+        raise _unfit(name, f"images are brought to its size by {known}, not by {card.resize}")
+
+
+def _tried(name: str, card: InputCard, model: Model, sides: tuple[int, int]) -> dict[str, Tensor]:
+    if card.dynamic_size:
+        # A model of fixed size refuses any other size. The one in use is tried last, as a runtime
+        # may prepare itself for it.
+        small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
+        _run_grey(name, card, model, (small_height, small_width))
+    return _run_grey(name, card, model, sides)
+
+
+def _run_grey(
+    name: str, card: InputCard, model: Model, sides: tuple[int, int]
+) -> dict[str, Tensor]:
+    height, width = sides
+    shape = tensor_shape(width, height, card)
+    grey = np.full(shape, 128).astype(card.dtype.value)
+    try:
+        return model.run(grey if card.scale == 1.0 else grey * grey.dtype.type(card.scale))
+    # Both runtimes raise classes of their own that share nothing but Exception.
+    except Exception as error:
+        raise _unfit(name, f"an input {shape} of {card.dtype} is refused: {error}") from error
+
+
+def _output(name: str, outputs: dict[str, Tensor], wanted: str) -> Tensor:
+    if wanted not in outputs:
+        raise _unfit(name, f"it gives {', '.join(outputs)}, not {wanted}")
+    return outputs[wanted]
+
+
+def _unfit(name: str, why: str) -> MisconfiguredError:
+    return MisconfiguredError(f"model {name} does not fit its card: {why}")

@@ -1,0 +1,294 @@
+"""Models of other makers: their own metadata takes the place of a model card.
+
+Three kinds are known: detectors that ultralytics exported (or can export, from a ``.pt``),
+detectors of open-image-models with suppression inside, and readers of fast-plate-ocr with their
+plate configuration beside them.
+"""
+
+import ast
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from common.errors import MisconfiguredError
+from recognition.models.model_card import (
+    END2END_ROW_VALUES,
+    ColourOrder,
+    CropCard,
+    DetectorCard,
+    DetectorDecoder,
+    DetectorOutputCard,
+    InputCard,
+    ReaderCard,
+    ReaderDecoder,
+    ReaderOutputCard,
+    Resize,
+    TensorLayout,
+    TensorType,
+    load_card,
+)
+from recognition.models.runtime import OnnxInfo, inspect_onnx
+from recognition.settings import PIN_MARK
+
+CONVERTER_MODULE = "tools.training.convert"
+CONVERT_TIMEOUT_SECONDS = 100
+"""Below what a recogniser process may take to start."""
+
+FETCH_TIMEOUT_SECONDS = 20.0
+
+DEFAULT_SIDE_PX, DEFAULT_STRIDE_PX = 640, 32
+DEFAULT_SCORE_THRESHOLD, DEFAULT_IOU_THRESHOLD, DEFAULT_GREY = 0.4, 0.5, 114
+
+DEFAULT_CROP = CropCard(margin_x=0.04, margin_y=0.10)
+"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates, 81.6 % without a margin."""
+
+_TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
+
+
+class PlateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """fast-plate-ocr's plate configuration, as far as it is needed."""
+
+    max_plate_slots: int
+    alphabet: str
+    pad_char: str
+    img_height: int
+    img_width: int
+    keep_aspect_ratio: bool = False
+    image_color_mode: str = "grayscale"
+    plate_regions: tuple[str, ...] | None = None
+
+
+def detector_card(path: Path) -> DetectorCard:
+    """Return the card beside a detector, or one made of its file's metadata.
+
+    Raises:
+        MisconfiguredError: there is neither, or the card is not the file's.
+    """
+    if path.with_suffix(".json").exists() or not path.exists():
+        return load_card(DetectorCard, path)
+    facts = inspect_onnx(path)
+    if "names" in facts.metadata and facts.metadata.get("task") == "detect":
+        return _ultralytics_card(path, facts)
+    if len(facts.output_shape) == 2 and facts.output_shape[1] == END2END_ROW_VALUES:
+        return _end_to_end_card(path, facts)
+    raise MisconfiguredError(
+        f"detector {path} has no card {path.with_suffix('.json').name} beside it, and is neither "
+        "an ultralytics export nor one of open-image-models (recognition/models/README.md)"
+    )
+
+
+def reader_card(path: Path) -> ReaderCard:
+    """Return the card beside a reader, or one made of fast-plate-ocr's configuration beside it.
+
+    Raises:
+        MisconfiguredError: there is neither, or the card is not the file's.
+    """
+    config = path.with_name(f"{path.stem}_plate_config.yaml")
+    if path.with_suffix(".json").exists() or not config.exists():
+        return load_card(ReaderCard, path)
+    return _fast_plate_ocr_card(path, _plate_config(config), inspect_onnx(path))
+
+
+def convert_checkpoint(path: Path) -> Path:
+    """Return the ONNX file of an ultralytics ``.pt``, made beside it unless a newer one is there.
+
+    Conversion runs in a process of its own: this one never loads torch.
+
+    Raises:
+        MisconfiguredError: the training libraries are not installed, or the file is no detector.
+    """
+    out = path.with_suffix(".onnx")
+    if not path.exists():
+        raise MisconfiguredError(f"detector {path} does not exist")
+    if out.exists() and out.stat().st_mtime >= path.stat().st_mtime:
+        return out
+    command = [sys.executable, "-m", CONVERTER_MODULE, str(path), str(out)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=CONVERT_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MisconfiguredError(f"detector {path} cannot be converted: {error}") from error
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        raise MisconfiguredError(f"detector {path} cannot be converted: {reason}")
+    return out
+
+
+def fetch_hub_reader(pinned_name: str) -> Path:
+    """Return the reader of fast-plate-ocr's hub of that name, downloaded if it is not there.
+
+    After the name may stand ``#sha256=`` and, comma-separated, the sums of its two files.
+
+    Raises:
+        MisconfiguredError: there is none of that name, it cannot be downloaded, or one of its files
+            has another sum.
+    """
+    from fast_plate_ocr.inference.hub import AVAILABLE_ONNX_MODELS, download_model
+
+    name, _, sums = pinned_name.partition(PIN_MARK)
+    if name not in AVAILABLE_ONNX_MODELS:
+        known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
+        raise MisconfiguredError(f"fast-plate-ocr has no model {name}; known: {known}")
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # its own request names none
+    try:
+        model, config = download_model(name)
+    except (OSError, ValueError) as error:
+        raise MisconfiguredError(f"fast-plate-ocr's {name} cannot be fetched: {error}") from error
+    finally:
+        socket.setdefaulttimeout(before)
+    if sums:
+        _check_sums((Path(model), Path(config)), sums.split(","))
+    return _with_config_beside(Path(model), Path(config))
+
+
+def _check_sums(files: tuple[Path, ...], sums: list[str]) -> None:
+    for file in files:
+        if (found := _sha256(file)) not in sums:
+            raise MisconfiguredError(
+                f"{file} is not a pinned file: its sha256 is {found}; if that is not how it should "
+                "be, delete it to have it fetched again"
+            )
+
+
+def _with_config_beside(model: Path, config: Path) -> Path:
+    """Copy a configuration beside its model under its name: the hub names some differently."""
+    wanted = model.with_name(f"{model.stem}_plate_config.yaml")
+    if config != wanted:
+        fresh = wanted.with_suffix(f".{os.getpid()}")
+        fresh.write_bytes(config.read_bytes())
+        fresh.replace(wanted)
+    return model
+
+
+def _ultralytics_card(path: Path, facts: OnnxInfo) -> DetectorCard:
+    height, width, fixed = _input_size(facts)
+    return _detector_card(
+        path,
+        _input_card(
+            facts, height, width, int(facts.metadata.get("stride", DEFAULT_STRIDE_PX)), fixed
+        ),
+        DetectorDecoder.ULTRALYTICS,
+        facts.outputs[0],
+        _class_names(path, facts.metadata["names"]),
+    )
+
+
+def _end_to_end_card(path: Path, facts: OnnxInfo) -> DetectorCard:
+    height, width, fixed = _input_size(facts)
+    image = _input_card(facts, height, width, DEFAULT_STRIDE_PX, fixed)
+    rows = DetectorDecoder.END2END_ROWS
+    return _detector_card(path, image, rows, facts.outputs[0], ("plate",))
+
+
+def _detector_card(
+    path: Path,
+    image: InputCard,
+    decoder: DetectorDecoder,
+    output: str,
+    classes: tuple[str, ...],
+) -> DetectorCard:
+    return DetectorCard(
+        schema=1,
+        name=path.stem,
+        version="",
+        file=path.name,
+        sha256=_sha256(path),
+        input=image,
+        output=DetectorOutputCard(
+            decoder=decoder,
+            name=output,
+            classes=classes,
+            score_threshold=DEFAULT_SCORE_THRESHOLD,
+            iou_threshold=DEFAULT_IOU_THRESHOLD,
+        ),
+    )
+
+
+def _input_card(facts: OnnxInfo, height: int, width: int, stride: int, fixed: bool) -> InputCard:
+    return InputCard(
+        name=facts.input,
+        dtype=_TYPES.get(facts.input_type, TensorType.FLOAT32),
+        layout=TensorLayout.NCHW,
+        colour=ColourOrder.RGB,
+        scale=1 / 255,
+        resize=Resize.LETTERBOX,
+        pad_value=DEFAULT_GREY,
+        height=height,
+        width=width,
+        dynamic_batch=not isinstance(facts.input_shape[0], int),
+        dynamic_size=not fixed,
+        stride=stride,
+    )
+
+
+def _input_size(facts: OnnxInfo) -> tuple[int, int, bool]:
+    """Return height, width, and whether the file takes no other."""
+    height, width = facts.input_shape[2:4]
+    if isinstance(height, int) and isinstance(width, int):
+        return height, width, True
+    return DEFAULT_SIDE_PX, DEFAULT_SIDE_PX, False
+
+
+def _class_names(path: Path, text: str) -> tuple[str, ...]:
+    """Return the names in ultralytics' metadata, a Python dictionary from index to name."""
+    try:
+        names: dict[int, Any] = ast.literal_eval(text)
+        return tuple(str(names[index]) for index in sorted(names))
+    except (ValueError, SyntaxError, AttributeError, TypeError) as error:
+        raise MisconfiguredError(f"detector {path} names no classes: {text!r}") from error
+
+
+def _plate_config(path: Path) -> PlateConfig:
+    try:
+        config = msgspec.yaml.decode(path.read_bytes(), type=PlateConfig)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MisconfiguredError(f"plate configuration {path}: {error}") from error
+    if config.keep_aspect_ratio or config.image_color_mode != "rgb":
+        raise MisconfiguredError(
+            f"plate configuration {path}: only colour models without keep_aspect_ratio are served"
+        )
+    return config
+
+
+def _fast_plate_ocr_card(path: Path, config: PlateConfig, facts: OnnxInfo) -> ReaderCard:
+    with_region = config.plate_regions is not None and len(facts.outputs) > 1
+    return ReaderCard(
+        schema=1,
+        name=path.stem,
+        version="",
+        file=path.name,
+        sha256=_sha256(path),
+        input=InputCard(
+            name=facts.input,
+            dtype=_TYPES.get(facts.input_type, TensorType.UINT8),
+            layout=TensorLayout.NHWC,
+            colour=ColourOrder.RGB,
+            scale=1.0,
+            resize=Resize.STRETCH,
+            height=config.img_height,
+            width=config.img_width,
+            dynamic_batch=not isinstance(facts.input_shape[0], int),
+        ),
+        output=ReaderOutputCard(
+            decoder=ReaderDecoder.SLOTS,
+            name=facts.outputs[0],
+            alphabet=config.alphabet,
+            slots=config.max_plate_slots,
+            pad_char=config.pad_char,
+            region_name=facts.outputs[1] if with_region else None,
+            regions=config.plate_regions if with_region else None,
+        ),
+        crop=DEFAULT_CROP,
+    )
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

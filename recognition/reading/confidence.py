@@ -1,0 +1,109 @@
+"""The confidence of a text: 0.9 means right nine times in ten.
+
+It is the calibrated mean probability of the characters, times the probability that the text is one
+of a plate: signs and buttons are detected and read too.
+"""
+
+import math
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from recognition.models.model_card import CalibrationCard, PlateProbabilityCard
+from recognition.types import Character, FloatArray
+
+_MAX_PROBABILITY = 1 - 1e-6
+_BISECTIONS = 50
+_MAX_POWER = 2.0**24
+
+_MIN_PROBABILITY = 1e-4
+_MAX_SHORT_LENGTH = 3
+_MIN_CLOSE_UP_SHARE = 0.4
+
+
+def calibrated_confidence(mean_probability: float, card: CalibrationCard | None) -> float:
+    """Return the confidence, 0..1, for a mean character probability, 0..1."""
+    if card is None:
+        return mean_probability
+    return float(np.clip(np.interp(mean_probability, card.x, card.y), 0.0, 1.0))
+
+
+def calibrate(
+    characters: tuple[Character, ...], card: CalibrationCard | None, plate_probability: float = 1.0
+) -> tuple[Character, ...]:
+    """Return the characters with probabilities whose mean is the confidence.
+
+    That is the calibrated mean, times the ``plate_probability`` that they are those of a plate.
+    The best probability of each character is raised to one common power, which keeps their order;
+    the difference is shared among the other options in proportion.
+    """
+    if not characters:
+        return ()
+    best = [min(c.options[0][1], _MAX_PROBABILITY) for c in characters]
+    target = plate_probability * calibrated_confidence(sum(best) / len(best), card)
+    power = _power_for_mean(best, target)
+    return tuple(_tempered(c, b, b**power) for c, b in zip(characters, best, strict=True))
+
+
+def _power_for_mean(probabilities: list[float], target: float) -> float:
+    # The mean of p ** power falls as power grows, so bisection finds the power.
+    low, high = 0.0, 1.0
+    while _mean_of_powers(probabilities, high) > target and high < _MAX_POWER:
+        low, high = high, high * 2
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if _mean_of_powers(probabilities, middle) > target:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _mean_of_powers(probabilities: list[float], power: float) -> float:
+    return sum(math.pow(p, power) for p in probabilities) / len(probabilities)
+
+
+def _tempered(character: Character, before: float, after: float) -> Character:
+    share = (1 - after) / (1 - before)
+    rest = tuple((letter, min(1.0, p * share)) for letter, p in character.options[1:])
+    return Character(((character.options[0][0], after), *rest))
+
+
+class PlateFeatures(NamedTuple):
+    """The features that separate plates from other writing.
+
+    ``score`` is the detector's, 0..1; ``share`` the plate's part of the image's width, 0..1;
+    ``least_sure`` the probability of the least sure character, 0..1.
+    """
+
+    score: float
+    share: float
+    text: str
+    least_sure: float
+
+
+def plate_probability(features: PlateFeatures, card: PlateProbabilityCard | None) -> float:
+    """Return the probability of a plate, 0..1; 1 without a card."""
+    if card is None:
+        return 1.0
+    log_odds = float(feature_vector(features) @ np.array(msgspec.structs.astuple(card)))
+    return (1 + math.tanh(log_odds / 2)) / 2
+
+
+def feature_vector(features: PlateFeatures) -> FloatArray:
+    """Return the values that a card's weights are multiplied by, in the order of its fields."""
+    text, length = features.text, len(features.text)
+    of_text = (
+        text.isalpha(),
+        text.isdigit(),
+        length <= _MAX_SHORT_LENGTH,
+        length == _MAX_SHORT_LENGTH + 1,
+        features.share > _MIN_CLOSE_UP_SHARE,
+    )
+    return np.array([1.0, _log_odds(features.score), _log_odds(features.least_sure), *of_text])
+
+
+def _log_odds(probability: float) -> float:
+    clipped = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    return math.log(clipped / (1 - clipped))

@@ -1,0 +1,89 @@
+"""Separates plates of two rows from those of one by the strokes of a crop.
+
+Lettering is rows of upright strokes: a plate of two rows has much change from left to right in its
+upper and lower half and little between, one of a row has it in the middle. The change at sixteen
+heights of five parts of the crop, and its shape, go into a logistic regression.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import cv2
+import msgspec
+import numpy as np
+
+from common.errors import MisconfiguredError
+from recognition.reading.crops import cut_plate, cut_turned
+from recognition.settings import MODELS
+from recognition.types import BgrImage, Detection, FloatArray
+
+_SIZE_PX = (96, 32)
+_PARTS, _PART_PX, _PART_HEIGHTS = 5, 19, 16
+_FAINT = 2.0
+"""Grey levels: changes below it hardly count."""
+
+FEATURE_COUNT = 2 + _SIZE_PX[1] + _PARTS * _PART_HEIGHTS
+
+
+class RowClassifierCard(msgspec.Struct, frozen=True, kw_only=True):
+    """The weights of :func:`stroke_profile`; a plate has two rows where their sum is over 0.
+
+    Boxes as wide for their height as ``widest`` have one row, and so have those narrower than
+    ``least_width_px``, in which nothing can be seen.
+    """
+
+    weights: Annotated[
+        tuple[float, ...], msgspec.Meta(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)
+    ]
+    widest: float
+    least_width_px: float
+
+
+class RowClassifier:
+    """A logistic regression, fitted to plates whose rows were counted by eye."""
+
+    def __init__(self, card: RowClassifierCard) -> None:
+        """Use the weights of a card."""
+        self._card = card
+        self._weights = np.array(card.weights)
+
+    @classmethod
+    def load(cls, path: Path = MODELS / "plate-rows.json") -> "RowClassifier":
+        """Load the weights from a file, by default those that come with the service.
+
+        Raises:
+            MisconfiguredError: it is missing or holds something else.
+        """
+        try:
+            return cls(msgspec.json.decode(path.read_bytes(), type=RowClassifierCard))
+        except (OSError, msgspec.MsgspecError) as error:
+            raise MisconfiguredError(f"{path} holds no weights for plate rows: {error}") from error
+
+    def has_two_rows(self, image: BgrImage, found: Detection, degrees: float = 0.0) -> bool:
+        """Return whether a plate has two rows; ``degrees``: by how much it hangs, clockwise."""
+        is_flat = found.width_px >= self._card.widest * found.height_px
+        if is_flat or found.width_px < self._card.least_width_px:
+            return False
+        return bool(stroke_profile(image, found, degrees) @ self._weights > 0)
+
+
+def stroke_profile(image: BgrImage, found: Detection, degrees: float = 0.0) -> FloatArray:
+    """Return ``FEATURES`` values of a plate: 1, its shape, and its strokes at each height.
+
+    Strokes are the mean change from a pixel to the next in a row, as shares of the whole crop's,
+    then of each part's. A plate that hangs by some degrees is turned upright first.
+    """
+    if degrees:
+        crop = cut_turned(image, found, 0.0, 0.0, degrees)
+        width, height = float(crop.shape[1]), float(crop.shape[0])
+    else:
+        crop = cut_plate(image, found, 0.0, 0.0)
+        width, height = found.width_px, found.height_px
+    method = cv2.INTER_AREA if crop.shape[0] > _SIZE_PX[1] else cv2.INTER_CUBIC
+    sized = np.asarray(cv2.resize(crop, _SIZE_PX, interpolation=method), np.uint8)
+    small = cv2.cvtColor(sized, cv2.COLOR_BGR2GRAY).astype(np.float32)
+    strokes = cv2.GaussianBlur(np.abs(np.diff(small, axis=1)), (0, 0), 1)
+    parts = strokes.reshape(_SIZE_PX[1], _PARTS, _PART_PX).mean(axis=2).T
+    shares = parts / (parts.mean(axis=1, keepdims=True) + _FAINT)
+    halved = shares.reshape(_PARTS, _PART_HEIGHTS, 2).mean(axis=2)
+    return np.concatenate([[1.0, np.log(width / height)], shares.mean(axis=0), halved.ravel()])

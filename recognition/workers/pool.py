@@ -1,0 +1,347 @@
+"""A pool of recogniser processes that replaces each one that hangs or crashes.
+
+``concurrent.futures.ProcessPoolExecutor`` is broken as a whole when one of its processes dies and
+cannot stop one that hangs; hence one loop for each process here.
+"""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from common.errors import InvalidInputError, MisconfiguredError, TransientError
+from common.records.recognitions import PlateReading
+from recognition.settings import RecognizerPoolSettings
+from recognition.workers.process import WORKER_MODULE, WorkerProcess
+from recognition.workers.protocol import Job, JobOutcome
+
+log = structlog.get_logger()
+
+_RESTART_DELAY_SECONDS = 1.0
+_TIMEOUT_SLICES = 8
+
+
+class RecognizerBusyError(TransientError):
+    """Too many images wait already, or no process became free in time."""
+
+
+class RecognizerTimeoutError(TransientError):
+    """Reading the image took too long; the process was killed."""
+
+
+class RecognizerCrashedError(TransientError):
+    """The process died over the image."""
+
+
+@dataclass(frozen=True)
+class ImageReadings:
+    """The plates of one image, its size when upright, and the time of a process for it."""
+
+    readings: tuple[PlateReading, ...]
+    width_px: int
+    height_px: int
+    duration_ms: float
+
+
+class _Request:
+    """An image that waits for a process or is with one."""
+
+    def __init__(self, job: Job, timeout_seconds: float, wait_seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.job = job
+        self.is_suspect = False
+        self.timeout_seconds = timeout_seconds
+        self._wait_seconds = wait_seconds
+        self.answer: asyncio.Future[JobOutcome] = self._loop.create_future()
+        self.wait()
+
+    def wait(self, longer_seconds: float = 0.0) -> None:
+        """Wait for a process from now on, until it expires."""
+        self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self._expire)
+
+    def claim(self) -> bool:
+        """Stop its expiry; return whether its answer is still wanted."""
+        self._expiry.cancel()
+        return not self.answer.done()
+
+    def succeed(self, outcome: JobOutcome) -> None:
+        if not self.answer.done():
+            self.answer.set_result(outcome)
+
+    def fail(self, error: Exception) -> None:
+        self._expiry.cancel()
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+    def _expire(self) -> None:
+        self.fail(RecognizerBusyError("no recogniser process became free in time"))
+
+
+class RecognizerPool:
+    """A fixed number of recogniser processes behind one bounded queue.
+
+    An asynchronous context manager. Processes die with this one, also by kill -9.
+    """
+
+    def __init__(
+        self, settings: RecognizerPoolSettings, *, worker_module: str = WORKER_MODULE
+    ) -> None:
+        """Prepare processes that run ``worker_module``; :meth:`start` starts them."""
+        self._settings = settings
+        self._worker_module = worker_module
+        self._queue: asyncio.Queue[_Request] = asyncio.Queue(settings.recognition_queue_limit)
+        self._suspects: deque[_Request] = deque()
+        self._slots: list[asyncio.Task[None]] = []
+        self._pids: set[int] = set()
+        self._idle = 0
+        self._working = 0
+        self._replaced = 0
+
+    @property
+    def working(self) -> int:
+        """Images that are with a process."""
+        return self._working
+
+    @property
+    def waiting(self) -> int:
+        """Images that wait for a process."""
+        return self._queue.qsize() + len(self._suspects)
+
+    @property
+    def size(self) -> int:
+        """The number of processes when all are ready."""
+        return self._settings.worker_count
+
+    @property
+    def replaced(self) -> int:
+        """Processes that were replaced since the start, for any reason."""
+        return self._replaced
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Process ids of the processes that are ready."""
+        return frozenset(self._pids)
+
+    async def __aenter__(self) -> Self:
+        """Start the pool."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the pool."""
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start all processes and wait until they are ready.
+
+        Raises:
+            MisconfiguredError: the models or settings cannot work.
+            TransientError: a process died or hung while starting.
+        """
+        starts = [self._start_worker() for _ in range(self.size)]
+        results = await asyncio.gather(*starts, return_exceptions=True)
+        workers = [result for result in results if isinstance(result, WorkerProcess)]
+        faults = [result for result in results if isinstance(result, BaseException)]
+        if faults:
+            await asyncio.gather(*(worker.kill() for worker in workers))
+            raise _start_fault(faults[0]) from faults[0]
+        self._slots = [asyncio.create_task(self._run_slot(worker)) for worker in workers]
+
+    async def stop(self) -> None:
+        """Kill the processes and fail what still waits."""
+        for slot in self._slots:
+            slot.cancel()
+        await asyncio.gather(*self._slots, return_exceptions=True)
+        self._slots = []
+        while not self._queue.empty():
+            self._suspects.append(self._queue.get_nowait())
+        while self._suspects:
+            self._suspects.pop().fail(RecognizerBusyError("the recogniser is stopping"))
+
+    async def read_image(
+        self,
+        data: bytes,
+        *,
+        min_plate_width_px: int = 0,
+        timeout_seconds: float | None = None,
+        wait_seconds: float | None = None,
+    ) -> ImageReadings:
+        """Return the plates of a JPEG or PNG file.
+
+        ``timeout_seconds`` bounds the reading itself (unset, the settings do), ``wait_seconds``
+        the wait for a process before it (unset, the same). It may be cancelled.
+
+        Raises:
+            InvalidInputError: not an image that can be read; the code says why.
+            RecognizerBusyError: the queue is full, or no process became free in time.
+            RecognizerTimeoutError: the reading took too long.
+            RecognizerCrashedError: the process died.
+        """
+        timeout = timeout_seconds or self._settings.recognition_timeout_seconds
+        job = Job(image=data, min_plate_width_px=min_plate_width_px)
+        request = _Request(job, timeout, wait_seconds or timeout)
+        try:
+            self._queue.put_nowait(request)
+        except asyncio.QueueFull as error:
+            request.claim()
+            raise RecognizerBusyError("too many images wait for a recogniser process") from error
+        outcome = await request.answer
+        if outcome.error_code is not None:
+            raise InvalidInputError(outcome.error_message, code=outcome.error_code)
+        return ImageReadings(
+            outcome.readings, outcome.width_px, outcome.height_px, outcome.duration_ms
+        )
+
+    async def _run_slot(self, first: WorkerProcess) -> None:
+        worker: WorkerProcess | None = first
+        while True:
+            worker = worker or await self._replacement()
+            self._pids.add(worker.pid)
+            try:
+                await self._serve(worker)
+            finally:
+                self._pids.discard(worker.pid)
+                await worker.kill()
+            worker = None
+
+    async def _replacement(self) -> WorkerProcess:
+        while True:
+            self._replaced += 1
+            try:
+                return await self._start_worker()
+            except (MisconfiguredError, OSError, EOFError, TimeoutError):
+                log.exception("recogniser_start_failed")
+                await asyncio.sleep(_RESTART_DELAY_SECONDS)
+
+    async def _start_worker(self) -> WorkerProcess:
+        return await WorkerProcess.start(self._settings, self._worker_module)
+
+    async def _serve(self, worker: WorkerProcess) -> None:
+        """Give the process one request after the other until it has to be replaced.
+
+        Where more wait than idle processes take (each as many), it gets the next batch before it is
+        done with the last, so that it need not stand idle until this process runs again. A suspect
+        is given alone.
+        """
+        in_flight: deque[_Request] = deque()
+        max_in_flight = 2 * self._settings.batch_size
+        try:
+            while True:
+                if not in_flight:
+                    self._dispatch(worker, in_flight, await self._next_request())
+                while 0 < len(in_flight) < max_in_flight and not in_flight[0].is_suspect:
+                    if self._queue.qsize() <= self._idle * len(in_flight):
+                        break
+                    self._dispatch(worker, in_flight, self._queue.get_nowait())
+                if in_flight and not await self._await_outcome(worker, in_flight):
+                    return
+        finally:
+            for request in in_flight:
+                self._requeue(request)
+
+    async def _next_request(self) -> _Request:
+        if self._suspects:
+            return self._suspects.popleft()
+        self._idle += 1
+        try:
+            return await self._queue.get()
+        finally:
+            self._idle -= 1
+
+    def _dispatch(
+        self, worker: WorkerProcess, in_flight: deque[_Request], request: _Request
+    ) -> None:
+        if request.claim():
+            worker.send(request.job)
+            in_flight.append(request)
+
+    def _requeue(self, request: _Request) -> None:
+        if request.answer.done():
+            return
+        request.wait()
+        try:
+            self._queue.put_nowait(request)
+        except asyncio.QueueFull:
+            request.fail(RecognizerBusyError("too many images wait for a recogniser process"))
+
+    async def _await_outcome(self, worker: WorkerProcess, in_flight: deque[_Request]) -> bool:
+        """Answer the oldest request; return whether the process is still good."""
+        request = in_flight.popleft()
+        self._working += 1
+        try:
+            outcome = await _receive_within(worker, request.timeout_seconds)
+        except TimeoutError:
+            log.warning("recogniser_hung", pid=worker.pid, seconds=request.timeout_seconds)
+            lost = RecognizerTimeoutError("reading the image took too long")
+            self._on_lost(request, in_flight, lost)
+        except (OSError, EOFError):
+            log.warning("recogniser_crashed", pid=worker.pid, image_bytes=len(request.job.image))
+            died = RecognizerCrashedError("the recogniser process died over the image")
+            self._on_lost(request, in_flight, died)
+        except asyncio.CancelledError:
+            request.fail(RecognizerBusyError("the recogniser is stopping"))
+            raise
+        else:
+            request.succeed(outcome)
+            return self._is_small_enough(worker, outcome.resident_bytes)
+        finally:
+            self._working -= 1
+        return False
+
+    def _on_lost(self, request: _Request, in_flight: deque[_Request], error: Exception) -> None:
+        """Fail the request that lost its process.
+
+        Of several that were with the process any may be the cause: they are tried again one by one.
+        """
+        if not in_flight or self._settings.batch_size == 1:
+            request.fail(error)
+            return
+        before_seconds = 0.0
+        for one in (request, *in_flight):
+            one.is_suspect = True
+            if not one.answer.done():
+                one.wait(before_seconds)
+            before_seconds += one.timeout_seconds
+        self._suspects.extend((request, *in_flight))
+        in_flight.clear()
+
+    def _is_small_enough(self, worker: WorkerProcess, resident_bytes: int) -> bool:
+        if resident_bytes <= self._settings.recognition_worker_memory_bytes:
+            return True
+        log.warning("recogniser_too_large", pid=worker.pid, resident_bytes=resident_bytes)
+        return False
+
+
+async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:
+    """Return the next outcome of a process that has so many seconds for it.
+
+    A while in which this process stood still, as when the machine slept, counts as one slice: the
+    other process stood still with it.
+
+    Raises:
+        TimeoutError: there is none in time.
+        OSError, EOFError: the process died.
+    """
+    receiving = asyncio.ensure_future(worker.receive())
+    try:
+        for _ in range(_TIMEOUT_SLICES):
+            done, _ = await asyncio.wait({receiving}, timeout=seconds / _TIMEOUT_SLICES)
+            if done:
+                return receiving.result()
+    finally:
+        receiving.cancel()
+    raise TimeoutError
+
+
+def _start_fault(fault: BaseException) -> Exception:
+    if isinstance(fault, MisconfiguredError):
+        return MisconfiguredError(str(fault))
+    return TransientError(f"a recogniser process did not start: {type(fault).__name__}")

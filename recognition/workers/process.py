@@ -1,0 +1,136 @@
+"""The parent's handle of a recogniser process: start, send, receive, kill."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+
+import structlog
+
+from common.environment import bare_environment, proxies_without_login
+from common.errors import MisconfiguredError
+from recognition.settings import RecognizerPoolSettings
+from recognition.workers.protocol import (
+    LENGTH_BYTES,
+    MISCONFIGURED,
+    Job,
+    JobOutcome,
+    framed,
+    outcome_decoder,
+)
+
+log = structlog.get_logger()
+
+WORKER_MODULE = "recognition.workers.worker"
+START_TIMEOUT_SECONDS = 120.0
+_REAP_TIMEOUT_SECONDS = 10.0
+# What the libraries of the engine read: threads, graphics cards, caches and, for a reader of the
+# hub, whom to trust.
+_OF_LIBRARIES = (
+    *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "TBB_*", "DNNL_*", "ONEDNN_*", "NPY_*"),
+    *("ORT_*", "OV_*", "OPENVINO*", "OPENCV_*", "CUDA_*", "CUDNN_*", "CUBLAS_*", "NVIDIA_*"),
+    *("XDG_CACHE_HOME", "XDG_DATA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+)
+
+
+class WorkerProcess:
+    """One running recogniser process. Make it with :meth:`start`, end it with :meth:`kill`."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Own a started process and the stream to it."""
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @classmethod
+    async def start(
+        cls, settings: RecognizerPoolSettings, module: str = WORKER_MODULE
+    ) -> "WorkerProcess":
+        """Start a process that runs ``module`` and wait until its models are loaded.
+
+        Raises:
+            MisconfiguredError: models or settings cannot work.
+            OSError, asyncio.IncompleteReadError, TimeoutError: it died or hung while starting.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # First: a process that is started before would be left over if this were cancelled.
+            reader, writer = await asyncio.open_connection(sock=ours)
+            try:
+                process = _spawn(settings, module, theirs)
+            except OSError:
+                writer.close()
+                raise
+        worker = cls(process, reader, writer)
+        try:
+            async with asyncio.timeout(START_TIMEOUT_SECONDS):
+                first = await worker.receive()
+            if first.error_code == MISCONFIGURED:
+                raise MisconfiguredError(first.error_message)
+        except BaseException:
+            await worker.kill()
+            raise
+        return worker
+
+    def send(self, job: Job) -> None:
+        """Give the process a job. Outcomes come in the order of the jobs.
+
+        Does not wait: a process that hangs reads nothing, and its time-out must run all the same.
+        """
+        self._writer.write(framed(job))
+
+    async def receive(self) -> JobOutcome:
+        """Return the outcome of the oldest job that has none yet.
+
+        Raises:
+            OSError, asyncio.IncompleteReadError: the process died.
+        """
+        length = await self._reader.readexactly(LENGTH_BYTES)
+        body = await self._reader.readexactly(int.from_bytes(length, "big"))
+        return outcome_decoder.decode(body)
+
+    async def kill(self) -> None:
+        """End the process immediately and collect it, if it can be."""
+        self._process.kill()
+        self._writer.close()
+        try:
+            await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            # It hangs in the kernel (a driver, a file server). Another one takes its place.
+            log.error("recogniser_not_collected", pid=self.pid)
+
+
+def _spawn(
+    settings: RecognizerPoolSettings, module: str, theirs: socket.socket
+) -> subprocess.Popen[bytes]:
+    # Only the engine's own fields: every user of the machine can read a command line, and the
+    # process's settings class may hold secrets as well.
+    own = settings.model_dump_json(include=set(RecognizerPoolSettings.model_fields))
+    arguments = [str(theirs.fileno()), str(os.getpid()), own]
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        pass_fds=(theirs.fileno(),),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env=_environment(settings.recognition_threads),
+    )
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """Return an environment without secrets: the process decodes what strangers send."""
+    return {
+        **bare_environment(os.environ, *_OF_LIBRARIES),
+        **proxies_without_login(os.environ),
+        "OMP_NUM_THREADS": str(threads),
+    }

@@ -1,0 +1,46 @@
+"""The messages between a pool and its worker processes, over a socket pair.
+
+A message is a length (8 bytes, big-endian) and a msgpack structure.
+"""
+
+import msgspec
+
+from common.records.recognitions import PlateReading
+
+LENGTH_BYTES = 8
+
+MISCONFIGURED = "misconfigured"
+"""Error code of a worker that cannot start because of its settings or files."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """An image to read: the unchanged JPEG or PNG file."""
+
+    image: bytes
+    min_plate_width_px: int = 0
+
+
+class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a job or, the first one, of the worker's start.
+
+    Readings or an error; ``resident_bytes`` is the worker's memory after it.
+    """
+
+    readings: tuple[PlateReading, ...] = ()
+    width_px: int = 0
+    height_px: int = 0
+    duration_ms: float = 0.0
+    resident_bytes: int = 0
+    error_code: str | None = None
+    error_message: str = ""
+
+
+_encoder = msgspec.msgpack.Encoder()
+job_decoder = msgspec.msgpack.Decoder(Job)
+outcome_decoder = msgspec.msgpack.Decoder(JobOutcome)
+
+
+def framed(message: Job | JobOutcome) -> bytes:
+    """Return the message as it goes over the socket."""
+    body = _encoder.encode(message)
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body

@@ -1,0 +1,179 @@
+"""One recogniser process: takes images from a socket, answers with readings.
+
+Started by :mod:`recognition.workers.process` as ``python -m recognition.workers.worker FD
+PARENT_PID SETTINGS``.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+
+import cv2
+
+from common.errors import InvalidInputError, MisconfiguredError
+from recognition.engine import Recognizer
+from recognition.images import decode_image
+from recognition.settings import RecognizerPoolSettings
+from recognition.types import BgrImage
+from recognition.workers.protocol import (
+    LENGTH_BYTES,
+    MISCONFIGURED,
+    Job,
+    JobOutcome,
+    framed,
+    job_decoder,
+)
+
+_PR_SET_PDEATHSIG = 1
+_RESERVED, _RESIDENT = 0, 1
+
+
+JobHandler = Callable[[list[Job]], list[JobOutcome]]
+"""Handles a batch of jobs; one outcome each, in order."""
+
+
+def main() -> None:
+    """Serve images until the parent closes the socket or dies."""
+    run_worker(_image_reader)
+
+
+def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> None:
+    """Make the handler, report to the parent, then handle its jobs (arguments: the command line).
+
+    Jobs that wait together are handled as a batch, of the settings' size at most.
+    """
+    descriptor, parent_pid, settings_json = sys.argv[1:]
+    _die_with_parent(int(parent_pid))
+    settings = RecognizerPoolSettings(**json.loads(settings_json))
+    with socket.socket(fileno=int(descriptor)) as connection:
+        try:
+            handle = make_handler(settings)
+        except MisconfiguredError as error:
+            _answer(connection, JobOutcome(error_code=MISCONFIGURED, error_message=str(error)))
+            return
+        _limit_memory(settings.recognition_worker_memory_bytes)
+        _answer(connection, JobOutcome(resident_bytes=_memory_bytes(_RESIDENT)))
+        jobs: Queue[Job | None] = Queue(maxsize=settings.batch_size)
+        Thread(target=_receive_jobs, args=(connection, jobs), daemon=True).start()
+        for batch in batches(jobs, settings.batch_size):
+            for outcome in handle(batch):
+                _answer(connection, outcome)
+
+
+def _image_reader(settings: RecognizerPoolSettings) -> JobHandler:
+    # One thread a worker: several workers use cores better than one with a thread pool.
+    cv2.setNumThreads(1)
+    recognizer = Recognizer(settings)
+    if settings.batch_size > 1:
+        recognizer.warm_up(settings.batch_size)
+    return partial(read_image_files, recognizer)
+
+
+def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome]:
+    """Return the readings of the jobs' images, or an error of one that cannot be read."""
+    started = time.perf_counter()
+    outcomes, images = dict[int, JobOutcome](), dict[int, BgrImage]()
+    for index, job in enumerate(jobs):
+        try:
+            images[index] = decode_image(job.image)
+        except InvalidInputError as error:
+            outcomes[index] = error_outcome(error)
+    min_widths_px = [jobs[index].min_plate_width_px for index in images]
+    readings = recognizer.recognize_all([*images.values()], min_widths_px)
+    each_ms = (time.perf_counter() - started) * 1000 / len(jobs)
+    for (index, image), found in zip(images.items(), readings, strict=True):
+        outcomes[index] = JobOutcome(
+            readings=tuple(found),
+            width_px=image.shape[1],
+            height_px=image.shape[0],
+            duration_ms=each_ms,
+            resident_bytes=_memory_bytes(_RESIDENT),
+        )
+    return [outcomes[index] for index in range(len(jobs))]
+
+
+def error_outcome(error: InvalidInputError) -> JobOutcome:
+    """Return the outcome of a job whose image cannot be read."""
+    return JobOutcome(error_code=error.code, error_message=str(error))
+
+
+def _die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when its parent dies, also by kill -9.
+
+    **Source:** prctl(2), PR_SET_PDEATHSIG.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getppid() != parent_pid:
+        sys.exit(0)
+
+
+def _limit_memory(ceiling_bytes: int) -> None:
+    # Runtimes reserve far more address space than they use, so the limit is what is reserved
+    # now plus the ceiling: an image that asks for more than that fails to allocate.
+    reserved = _memory_bytes(_RESERVED)
+    resource.setrlimit(resource.RLIMIT_AS, (reserved + ceiling_bytes, resource.RLIM_INFINITY))
+
+
+def _memory_bytes(column: int) -> int:
+    """Return a figure of this process's memory. **Source:** proc_pid_statm(5)."""
+    return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
+
+
+def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
+    """Yield the jobs in batches of those that wait, ``max_jobs`` at most, until there is None."""
+    while (job := jobs.get()) is not None:
+        batch = [job]
+        while len(batch) < max_jobs and not jobs.empty():
+            if (job := jobs.get()) is None:
+                yield batch
+                return
+            batch.append(job)
+        yield batch
+
+
+def _receive_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
+    """Receive jobs while this process handles others (runs in a thread of its own)."""
+    try:
+        while (job := _next_job(connection)) is not None:
+            jobs.put(job)
+    finally:
+        jobs.put(None)  # an error here ends the process, so that it is replaced
+
+
+def _next_job(connection: socket.socket) -> Job | None:
+    length = _receive(connection, LENGTH_BYTES)
+    if length is None:
+        return None
+    body = _receive(connection, int.from_bytes(length, "big"))
+    return None if body is None else job_decoder.decode(body)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes | None:
+    """Return exactly ``size`` bytes, or None where the parent has closed the socket."""
+    parts = bytearray(size)
+    view, filled = memoryview(parts), 0
+    while filled < size:
+        count = connection.recv_into(view[filled:])
+        if not count:
+            return None
+        filled += count
+    return bytes(parts)
+
+
+def _answer(connection: socket.socket, outcome: JobOutcome) -> None:
+    connection.sendall(framed(outcome))
+
+
+if __name__ == "__main__":
+    main()

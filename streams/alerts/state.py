@@ -1,0 +1,188 @@
+"""The state of cooldowns and passes in the stage's table: buffered by batch, expired in time."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import msgspec
+import structlog
+
+from common.alerting.cooldown import PastTriggers, scope_of
+from common.alerting.early import PassState
+from common.errors import UnknownRecordVersionError
+from common.plates.normalise import normalise_plate
+from common.records.alerts import AlertCandidate
+from common.records.codec import Record, decode, encode
+from streams.alerts.metrics import AlertMetrics
+
+log = structlog.get_logger()
+
+_SWEEP_MS = 300_000
+# Alerts wait meanwhile; what is left is swept with the next batch.
+_MAX_DELETIONS = 1_000
+
+R = TypeVar("R", bound=Record)
+
+
+class StateTable(Protocol):
+    """Encoded :class:`PastTriggers` by cooldown, and :class:`PassState` by alert and pass."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a key's state, None at first."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write a key's state; returns once Kafka has it."""
+
+
+@dataclass(frozen=True)
+class ArrivedCandidate:
+    """A candidate, and the partition that it came on."""
+
+    partition: int
+    candidate: AlertCandidate
+
+    @property
+    def scope(self) -> str:
+        """The part of the alert that a cooldown is counted in: all, a plate, or one at a camera."""
+        passed = self.candidate.passed
+        plate = normalise_plate(passed.plate)
+        return scope_of(self.candidate.alert, passed.camera_id, plate)
+
+    def key(self, scope: str) -> bytes:
+        """Return the table's key of a scope within the alert; it begins with the partition."""
+        return f"{self.partition}|{self.candidate.alert.alert_id}|{scope}".encode()
+
+    @property
+    def pass_key(self) -> bytes:
+        """The table's key of alert and pass; no plate looks like it."""
+        return self.key(f"pass {self.candidate.recognition.id}")
+
+
+class StateBuffer:
+    """The table with the changes of one batch on top, until they are written."""
+
+    def __init__(self, table: StateTable) -> None:
+        self._table = table
+        self._known: dict[bytes, PastTriggers] = {}
+        self._triggers: dict[bytes, tuple[int, PastTriggers]] = {}
+        self._passes: dict[bytes, tuple[int, PassState]] = {}
+
+    def past_triggers(self, key: bytes) -> PastTriggers:
+        """Return the triggers that a cooldown counts from."""
+        if key in self._triggers:
+            return self._triggers[key][1]
+        if key not in self._known:
+            self._known[key] = self._read(PastTriggers, key) or PastTriggers()
+        return self._known[key]
+
+    def pass_state(self, arrival: ArrivedCandidate) -> PassState | None:
+        """Return the state of a candidate's alert and pass."""
+        key = arrival.pass_key
+        return self._passes[key][1] if key in self._passes else self._read(PassState, key)
+
+    def keep_past_triggers(self, partition: int, key: bytes, after: PastTriggers) -> None:
+        """Change the triggers of a cooldown, unless it is the very object that it was."""
+        if after is not self.past_triggers(key):
+            self._triggers[key] = (partition, after)
+
+    def keep_pass(self, arrival: ArrivedCandidate, after: PassState) -> None:
+        """Change the state of a candidate's alert and pass."""
+        self._passes[arrival.pass_key] = (arrival.partition, after)
+
+    async def write(self) -> None:
+        """Write the changes, cooldowns first; returns once Kafka has them.
+
+        Raises:
+            TransientError: Kafka is unavailable.
+        """
+        await self._put_all(self._triggers)
+        await self._put_all(self._passes)
+
+    async def _put_all(self, changed: Mapping[bytes, tuple[int, Record]]) -> None:
+        await asyncio.gather(
+            *(
+                self._table.put(key, encode(after), partition=partition)
+                for key, (partition, after) in changed.items()
+            )
+        )
+
+    def _read(self, kind: type[R], key: bytes) -> R | None:
+        data = self._table.get(key)
+        if data is None:
+            return None
+        try:
+            return decode(kind, data)
+        except UnknownRecordVersionError:
+            # Written by another release: the alert may trigger once more than its cooldown says.
+            log.warning("cooldown_dropped", key=key.decode(errors="replace").split("|")[1])
+            return None
+
+
+class _Kept(msgspec.Struct, rename="camel"):
+    kept_until_ms: int = 0
+
+
+_decoder = msgspec.json.Decoder(_Kept)
+
+
+class SweepableTable(Protocol):
+    """The table as expiry sees it."""
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """Return all keys with their values."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write a key, None to delete it; returns once Kafka has it."""
+
+
+class Expiry:
+    """Deletes what is over from the table now and then, so that it stays bounded."""
+
+    def __init__(self, table: SweepableTable, metrics: AlertMetrics, *, limit: int) -> None:
+        """At most ``limit`` cooldowns of one partition are kept."""
+        self._table = table
+        self._metrics = metrics
+        self._limit = limit
+        self._due_ms: dict[int, int] = {}
+
+    async def sweep(self, partitions: Collection[int], now_ms: int) -> None:
+        """Delete what is over of these partitions, unless that was done a moment ago.
+
+        To be called where the partitions are surely this worker's.
+
+        Raises:
+            TransientError: Kafka is unavailable.
+        """
+        due = [each for each in partitions if now_ms >= self._due_ms.get(each, 0)]
+        if not due:
+            return
+        items = self._table.items()
+        self._metrics.cooldowns_kept(len(items))
+        for partition in due:
+            over = await asyncio.to_thread(expired, items, partition, now_ms, self._limit)
+            gone = over[:_MAX_DELETIONS]
+            await asyncio.gather(*(self._delete(key, partition) for key in gone))
+            if len(over) <= _MAX_DELETIONS:
+                self._due_ms[partition] = now_ms + _SWEEP_MS
+            if gone:
+                log.info("cooldowns_forgotten", partition=partition, count=len(gone))
+
+    async def _delete(self, key: bytes, partition: int) -> None:
+        await self._table.put(key, None, partition=partition)
+
+
+def expired(
+    items: Iterable[tuple[bytes, bytes]], partition: int, now_ms: int, limit: int
+) -> list[bytes]:
+    """Return the keys of a partition that are over, and past ``limit`` the first to be over."""
+    prefix = f"{partition}|".encode()
+    ends = sorted(
+        (_decoder.decode(value).kept_until_ms, key)
+        for key, value in items
+        if key.startswith(prefix)
+    )
+    too_many = len(ends) - limit
+    return [
+        key for place, (until_ms, key) in enumerate(ends) if until_ms < now_ms or place < too_many
+    ]

@@ -1,0 +1,223 @@
+"""The retained messages of each camera: its discovery and its state.
+
+What was published is remembered in a table on Kafka. So a camera that was deleted, or settings that
+changed while nobody was there, leave nothing behind at the broker, and a broker that forgot
+everything gets it again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from common.errors import TransientError
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.codec import Record, decode, encode
+from common.records.webhooks import EventName
+from streams.mqtt.discovery import discovery_payload
+from streams.mqtt.messages import Message, TopicNames, camera_message, removals, retained
+from streams.mqtt.reconnecting_client import Publish
+from streams.runtime.camera_presence import CameraPresence, apply_status
+
+log = structlog.get_logger()
+
+_STATES = {True: b"online", False: b"offline"}
+
+
+class KnownCamera(Record, frozen=True, kw_only=True):
+    """In the cameras table: a camera (without its address) and its state at the broker.
+
+    ``announced`` is its last coming or going; ``topics`` are those under which the broker keeps
+    something. ``partition`` is that of its messages.
+    """
+
+    camera: CameraConfig
+    partition: int
+    announced: CameraState | None = None
+    topics: tuple[str, ...] = ()
+
+
+class CameraTable(Protocol):
+    """Encoded :class:`KnownCamera` by camera id."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return the entry of a camera."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write it, None to forget it; returns once Kafka has it."""
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """Return all keys with their values."""
+
+
+class CameraRegistry:
+    """Keeps the broker's messages of cameras right. Lives on one event loop.
+
+    The broker gets a message before Kafka, so a crash between the two repeats it.
+    """
+
+    def __init__(
+        self,
+        table: CameraTable,
+        publish: Publish,
+        names: TopicNames,
+        *,
+        is_wanted: Callable[[UUID], bool],
+        offline_after_ms: int,
+    ) -> None:
+        """``is_wanted``: whether an owner's cameras are published."""
+        self._table = table
+        self._publish = publish
+        self._names = names
+        self._is_wanted = is_wanted
+        self._offline_after_ms = offline_after_ms
+        # What is read, published and stored must not mix with another one's turn.
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Event()
+        # Partitions whose next configuration is not published yet: what follows it is not known.
+        self._behind: set[int] = set()
+
+    def reset(self) -> None:
+        """Start over, as the partitions are read again from what was released on."""
+        self._behind.clear()
+
+    async def configure(self, camera: CameraConfig, partition: int) -> None:
+        """Publish a camera that was made or changed. Safe to repeat.
+
+        Raises:
+            TransientError: the broker or Kafka is unavailable.
+        """
+        async with self._turn_of(partition):
+            before = self._known(camera.camera_id)
+            camera = msgspec.structs.replace(camera, stream_url_encrypted="")
+            known = KnownCamera(
+                camera=camera,
+                partition=partition,
+                announced=None if before is None else before.announced,
+                topics=() if before is None else before.topics,
+            )
+            await self._publish_changes(known, before)
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def remove(self, camera_id: UUID, partition: int) -> None:
+        """Make the broker forget a camera. Safe to repeat.
+
+        Raises:
+            TransientError: the broker or Kafka is unavailable.
+        """
+        async with self._turn_of(partition):
+            known = self._known(camera_id)
+            if known is not None:
+                await self._publish(removals(known.topics))
+                await self._table.put(_key(camera_id), None, partition=partition)
+                log.info("mqtt_camera_removed", camera_id=str(camera_id))
+
+    async def apply_status(
+        self, status: CameraStatus, partition: int, *, wait_seconds: float, is_event: bool
+    ) -> None:
+        """Publish that a camera came or went; without ``is_event`` only its state is kept right.
+
+        One that is not known yet is waited for a little, and for as long as configurations of its
+        partition cannot be published. Safe to repeat.
+
+        Raises:
+            TransientError: the broker or Kafka is unavailable.
+        """
+        await self._wait_for(status.camera_id, wait_seconds)
+        async with self._turn:
+            known = self._known(status.camera_id)
+            if known is None and partition in self._behind:
+                raise TransientError("the broker was not told of the camera itself yet")
+            if known is None:
+                log.debug("camera_gone", camera_id=str(status.camera_id))
+                return
+            before = None if known.announced is None else CameraPresence(announced=known.announced)
+            change = apply_status(before, status, offline_after_ms=self._offline_after_ms)
+            announced = None if change.presence is None else change.presence.announced
+            if change.event is not None and is_event and self._is_wanted(status.owner_id):
+                await self._publish([self._event(change.event, known, status)])
+            if announced is not known.announced:
+                after = msgspec.structs.replace(known, announced=announced)
+                await self._publish_changes(after, known)
+
+    async def publish_all(self, publish: Publish, partitions: Collection[int]) -> None:
+        """Publish all cameras of these partitions, to a broker that may have lost everything.
+
+        Raises:
+            TransientError: the broker or Kafka is unavailable.
+        """
+        async with self._turn:
+            entries = [decode(KnownCamera, value) for _, value in self._table.items()]
+            own = [known for known in entries if known.partition in partitions]
+            messages = [message for known in own for message in self._messages_of(known)]
+            await publish(messages)
+            for known in own:
+                await self._store(known, known)
+            log.info("mqtt_cameras_told", count=len(own))
+
+    @asynccontextmanager
+    async def _turn_of(self, partition: int) -> AsyncIterator[None]:
+        self._behind.add(partition)
+        try:
+            async with self._turn:
+                yield
+        except TransientError:
+            # It is done again, and what follows it waits.
+            raise
+        except BaseException:
+            self._behind.discard(partition)
+            raise
+        self._behind.discard(partition)
+
+    async def _publish_changes(self, known: KnownCamera, before: KnownCamera | None) -> None:
+        old = () if before is None else self._retained(before)
+        await self._publish([each for each in self._messages_of(known) if each not in old])
+        await self._store(known, before)
+
+    async def _store(self, known: KnownCamera, before: KnownCamera | None) -> None:
+        topics = tuple(message.topic for message in self._retained(known))
+        after = msgspec.structs.replace(known, topics=topics)
+        if after != before:
+            key = _key(known.camera.camera_id)
+            await self._table.put(key, encode(after), partition=known.partition)
+
+    def _messages_of(self, known: KnownCamera) -> list[Message]:
+        """Return the messages that the broker is to keep, and removals of stale ones."""
+        kept = self._retained(known)
+        stale = set(known.topics) - {message.topic for message in kept}
+        return [*removals(sorted(stale)), *kept]
+
+    def _retained(self, known: KnownCamera) -> Sequence[Message]:
+        camera, names = known.camera, self._names
+        if not self._is_wanted(camera.owner_id):
+            return ()
+        is_online = known.announced is CameraState.ONLINE
+        state = retained(names.state(camera.owner_id, camera.camera_id), _STATES[is_online])
+        topic = names.discovery(camera.owner_id, camera.camera_id)
+        if topic is None:
+            return (state,)
+        return (retained(topic, discovery_payload(names, camera)), state)
+
+    def _event(self, name: EventName, known: KnownCamera, status: CameraStatus) -> Message:
+        return camera_message(self._names, name, known.camera, status)
+
+    def _known(self, camera_id: UUID) -> KnownCamera | None:
+        value = self._table.get(_key(camera_id))
+        return None if value is None else decode(KnownCamera, value)
+
+    async def _wait_for(self, camera_id: UUID, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._known(camera_id) is None:
+                    await self._changed.wait()
+        except TimeoutError:
+            return
+
+
+def _key(camera_id: UUID) -> bytes:
+    return str(camera_id).encode()

@@ -1,0 +1,173 @@
+"""The agents' bodies: events become messages at the broker."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from common.errors import InvalidInputError
+from common.records.alerts import AlertTrigger
+from common.records.cameras import CameraConfig, CameraStatus
+from common.records.codec import decode
+from common.records.recognitions import Recognition
+from streams.mqtt.camera_registry import CameraRegistry
+from streams.mqtt.messages import Message, TopicNames, alert_message, recognition_message
+from streams.mqtt.metrics import MqttMetrics
+from streams.mqtt.reconnecting_client import Publish
+from streams.runtime.app import Event, published_ms
+from streams.runtime.guard import Guard
+
+log = structlog.get_logger()
+
+
+class StartTimeTable(Protocol):
+    """Unix ms as text, by partition."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return a partition's start time."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write it; returns once Kafka has it."""
+
+
+class StartTimes:
+    """The time at which each partition was first read: nothing from before is published.
+
+    Kafka still has a week of events when MQTT is switched on.
+    """
+
+    def __init__(self, table: StartTimeTable, now_ms: Callable[[], int]) -> None:
+        self._table = table
+        self._now_ms = now_ms
+
+    async def record(self, partitions: Iterable[int]) -> None:
+        """Record now for these partitions, unless they have a time already.
+
+        To be called before anything of them is read.
+
+        Raises:
+            TransientError: Kafka did not take it.
+        """
+        for partition in partitions:
+            if self._table.get(_key(partition)) is None:
+                value = str(self._now_ms()).encode()
+                await self._table.put(_key(partition), value, partition=partition)
+
+    def is_started_before(self, partition: int, at_ms: int) -> bool:
+        """Return whether the partition was first read before ``at_ms`` (Unix ms)."""
+        begun = self._table.get(_key(partition))
+        return begun is None or int(begun) <= at_ms
+
+
+def _key(partition: int) -> bytes:
+    return str(partition).encode()
+
+
+# The configuration of a new camera comes by another topic than its first status.
+_CAMERA_KNOWN_WITHIN_SECONDS = 3.0
+
+
+class EventPublisher:
+    """Publishes recognitions and alerts, batch by batch."""
+
+    def __init__(
+        self,
+        publish: Publish,
+        names: TopicNames,
+        metrics: MqttMetrics,
+        start_times: StartTimes,
+        *,
+        is_wanted: Callable[[UUID], bool],
+        now_ms: Callable[[], int],
+    ) -> None:
+        """``is_wanted``: whether an owner's events are published."""
+        self._publish = publish
+        self._names = names
+        self._metrics = metrics
+        self._start_times = start_times
+        self._is_wanted = is_wanted
+        self._now_ms = now_ms
+
+    async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
+        """Publish recognitions. Safe to repeat.
+
+        Raises:
+            TransientError: the broker is unavailable.
+        """
+        wanted = [each for each in events if self._is_published(each[0], each[1].owner_id)]
+        messages = [
+            recognition_message(self._names, recognition, published_ms=published_ms(event))
+            for event, recognition in wanted
+        ]
+        await self._publish_messages([event for event, _ in wanted], messages)
+
+    async def publish_triggers(self, events: Sequence[tuple[Event, AlertTrigger]]) -> None:
+        """Publish alerts that triggered. Safe to repeat.
+
+        Raises:
+            TransientError: the broker is unavailable.
+        """
+        wanted = [each for each in events if self._is_published(each[0], each[1].owner_id)]
+        messages = [alert_message(self._names, trigger) for _, trigger in wanted]
+        await self._publish_messages([event for event, _ in wanted], messages)
+
+    def _is_published(self, event: Event, owner_id: UUID) -> bool:
+        is_after = self._start_times.is_started_before(event.message.partition, published_ms(event))
+        return is_after and self._is_wanted(owner_id)
+
+    async def _publish_messages(self, events: Sequence[Event], messages: Sequence[Message]) -> None:
+        await self._publish(messages)
+        now_ms = self._now_ms()
+        for event in events:
+            self._metrics.delivered(now_ms - published_ms(event))
+
+
+class CameraUpdates:
+    """Applies configurations and statuses of cameras, one record after the other."""
+
+    def __init__(self, guard: Guard, registry: CameraRegistry, start_times: StartTimes) -> None:
+        self._guard = guard
+        self._registry = registry
+        self._start_times = start_times
+
+    async def apply_configuration(self, event: Event) -> None:
+        """Apply a camera that was made, changed or deleted. Safe to repeat.
+
+        Raises:
+            InvalidInputError: it cannot be read.
+            TransientError: the broker or Kafka is unavailable.
+        """
+        self._guard.require_next(event)
+        partition = event.message.partition
+        if event.message.value:
+            await self._registry.configure(decode(CameraConfig, event.message.value), partition)
+        else:
+            await self._registry.remove(_camera_id(event.message.key), partition)
+
+    async def apply_status(self, event: Event) -> None:
+        """Apply a camera's status. Safe to repeat.
+
+        Raises:
+            InvalidInputError: it cannot be read.
+            TransientError: the broker or Kafka is unavailable.
+        """
+        self._guard.require_next(event)
+        if not event.message.value:
+            # The camera's end is on the topic of configurations.
+            return
+        status = decode(CameraStatus, event.message.value)
+        is_event = self._start_times.is_started_before(event.message.partition, status.at_ms)
+        await self._registry.apply_status(
+            status,
+            event.message.partition,
+            wait_seconds=_CAMERA_KNOWN_WITHIN_SECONDS,
+            is_event=is_event,
+        )
+
+
+def _camera_id(key: bytes | None) -> UUID:
+    try:
+        return UUID((key or b"").decode())
+    except ValueError as error:
+        raise InvalidInputError("the key is not a camera's id", code="unreadable_key") from error

@@ -1,0 +1,175 @@
+"""A client that reconnects: one connection after the other, and those that wait for it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import structlog
+from cachetools import LRUCache
+
+from common.errors import TransientError
+from common.retry import RetryPolicy
+from streams.mqtt.broker import RefusedMessageError
+from streams.mqtt.messages import Message
+from streams.mqtt.metrics import MqttMetrics
+
+log = structlog.get_logger()
+
+# So short that a stop or a rebalance is not held up; the guard tries again.
+_WAIT_SECONDS = 2.0
+_STEADY_SECONDS = 10.0
+_REMEMBERED = 10_000
+
+
+class BrokerConnection(Protocol):
+    """The part of a :class:`~streams.mqtt.broker.Connection` that is used."""
+
+    async def report_online(self) -> None:
+        """Report this process online."""
+
+    async def send(
+        self, messages: Sequence[Message], acknowledged: Callable[[Message], None]
+    ) -> None:
+        """Publish messages; returns when the broker has all."""
+
+    async def wait_until_ended(self) -> None:
+        """Return once the connection is gone."""
+
+    async def leave(self) -> None:
+        """Report this process offline, then close."""
+
+    async def close(self) -> None:
+        """Close."""
+
+
+Publish = Callable[[Sequence[Message]], Awaitable[None]]
+Announce = Callable[[Publish], Awaitable[None]]
+"""Publishes everything to a broker that may have forgotten it."""
+
+
+class ReconnectingClient:
+    """Keeps a connection for as long as it runs, with growing pauses between tries."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[BrokerConnection]],
+        metrics: MqttMetrics,
+        *,
+        retry: RetryPolicy,
+    ) -> None:
+        """``announce`` may be set at any time."""
+        self._connect = connect
+        self._metrics = metrics
+        self._retry = retry
+        self._connection: BrokerConnection | None = None
+        self._is_up = asyncio.Event()
+        self._announcement_due = asyncio.Event()
+        self._acknowledged: LRUCache[int, None] = LRUCache(_REMEMBERED)
+        self._is_unavailable = False
+        self.announce: Announce | None = None
+
+    async def run(self) -> None:
+        """Connect, and again whenever the connection ends; until cancelled."""
+        failures = 0
+        while True:
+            opened_at = time.monotonic()
+            try:
+                await self._keep_open(await self._connect())
+            except TransientError as error:
+                self._note_unavailable(error)
+            except Exception:
+                # The edge of the loop: without it nothing would ever be sent again.
+                log.exception("mqtt_link_failed")
+            if time.monotonic() - opened_at > _STEADY_SECONDS:
+                failures = 0
+            failures += 1
+            await asyncio.sleep(self._retry.pause_seconds(failures))
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Publish messages; returns when the broker has all.
+
+        An event that the broker has acknowledged is not sent again where its batch is repeated.
+
+        Raises:
+            TransientError: the broker is unavailable, or refuses a message.
+        """
+        connection = await self._wait_for_connection()
+        fresh = [message for message in messages if hash(message) not in self._acknowledged]
+        await self._send(connection, fresh)
+
+    def announce_again(self) -> None:
+        """Announce again soon: what the broker should know has changed."""
+        self._announcement_due.set()
+
+    async def _keep_open(self, connection: BrokerConnection) -> None:
+        try:
+            await self._announce(connection)
+            self._note_connected(connection)
+            await self._until_ended(connection)
+            raise TransientError("the connection to the MQTT broker ended")
+        except asyncio.CancelledError:
+            await connection.leave()
+            raise
+        finally:
+            self._note_end()
+            await connection.close()
+
+    async def _announce(self, connection: BrokerConnection) -> None:
+        self._announcement_due.clear()
+        await connection.report_online()
+        if self.announce is not None:
+            await self.announce(lambda messages: self._send(connection, messages))
+
+    async def _until_ended(self, connection: BrokerConnection) -> None:
+        ended = asyncio.ensure_future(connection.wait_until_ended())
+        try:
+            while not ended.done():
+                renewal = asyncio.ensure_future(self._announcement_due.wait())
+                await asyncio.wait({ended, renewal}, return_when=asyncio.FIRST_COMPLETED)
+                renewal.cancel()
+                if self._announcement_due.is_set() and not ended.done():
+                    await self._announce(connection)
+        finally:
+            ended.cancel()
+
+    async def _wait_for_connection(self) -> BrokerConnection:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await self._is_up.wait()
+        if self._connection is None:
+            raise TransientError("the MQTT broker is away")
+        return self._connection
+
+    async def _send(self, connection: BrokerConnection, messages: Sequence[Message]) -> None:
+        try:
+            await connection.send(messages, self._note_acknowledged)
+        except RefusedMessageError:
+            self._metrics.refused()
+            raise
+
+    def _note_acknowledged(self, message: Message) -> None:
+        self._metrics.acknowledged(message.kind)
+        if message.retain:
+            # A state that comes back is news.
+            return
+        self._acknowledged[hash(message)] = None
+
+    def _note_connected(self, connection: BrokerConnection) -> None:
+        self._connection = connection
+        self._is_up.set()
+        self._is_unavailable = False
+        self._metrics.connected(True)
+        log.info("mqtt_connected")
+
+    def _note_end(self) -> None:
+        self._connection = None
+        self._is_up.clear()
+        self._metrics.connected(False)
+
+    def _note_unavailable(self, error: TransientError) -> None:
+        # Logged once for each outage, not with every try.
+        if not self._is_unavailable:
+            log.warning("mqtt_away", error=str(error))
+        self._is_unavailable = True

@@ -1,0 +1,188 @@
+"""One record of the frames topic: read its plates, publish the readings in the topic's order."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from common.errors import InvalidInputError
+from common.records.codec import decode
+from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
+from common.records.recognitions import FrameReadings, PlateReading
+from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
+from streams.recognition.geometry import in_zones
+from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
+from streams.recognition.reading.frame_store import FrameCache
+
+log = structlog.get_logger()
+
+POISON_FRAME = "poison_frame"
+"""Dead-letter code of a frame over which recogniser processes crash or hang."""
+
+_TRIES = 2
+_LOG_INTERVAL_MS = 60_000
+_MAX_LOGGED_CAMERAS = 1_000
+
+
+class PoisonFrameError(InvalidInputError):
+    """Recogniser processes crash or hang over a frame: our fault, worth a dead letter."""
+
+
+AwaitTurn = Callable[[], Awaitable[None]]
+"""Returns when the results of all earlier records are out; raises where one will not be."""
+
+Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
+"""Publishes readings under a key to the frame's own partition; returns once Kafka has them."""
+
+
+class ReadsImages(Protocol):
+    """The reader of images, :class:`recognition.workers.pool.RecognizerPool`."""
+
+    async def read_image(
+        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
+    ) -> ImageReadings:
+        """Return the plates of an image."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameRecord:
+    """A record of the frames topic as Kafka delivered it."""
+
+    key: bytes
+    value: bytes
+    headers: dict[str, bytes]
+    reference: FrameReference
+
+
+class ReadingAgent:
+    """Turns frames into readings. Frames are read concurrently, results leave in order."""
+
+    def __init__(
+        self,
+        *,
+        pool: ReadsImages,
+        cache: FrameCache,
+        publish: Publish,
+        metrics: RecognitionMetrics,
+        deadline_ms: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """Frames older than ``deadline_ms`` are not read."""
+        self._pool = pool
+        self._cache = cache
+        self._publish = publish
+        self._metrics = metrics
+        self._deadline_ms = deadline_ms
+        self._now_ms = now_ms
+        self._logged_ms: dict[tuple[str, UUID], int] = {}
+
+    async def handle(self, record: FrameRecord, await_turn: AwaitTurn) -> None:
+        """Handle one record. Safe to repeat.
+
+        An image that cannot be decoded is a reading without plates and no fault of the record: one
+        camera's images as dead letters would end the stage for all (see
+        :class:`streams.runtime.guard.Guard`).
+
+        Raises:
+            InvalidInputError: the record cannot be read, or no process survives its image; in
+                the second case an empty reading was published all the same.
+            TransientError: a dependency is unavailable.
+        """
+        meta = _meta(record)
+        poison: PoisonFrameError | None = None
+        found: ImageReadings | None = None
+        stale = self._is_stale(meta)
+        if stale:
+            self._log_stale(meta)
+        if meta.kind is FrameKind.FRAME and not stale:
+            try:
+                found = await self._read(record, meta)
+            except PoisonFrameError as error:
+                poison = error
+            except InvalidInputError as error:
+                self._log_refused(meta, error)
+        await await_turn()
+        await self._publish(record.key, _frame_readings(record, meta, found, stale))
+        self._count(meta, found, stale)
+        if poison is not None:
+            raise poison
+
+    def _count(self, meta: FrameMeta, found: ImageReadings | None, stale: bool) -> None:
+        if meta.kind is not FrameKind.FRAME:
+            return
+        if found is None:
+            self._metrics.frame_skipped(FrameOutcome.STALE if stale else FrameOutcome.REFUSED)
+            return
+        self._metrics.frame_read(found.duration_ms)
+        self._metrics.readings_published(self._now_ms() - meta.captured_ms)
+
+    def _log_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
+        if self._is_to_be_logged("frame_refused", meta):
+            log.warning("frame_refused", camera_id=str(meta.camera_id), code=error.code)
+
+    def _log_stale(self, meta: FrameMeta) -> None:
+        if self._is_to_be_logged("frame_stale", meta):
+            age_seconds = round((self._now_ms() - meta.captured_ms) / 1000, 1)
+            log.warning("frame_stale", camera_id=str(meta.camera_id), age_seconds=age_seconds)
+
+    def _is_to_be_logged(self, event: str, meta: FrameMeta) -> bool:
+        """Return True once a minute for each camera: all its frames may have the same fault."""
+        now_ms, key = self._now_ms(), (event, meta.camera_id)
+        if now_ms - self._logged_ms.get(key, -_LOG_INTERVAL_MS) < _LOG_INTERVAL_MS:
+            return False
+        if len(self._logged_ms) >= _MAX_LOGGED_CAMERAS:
+            self._logged_ms.clear()
+        self._logged_ms[key] = now_ms
+        return True
+
+    def _is_stale(self, meta: FrameMeta) -> bool:
+        age_ms = self._now_ms() - meta.captured_ms
+        return meta.kind is FrameKind.FRAME and age_ms > self._deadline_ms
+
+    async def _read(self, record: FrameRecord, meta: FrameMeta) -> ImageReadings:
+        found = await self._read_within_tries(record.value, meta.min_plate_width_px)
+        wanted = in_zones(found.readings, meta.zones, found.width_px, found.height_px)
+        if wanted:
+            self._cache.put(record.key, record.reference, record.value)
+        return ImageReadings(wanted, found.width_px, found.height_px, found.duration_ms)
+
+    async def _read_within_tries(self, jpeg: bytes, min_plate_width_px: int) -> ImageReadings:
+        for tried in range(1, _TRIES + 1):
+            try:
+                return await self._pool.read_image(
+                    jpeg,
+                    min_plate_width_px=min_plate_width_px,
+                    wait_seconds=self._deadline_ms / 1000,
+                )
+            except (RecognizerCrashedError, RecognizerTimeoutError) as error:
+                log.warning("frame_failed", tried=tried, error=type(error).__name__)
+                last = error
+        raise PoisonFrameError(f"no process survives this frame: {last}", code=POISON_FRAME)
+
+
+def _meta(record: FrameRecord) -> FrameMeta:
+    header = record.headers.get(FRAME_META_HEADER)
+    if header is None:
+        raise InvalidInputError("a frame without its header", code="unreadable_record")
+    return decode(FrameMeta, header)
+
+
+def _frame_readings(
+    record: FrameRecord, meta: FrameMeta, found: ImageReadings | None, stale: bool
+) -> FrameReadings:
+    readings: tuple[PlateReading, ...] = found.readings if found else ()
+    return FrameReadings(
+        kind=meta.kind,
+        camera_id=meta.camera_id,
+        owner_id=meta.owner_id,
+        camera_name=meta.camera_name,
+        captured_ms=meta.captured_ms,
+        frame=record.reference,
+        width_px=found.width_px if found else meta.width_px,
+        height_px=found.height_px if found else meta.height_px,
+        stale=stale,
+        readings=readings,
+        deleted=meta.deleted,
+    )

@@ -1,0 +1,149 @@
+"""Frames of a partition, read concurrently and published in their order."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+from mode import Service
+
+from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.records.frames import FrameReference
+from recognition.workers.pool import RecognizerPool
+from streams.recognition.reading.agent import FrameRecord, ReadingAgent
+from streams.runtime.app import Event
+from streams.runtime.guard import Guard
+from streams.runtime.process_exit import end_process
+
+log = structlog.get_logger()
+
+
+class Turn:
+    """A place in a partition's queue. Passed on by leaving the ``async with`` block."""
+
+    def __init__(self, before: "Turn | None") -> None:
+        self._before = before
+        self._over = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Wait until all turns before this one are over."""
+        if self._before is not None:
+            await self._before._over.wait()
+            self._before = None
+
+    async def __aenter__(self) -> Self:
+        """Begin without waiting."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Be over once those before are, whatever happened."""
+        try:
+            await self.wait()
+        finally:
+            self._over.set()
+
+
+Work = Callable[[Turn], Awaitable[None]]
+
+
+class OrderedTaskPool:
+    """At most ``size`` tasks at a time, each partition's turns in the order of submission."""
+
+    def __init__(self, size: int) -> None:
+        self._free = asyncio.Semaphore(size)
+        self._last: dict[int, Turn] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def under_way(self) -> int:
+        """Tasks that are not finished."""
+        return len(self._tasks)
+
+    async def submit(self, partition: int, work: Work) -> None:
+        """Start a task as soon as there is room; returns when it has started.
+
+        ``work`` must not raise; it awaits ``turn.wait()`` before it publishes its result.
+        """
+        await self._free.acquire()
+        turn = Turn(self._last.get(partition))
+        self._last[partition] = turn
+        task = asyncio.create_task(self._run(turn, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    async def close(self) -> None:
+        """Cancel all tasks."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self, turn: Turn, work: Work) -> None:
+        async with turn:
+            await work(turn)
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._free.release()
+
+
+class OrderedFrameWorker:
+    """Feeds frames to the agent. With a frame that is given up go all after it in its partition."""
+
+    def __init__(self, task_pool: OrderedTaskPool, guard: Guard, reading: ReadingAgent) -> None:
+        self._task_pool = task_pool
+        self._guard = guard
+        self._reading = reading
+
+    async def submit(self, event: Event) -> None:
+        """Start a frame as soon as there is room; returns when it has started."""
+
+        async def work(turn: Turn) -> None:
+            await self._guard.run(event, lambda e: self._handle(e, turn))
+
+        await self._task_pool.submit(event.message.partition, work)
+
+    async def _handle(self, event: Event, turn: Turn) -> None:
+        async def await_turn() -> None:
+            await turn.wait()
+            # An earlier frame's turn is over too when it was given up.
+            self._guard.require_next(event)
+
+        await self._reading.handle(_frame_record(event), await_turn)
+
+
+def _frame_record(event: Event) -> FrameRecord:
+    message = event.message
+    return FrameRecord(
+        key=message.key or b"",
+        value=message.value or b"",
+        headers=dict(message.headers or {}),
+        reference=FrameReference(partition=message.partition, offset=message.offset),
+    )
+
+
+class RecognizerService(Service):
+    """The recogniser processes, for as long as the app runs."""
+
+    def __init__(self, pool: RecognizerPool, task_pool: OrderedTaskPool, **options: Any) -> None:
+        super().__init__(**options)
+        self._pool = pool
+        self._task_pool = task_pool
+
+    async def on_start(self) -> None:
+        """Load the models; a worker without them must not take partitions."""
+        try:
+            await self._pool.start()
+        except MisconfiguredError as error:
+            log.error("recogniser_misconfigured", error=str(error))
+            end_process(EXIT_MISCONFIGURED)
+
+    async def on_stop(self) -> None:
+        """End the processes; frames in work are read again."""
+        await self._task_pool.close()
+        await self._pool.stop()

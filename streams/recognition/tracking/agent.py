@@ -1,0 +1,162 @@
+"""One record of the readings topic: state, passes, images, recognitions, in a safe order.
+
+Images are stored before the recognition that names them is published; the state is written after
+Kafka has taken it, and Kafka has the state before the record is released. Whatever a crash cuts off
+is done again, with the same ids and keys. Provisional recognitions are published before the state
+that includes them, too. The state of a deleted camera is removed where it would be written
+otherwise.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import Protocol
+
+import structlog
+
+from common.plates.normalise import mask_plate
+from common.records.alerts import ProvisionalRecognition
+from common.records.codec import decode
+from common.records.frames import FrameReference
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import FrameReadings, PassOutcome, Recognition
+from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
+from streams.recognition.tracking.images import cut_crop
+from streams.recognition.tracking.passes import Pass, TrackingRules
+from streams.recognition.tracking.records import (
+    missed_pass_of,
+    pass_id,
+    provisional_of,
+    recognition_of,
+    retraction_of,
+)
+from streams.recognition.tracking.state import (
+    TrackerState,
+    frames_needed,
+    with_published,
+)
+from streams.recognition.tracking.state_store import TrackerStateStore
+
+log = structlog.get_logger()
+
+Publish = Callable[[bytes, Recognition], Awaitable[None]]
+"""Publishes a recognition under a key; returns once Kafka has it."""
+
+PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
+"""Publishes the outcome of a pass under a key; returns once Kafka has it."""
+
+PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
+"""Publishes a provisional recognition under a key; returns once Kafka has it."""
+
+
+class FrameSource(Protocol):
+    """The source of a pass's frame."""
+
+    async def jpeg(self, reference: FrameReference) -> bytes | None:
+        """Return the frame, or None where it is gone for good."""
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        """Drop a camera's frames that are not needed, up to and including one place."""
+
+
+class ImageSink(Protocol):
+    """The store of images."""
+
+    async def put(self, key: str, jpeg: bytes) -> None:
+        """Store an image."""
+
+
+class TrackingAgent:
+    """Turns readings into recognitions, one record after the other."""
+
+    def __init__(
+        self,
+        *,
+        states: TrackerStateStore,
+        frames: FrameSource,
+        images: ImageSink,
+        publish: Publish,
+        publish_outcome: PublishOutcome,
+        publish_provisional: PublishProvisional,
+        metrics: RecognitionMetrics,
+        rules: TrackingRules,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._states = states
+        self._frames = frames
+        self._images = images
+        self._publish = publish
+        self._publish_outcome = publish_outcome
+        self._publish_provisional = publish_provisional
+        self._metrics = metrics
+        self._rules = rules
+        self._now_ms = now_ms
+
+    async def handle(self, key: bytes, value: bytes) -> None:
+        """Handle one record. Safe to repeat.
+
+        Raises:
+            InvalidInputError: the record cannot be read.
+            TransientError: a dependency is unavailable; the state is as before.
+        """
+        frame = decode(FrameReadings, value)
+        known = self._states.get(key)
+        if known is None and self._states.was_deleted_after(frame):
+            self._frames.keep_only(key, (), frame.frame)
+            return
+        state = known or TrackerState()
+        transition = state.apply_frame(frame, self._rules)
+        ended = transition.ended
+        for seen in transition.reported:
+            await self._publish_provisional(key, provisional_of(frame, seen))
+        published = {
+            each.track: await self._publish_pass(key, frame, each) for each in ended.passes
+        }
+        for track in ended.missed:
+            await self._publish_outcome(key, missed_pass_of(frame, track))
+        for retracted in ended.retracted:
+            await self._publish_provisional(key, retraction_of(frame, retracted, published))
+        if known is not None and frame.deleted:
+            await self._states.forget(key, frame)
+        elif transition.state is not state:
+            kept = published if self._rules.reports_early else {}
+            await self._states.write(key, with_published(transition.state, kept))
+        if frame.readings or transition.state is not state:
+            self._frames.keep_only(key, frames_needed(transition.state), frame.frame)
+        self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(ended.passes))
+        self._metrics.tracks_ended(TrackOutcome.SUPPRESSED, ended.suppressed)
+        self._metrics.tracks_ended(TrackOutcome.UNSURE, ended.unsure)
+
+    async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
+        photo, crop = await self._store_images(frame, resolved)
+        recognition = recognition_of(frame, resolved, photo, crop)
+        await self._publish(key, recognition)
+        self._metrics.recognition_published(self._now_ms() - resolved.last_seen_ms)
+        log.info(
+            "plate_recognized",
+            camera_id=str(frame.camera_id),
+            recognition_id=str(recognition.id),
+            plate=mask_plate(recognition.plate),
+            confidence=round(recognition.confidence, 3),
+            readings=recognition.readings_count,
+        )
+        return recognition
+
+    async def _store_images(
+        self, frame: FrameReadings, resolved: Pass
+    ) -> tuple[str | None, str | None]:
+        """Return the keys of photo and crop, None for what cannot be had."""
+        jpeg = await self._frames.jpeg(resolved.best.frame)
+        if jpeg is None:
+            log.warning("frame_gone", camera_id=str(frame.camera_id))
+            return None, None
+        identifier = pass_id(frame.camera_id, resolved)
+        photo = photo_key(frame.owner_id, identifier)
+        crop = crop_key(frame.owner_id, identifier)
+        crop_jpeg = await asyncio.to_thread(cut_crop, jpeg, resolved.best.box)
+        if crop_jpeg is None:
+            await self._images.put(photo, jpeg)
+            return photo, None
+        await asyncio.gather(self._images.put(photo, jpeg), self._images.put(crop, crop_jpeg))
+        return photo, crop

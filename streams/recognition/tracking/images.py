@@ -1,0 +1,61 @@
+"""The images of recognitions: the plate's crop, and their store in S3."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import cv2
+import numpy as np
+
+from common.errors import InvalidInputError, TransientError
+from common.records.frames import Box
+from common.s3 import S3Bucket, S3UnavailableError
+from common.settings import S3Settings
+from recognition.images import decode_image
+
+_READ_SECONDS = 10.0
+_CONNECTIONS = 4
+_MARGIN = 0.15
+_JPEG_QUALITY = 92
+
+
+class RecognitionImageStore:
+    """The bucket of all images. Blocking work runs in threads."""
+
+    def __init__(self, settings: S3Settings) -> None:
+        self._threads = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="image-store")
+        self._bucket = S3Bucket(settings, read_seconds=_READ_SECONDS, connections=_CONNECTIONS)
+
+    async def put(self, key: str, jpeg: bytes) -> None:
+        """Store a JPEG; the same key again overwrites it.
+
+        Raises:
+            TransientError: S3 is unavailable or refuses, which an operator can mend while we wait.
+        """
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._threads, self._put, key, jpeg)
+
+    def _put(self, key: str, jpeg: bytes) -> None:
+        try:
+            self._bucket.put(key, jpeg, "image/jpeg")
+        except S3UnavailableError as error:
+            raise TransientError(f"S3 did not take an image: {error}") from error
+
+
+def cut_crop(jpeg: bytes, box: Box) -> bytes | None:
+    """Return the plate with a margin around it as JPEG, or None where the frame is not readable.
+
+    Decodes the whole frame, several milliseconds for 1080p: call it in a thread.
+    """
+    try:
+        image = decode_image(jpeg)
+    except InvalidInputError:
+        return None
+    height, width = image.shape[:2]
+    margin_x, margin_y = _MARGIN * box.width, _MARGIN * box.height
+    left = min(max(0, round(box.x - margin_x)), width - 1)
+    top = min(max(0, round(box.y - margin_y)), height - 1)
+    right = min(width, max(left + 1, round(box.x + box.width + margin_x)))
+    bottom = min(height, max(top + 1, round(box.y + box.height + margin_y)))
+    crop = np.ascontiguousarray(image[top:bottom, left:right])
+    _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    return data.tobytes()

@@ -1,0 +1,94 @@
+"""The rules of tracking, and the pass that an ended track is by them. Pure."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from common.records.alerts import EarlyAlerts
+from common.records.recognitions import ProvisionalPlate
+from streams.recognition.settings import RecognitionSettings
+from streams.recognition.tracking.tracks import TextReading, TextTally, Track
+from streams.recognition.tracking.votes import voted_probabilities, voted_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackingRules:
+    """The thresholds of tracking: a track's end, its acceptance, the suppression of its plate.
+
+    ``reports_early``: agreeing readings are reported before the track ends.
+    """
+
+    end_ms: int = 2_000
+    max_track_ms: int = 15_000
+    suppress_ms: int = 45_000
+    fixture_suppress_ms: int = 86_400_000
+    agreeing_readings: int = 2
+    single_confidence: float = 0.9
+    min_confidence: float = 0.5
+    reports_early: bool = True
+
+
+def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
+    """Return the rules that the settings ask for."""
+    return TrackingRules(
+        end_ms=round(settings.tracking_end_seconds * 1000),
+        max_track_ms=round(settings.tracking_longest_seconds * 1000),
+        suppress_ms=round(settings.tracking_silence_seconds * 1000),
+        fixture_suppress_ms=round(settings.tracking_fixture_silence_seconds * 1000),
+        agreeing_readings=settings.tracking_agreeing_readings,
+        single_confidence=settings.tracking_single_confidence,
+        min_confidence=settings.tracking_min_confidence,
+        reports_early=settings.early_alerts is not EarlyAlerts.OFF,
+    )
+
+
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
+    """One vehicle's passage: the voted plate and the frame whose reading is that plate.
+
+    ``probabilities`` are 0..1, one for each character of ``plate``. Times are Unix ms, UTC.
+    ``provisional_plates`` are those it was reported as before.
+    """
+
+    track: str
+    plate: str
+    probabilities: tuple[float, ...]
+    best: TextReading
+    first_seen_ms: int
+    last_seen_ms: int
+    readings_count: int
+    provisional_plates: tuple[ProvisionalPlate, ...] = ()
+
+    @property
+    def confidence(self) -> float:
+        """Mean of the character probabilities, 0..1."""
+        return sum(self.probabilities) / len(self.probabilities)
+
+
+def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
+    """Return the pass that a track is, or None: too few or too unsure readings.
+
+    The plate is the voted text where enough readings give exactly that, otherwise the best
+    supported text among the readings: an image must show what the recognition says.
+    """
+    supported = [tally for tally in track.texts if is_supported(tally, rules)]
+    if not supported:
+        return None
+    favourite = voted_text(track.votes)
+    winner = max(supported, key=lambda t: (t.text == favourite, t.count, t.best.confidence, t.text))
+    resolved = Pass(
+        track=track.name,
+        plate=winner.text,
+        probabilities=voted_probabilities(track.votes, winner.text),
+        best=winner.best,
+        first_seen_ms=track.first_seen_ms,
+        last_seen_ms=track.last_seen_ms,
+        readings_count=track.readings_count,
+        provisional_plates=track.provisional_plates,
+    )
+    return resolved if resolved.confidence >= rules.min_confidence else None
+
+
+def is_supported(tally: TextTally, rules: TrackingRules) -> bool:
+    """Return whether a text was read often enough, or once for certain and whole."""
+    certain = tally.best.confidence >= rules.single_confidence and not tally.best.is_cut
+    return certain or tally.count >= rules.agreeing_readings

@@ -1,0 +1,111 @@
+"""Provisional recognitions: passes reported before they are over. Pure.
+
+Reported is the pass that the track would be were it over now, once for each plate. A track that was
+reported but turns out to be no recognition of its own is retracted when it is over.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from common.plates.edit_distance import edit_distance
+from common.records.recognitions import ProvisionalPlate
+from streams.recognition.tracking.passes import Pass, TrackingRules, resolve_track
+from streams.recognition.tracking.suppression import (
+    SuppressedPlate,
+    find_suppressed,
+    may_be_suppressed,
+)
+from streams.recognition.tracking.tracks import ReportedTrack, Track, is_part
+
+_MIN_READINGS = 2
+"""A single reading is never reported, however few the settings want for a recognition."""
+_MAX_REPORTS = 4
+"""A track that is read as one plate after another is not worth more alarms."""
+_SAME_VEHICLE_EDITS = 1
+
+
+@dataclass(frozen=True)
+class Retracted:
+    """A track that was reported and is over without being a recognition.
+
+    ``suppressed_by`` is the plate that its vehicle was recognised as on this pass, if any.
+    """
+
+    track: ReportedTrack
+    suppressed_by: SuppressedPlate | None
+
+
+def report_provisional(
+    tracks: tuple[Track, ...],
+    suppressed: tuple[SuppressedPlate, ...],
+    now_ms: int,
+    rules: TrackingRules,
+) -> tuple[tuple[Track, ...], tuple[Pass, ...]]:
+    """Return the tracks with the reports of those read at ``now_ms``, and the passes to report."""
+    reported: list[Pass] = []
+    after = list(tracks)
+    for index, track in enumerate(tracks):
+        if track.last_seen_ms < now_ms or not _has_new_text(track, rules):
+            continue
+        seen = resolve_track(track, rules)
+        others = [*after[:index], *after[index + 1 :]]
+        if seen is None or not _is_reportable(track, seen, others, suppressed, rules):
+            continue
+        reported.append(seen)
+        after[index] = _with_report(track, seen)
+    return tuple(after), tuple(reported)
+
+
+def _has_new_text(track: Track, rules: TrackingRules) -> bool:
+    known = {each.plate for each in track.provisional_plates}
+    return len(known) < _MAX_REPORTS and any(
+        tally.count >= _min_readings(rules) and tally.text not in known for tally in track.texts
+    )
+
+
+def _is_reportable(
+    track: Track,
+    seen: Pass,
+    others: list[Track],
+    suppressed: tuple[SuppressedPlate, ...],
+    rules: TrackingRules,
+) -> bool:
+    tally = track.text_of(seen.plate)
+    if tally.count < _min_readings(rules) or seen.plate in {
+        each.plate for each in track.provisional_plates
+    }:
+        return False
+    if any(_has_reported(other, seen.plate) for other in others):
+        return False
+    if any(_has_fragment_reported(each, seen.plate) for each in (track, *others)):
+        return False
+    return find_suppressed(suppressed, track, tally, rules) < 0 and not may_be_suppressed(
+        suppressed, track, tally, rules
+    )
+
+
+def _min_readings(rules: TrackingRules) -> int:
+    return max(_MIN_READINGS, rules.agreeing_readings)
+
+
+def _has_reported(other: Track, plate: str) -> bool:
+    """Return whether another track may be the same vehicle's, and was reported already."""
+    return any(
+        edit_distance(each.plate, plate) <= _SAME_VEHICLE_EDITS or is_part(each.plate, plate)
+        for each in other.provisional_plates
+    )
+
+
+def _has_fragment_reported(track: Track, plate: str) -> bool:
+    """Return whether a fragment of a track was reported as the plate: resolved when it ends."""
+    return any(
+        each.plate == plate for fragment in track.fragments for each in fragment.provisional_plates
+    )
+
+
+def _with_report(track: Track, seen: Pass) -> Track:
+    plate = ProvisionalPlate(
+        plate=seen.plate, confidence=seen.confidence, captured_ms=seen.best.captured_ms
+    )
+    return msgspec.structs.replace(track, provisional_plates=(*track.provisional_plates, plate))

@@ -1,0 +1,235 @@
+"""The state of one camera's tracker, and its transition by a frame's readings. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
+
+from common.records.codec import Record
+from common.records.frames import FrameKind, FrameReference
+from common.records.recognitions import FrameReadings, Recognition
+from streams.recognition.tracking.passes import Pass, TrackingRules, resolve_track
+from streams.recognition.tracking.provisional import Retracted, report_provisional
+from streams.recognition.tracking.suppression import (
+    SuppressedPlate,
+    extend,
+    find_suppressed,
+    owner_of,
+    recognized_as,
+    set_back,
+    suppress,
+    with_fragments,
+    with_recognitions,
+    without_expired,
+)
+from streams.recognition.tracking.tracks import (
+    ReportedTrack,
+    Track,
+    extend_track,
+    match_readings,
+    start_track,
+)
+
+_MAX_TRACKS = 64
+_CLOCK_SET_BACK_MS = 5_000
+"""A camera's clock that falls by more was reset: waiting for it would stall its tracks."""
+
+
+class TrackerState(Record, frozen=True, kw_only=True):
+    """The state of one camera, as it lies in the table.
+
+    ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it.
+    """
+
+    VERSION: ClassVar[int] = 1
+    last_offset: int = -1
+    last_captured_ms: int = -1
+    tracks: tuple[Track, ...] = ()
+    suppressed: tuple[SuppressedPlate, ...] = msgspec.field(name="silences", default=())
+
+    def apply_frame(self, frame: FrameReadings, rules: TrackingRules) -> "Transition":
+        """Return what a frame's readings (or a tick) do to the camera's state.
+
+        A frame at or before the last one done changes nothing, so a replay is harmless.
+        """
+        if is_done(self, frame):
+            return Transition(self)
+        if frame.captured_ms < self.last_captured_ms - _CLOCK_SET_BACK_MS:
+            return _after_clock_set_back(self, frame, rules)
+        ended = [t for t in self.tracks if _is_over(t, frame, rules)]
+        going = tuple(t for t in self.tracks if t not in ended)
+        sees = frame.kind is FrameKind.FRAME and not frame.stale and bool(frame.readings)
+        if not ended and not sees:
+            return Transition(self)
+        tracks = _extend_tracks(going, frame) if sees else going
+        overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MAX_TRACKS)]
+        kept = tuple(t for t in tracks if t not in overflow)
+        resolution = _resolve_all((*ended, *overflow), kept, self.suppressed, rules)
+        going, reported = resolution.going, tuple[Pass, ...]()
+        if sees and rules.reports_early:
+            going, reported = report_provisional(
+                going, resolution.suppressed, frame.captured_ms, rules
+            )
+        after = TrackerState(
+            last_offset=frame.frame.offset,
+            last_captured_ms=max(frame.captured_ms, self.last_captured_ms),
+            tracks=going,
+            suppressed=without_expired(resolution.suppressed, frame.captured_ms, rules),
+        )
+        return Transition(after, resolution.ended, reported)
+
+
+@dataclass(frozen=True)
+class EndedTracks:
+    """The outcome of tracks that are over.
+
+    ``suppressed`` counts those of plates that were recognised shortly before, ``unsure`` those with
+    too few readings that agree. Of the latter ``missed`` are passes of their own; the others were
+    fragments of another track. ``retracted`` were reported provisionally, and are over without
+    being one of ``passes``.
+    """
+
+    passes: tuple[Pass, ...] = ()
+    suppressed: int = 0
+    unsure: int = 0
+    missed: tuple[Track, ...] = ()
+    retracted: tuple[Retracted, ...] = ()
+
+    def __add__(self, later: "EndedTracks") -> "EndedTracks":
+        """Return these and later ones."""
+        return EndedTracks(
+            self.passes + later.passes,
+            self.suppressed + later.suppressed,
+            self.unsure + later.unsure,
+            self.missed + later.missed,
+            self.retracted + later.retracted,
+        )
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The state after a frame, the tracks that the frame ended, the passes to report provisionally.
+
+    ``state`` is the very same object where nothing changed. ``reported`` passes are not over.
+    """
+
+    state: TrackerState
+    ended: EndedTracks = EndedTracks()
+    reported: tuple[Pass, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Resolution:
+    """Tracks that are over, those that go on, and the suppressed plates after both."""
+
+    ended: EndedTracks
+    going: tuple[Track, ...]
+    suppressed: tuple[SuppressedPlate, ...]
+
+
+def is_done(state: TrackerState, frame: FrameReadings) -> bool:
+    """Return whether the state already includes this frame.
+
+    Both must be old: offsets start again when a topic is recreated, clocks are set back.
+    """
+    return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
+
+
+def with_published(state: TrackerState, published: Mapping[str, Recognition]) -> TrackerState:
+    """Return the state with the recognitions that were published, by the names of their tracks.
+
+    A later track of the same vehicle is resolved to that recognition.
+    """
+    if not published:
+        return state
+    suppressed = with_recognitions(state.suppressed, published)
+    return msgspec.structs.replace(state, suppressed=suppressed)
+
+
+def frames_needed(state: TrackerState) -> frozenset[FrameReference]:
+    """Return the frames that a pass may still be shown by."""
+    return frozenset(tally.best.frame for track in state.tracks for tally in track.texts)
+
+
+def _is_over(track: Track, frame: FrameReadings, rules: TrackingRules) -> bool:
+    return (
+        frame.kind is FrameKind.END
+        or frame.captured_ms - track.last_seen_ms >= rules.end_ms
+        or frame.captured_ms - track.first_seen_ms >= rules.max_track_ms
+    )
+
+
+def _extend_tracks(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Track, ...]:
+    track_of = match_readings(tracks, frame)
+    reading_of = {track: reading for reading, track in track_of.items()}
+    extended = tuple(
+        extend_track(track, frame, frame.readings[reading_of[i]]) if i in reading_of else track
+        for i, track in enumerate(tracks)
+    )
+    new = [i for i in range(len(frame.readings)) if i not in track_of]
+    return (*extended, *(start_track(frame, i) for i in new))
+
+
+def _resolve_all(
+    ended: tuple[Track, ...],
+    going: tuple[Track, ...],
+    suppressed: tuple[SuppressedPlate, ...],
+    rules: TrackingRules,
+) -> _Resolution:
+    """Resolve the ended tracks, the strongest first."""
+    passes: list[Pass] = []
+    missed: list[Track] = []
+    retracted: list[Retracted] = []
+    suppressed_count = 0
+    for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
+        resolved = resolve_track(track, rules)
+        seen = track.text_of(resolved.plate) if resolved else track.leading
+        index = find_suppressed(suppressed, track, seen, rules)
+        if index >= 0:
+            suppressed_count += 1
+            retracted += _retract_as(track.reported, suppressed[index], rules)
+            suppressed = extend(suppressed, index, track)
+        elif (owner := owner_of(track, seen.text, going)) is not None:
+            going, too_many = with_fragments(going, owner, track.reported)
+            retracted += _retract(too_many, None)
+        elif resolved is None:
+            retracted += _retract(track.reported, None)
+            missed.append(track)
+        else:
+            suppressed = suppress(suppressed, track, seen.text)
+            passes.append(resolved)
+            retracted += _retract(track.fragments, suppressed[-1])
+    over = EndedTracks(
+        passes=tuple(passes),
+        suppressed=suppressed_count,
+        unsure=len(ended) - suppressed_count - len(passes),
+        missed=tuple(missed),
+        retracted=tuple(retracted),
+    )
+    return _Resolution(over, going, suppressed)
+
+
+def _retract(
+    reported: tuple[ReportedTrack, ...], suppressed_by: SuppressedPlate | None
+) -> list[Retracted]:
+    return [Retracted(track, suppressed_by) for track in reported]
+
+
+def _retract_as(
+    reported: tuple[ReportedTrack, ...], plate: SuppressedPlate, rules: TrackingRules
+) -> list[Retracted]:
+    return [Retracted(track, recognized_as(plate, track, rules)) for track in reported]
+
+
+def _after_clock_set_back(
+    state: TrackerState, frame: FrameReadings, rules: TrackingRules
+) -> Transition:
+    resolution = _resolve_all(state.tracks, (), state.suppressed, rules)
+    fresh = TrackerState(
+        last_offset=frame.frame.offset - 1,
+        last_captured_ms=frame.captured_ms - 1,
+        suppressed=set_back(resolution.suppressed, frame.captured_ms),
+    )
+    transition = fresh.apply_frame(frame, rules)
+    return Transition(transition.state, resolution.ended + transition.ended, transition.reported)

@@ -1,0 +1,101 @@
+"""The tracker states in a table by camera; of a deleted camera nothing is kept.
+
+A crash may replay records from before a camera's deletion when its state is gone already: they
+would start its tracks in the middle and give other ids. So the table holds for each partition of
+the frames topic the place of its last deletion; for a camera without a state everything before that
+place is done.
+"""
+
+from typing import ClassVar, Protocol
+
+import structlog
+
+from common.errors import UnknownRecordVersionError
+from common.records.codec import Record, decode, encode
+from common.records.recognitions import FrameReadings
+from streams.recognition.tracking.state import TrackerState
+
+log = structlog.get_logger()
+
+
+class TrackerStateTable(Protocol):
+    """Encoded records by key; within an event, of the event's partition."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return what lies under a key, None at first."""
+
+    async def write(self, key: bytes, value: bytes, /) -> None:
+        """Write what lies under a key; returns once Kafka has it."""
+
+    async def delete(self, key: bytes, /) -> None:
+        """Delete a key; returns once Kafka has it."""
+
+
+class DeletedUpTo(Record, frozen=True, kw_only=True):
+    """The place of the last deletion in a partition of the frames topic. No personal data.
+
+    ``captured_ms`` is the highest of such places: cameras' clocks differ.
+    """
+
+    VERSION: ClassVar[int] = 1
+    offset: int
+    captured_ms: int
+
+
+class TrackerStateStore:
+    """The table, with decoded values."""
+
+    def __init__(self, table: TrackerStateTable) -> None:
+        self._table = table
+
+    def get(self, key: bytes) -> TrackerState | None:
+        """Return a camera's state, None where there is none."""
+        data = self._table.get(key)
+        if data is None:
+            return None
+        try:
+            return decode(TrackerState, data)
+        except UnknownRecordVersionError:
+            # Written by another release: its open passes are lost, the camera goes on.
+            log.warning("camera_state_dropped", camera_id=key.decode(errors="replace"))
+            return TrackerState()
+
+    async def write(self, key: bytes, state: TrackerState) -> None:
+        """Store a state; returns once Kafka has it."""
+        await self._table.write(key, encode(state))
+
+    async def forget(self, key: bytes, end: FrameReadings) -> None:
+        """Delete the state of a camera whose last record is ``end``; returns once Kafka has it."""
+        captured_ms = end.captured_ms
+        before = self._deleted_up_to(end)
+        # A recreated topic starts at offset 0 again; the same end may come twice.
+        if before is not None and before.offset <= end.frame.offset:
+            captured_ms = max(captured_ms, before.captured_ms)
+        place = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
+        await self._table.write(_deleted_key(end), encode(place))
+        await self._table.delete(key)
+
+    def was_deleted_after(self, frame: FrameReadings) -> bool:
+        """Return whether a record without a state is from before a camera was deleted.
+
+        Both must be old: offsets start again when a topic is recreated, clocks are set back.
+        """
+        place = self._deleted_up_to(frame)
+        return (
+            place is not None
+            and frame.frame.offset <= place.offset
+            and frame.captured_ms <= place.captured_ms
+        )
+
+    def _deleted_up_to(self, frame: FrameReadings) -> DeletedUpTo | None:
+        data = self._table.get(_deleted_key(frame))
+        if data is None:
+            return None
+        try:
+            return decode(DeletedUpTo, data)
+        except UnknownRecordVersionError:
+            return None
+
+
+def _deleted_key(frame: FrameReadings) -> bytes:
+    return b"deleted/%d" % frame.frame.partition

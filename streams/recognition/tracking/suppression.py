@@ -1,0 +1,217 @@
+"""Ended tracks that are no pass of their own. Pure.
+
+A plate that was recognised is suppressed until the camera has not seen it for a while. A fragment
+is a misreading beside a vehicle that another track follows; what was reported of it is resolved
+with the track of its vehicle, when it is known what passed.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from common.plates.edit_distance import edit_distance
+from common.records.frames import Box
+from common.records.recognitions import Recognition
+from streams.recognition.geometry import distance_in_widths, overlap
+from streams.recognition.tracking.passes import TrackingRules
+from streams.recognition.tracking.tracks import ReportedTrack, TextTally, Track, is_part, similarity
+
+_MAX_SUPPRESSED = 200
+_MAX_RECOGNITIONS = 32
+
+# A misread plate must not make its vehicle a recognition twice. The farther a track is from the
+# suppressed plate in time and place, the more similar the texts must be.
+_CONTINUED_MS = 2_500
+_CONTINUED_SIMILARITY = 0.5
+_ADJACENT_MS = 4_000
+_ADJACENT_EDITS = 1
+_NEAR_WIDTHS = 1.5
+_FIXTURE_OVERLAP = 0.8
+_FIXTURE_SIMILARITY = 0.7
+# Read the same so often and so surely, a text that differs by more is another vehicle's.
+_SURE_COUNT = 3
+_SURE_CONFIDENCE = 0.9
+
+# A fast or half-hidden vehicle can leave a fragment of a misreading or two beside its own track.
+_FRAGMENT_READINGS = 2
+_FRAGMENT_TIMES_WEAKER = 3
+_FRAGMENT_SIMILARITY = 0.5
+_FRAGMENT_GAP_MS = 2_500
+_MAX_FRAGMENTS = 16
+
+
+class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
+    """A recognised plate: when and where it was last seen, and whether it ever moved.
+
+    ``track`` is the name of the recognised track; ``recognition`` is the record published of it,
+    where passes are reported early: None before, in states of older releases, and where many plates
+    were seen since.
+    """
+
+    plate: str
+    last_seen_ms: int
+    box: Box
+    still: bool
+    track: str = ""
+    recognition: Recognition | None = None
+
+
+def find_suppressed(
+    suppressed: tuple[SuppressedPlate, ...], track: Track, seen: TextTally, rules: TrackingRules
+) -> int:
+    """Return the index of the plate that suppresses a track read as ``seen``, or -1."""
+    for index, plate in enumerate(suppressed):
+        if _covers(plate, track, seen, rules):
+            return index
+    return -1
+
+
+def _covers(plate: SuppressedPlate, track: Track, seen: TextTally, rules: TrackingRules) -> bool:
+    unseen_ms = track.first_seen_ms - plate.last_seen_ms
+    if seen.text == plate.plate and unseen_ms < rules.suppress_ms:
+        return True
+    near = distance_in_widths(plate.box, track.first_box) <= _NEAR_WIDTHS
+    adjacent = unseen_ms < rules.suppress_ms and (unseen_ms <= _ADJACENT_MS or near)
+    if adjacent and edit_distance(seen.text, plate.plate) <= _ADJACENT_EDITS:
+        return True
+    if seen.count >= _SURE_COUNT and seen.best.confidence >= _SURE_CONFIDENCE:
+        alike = edit_distance(seen.text, plate.plate) <= _ADJACENT_EDITS
+    elif unseen_ms <= _CONTINUED_MS and near:
+        return _is_similar(seen.text, plate.plate, _CONTINUED_SIMILARITY)
+    else:
+        alike = _is_similar(seen.text, plate.plate, _FIXTURE_SIMILARITY)
+    in_place = overlap(plate.box, track.last_box) >= _FIXTURE_OVERLAP
+    is_fixture = plate.still and track.still and in_place
+    return alike and is_fixture and unseen_ms < rules.fixture_suppress_ms
+
+
+def may_be_suppressed(
+    suppressed: tuple[SuppressedPlate, ...], track: Track, seen: TextTally, rules: TrackingRules
+) -> bool:
+    """Return whether a track that goes on may yet turn out to be a plate that never moved.
+
+    It stands near one, but is not in its very place: its box settles within a few readings.
+    """
+    return any(
+        plate.still
+        and track.still
+        and distance_in_widths(plate.box, track.last_box) <= _NEAR_WIDTHS
+        and _is_similar(seen.text, plate.plate, _FIXTURE_SIMILARITY)
+        and track.first_seen_ms - plate.last_seen_ms < rules.fixture_suppress_ms
+        for plate in suppressed
+    )
+
+
+def recognized_as(
+    plate: SuppressedPlate, track: ReportedTrack, rules: TrackingRules
+) -> SuppressedPlate | None:
+    """Return the plate where its recognition is of the same pass as a reported track, or None.
+
+    A plate that is seen on and on stays suppressed by a recognition of long ago, which is no answer
+    to what was reported now: nothing passed.
+    """
+    if plate.recognition is None:
+        return plate
+    since_ms = track.first_seen_ms - plate.recognition.last_seen_ms
+    return plate if since_ms < rules.suppress_ms else None
+
+
+def _is_similar(text: str, plate: str, minimum: float) -> bool:
+    return similarity(text, plate) >= minimum or is_part(text, plate)
+
+
+def suppress(
+    suppressed: tuple[SuppressedPlate, ...], track: Track, plate: str
+) -> tuple[SuppressedPlate, ...]:
+    """Return the suppressed plates with one more; where they are many the longest unseen goes."""
+    new = SuppressedPlate(
+        plate=plate,
+        last_seen_ms=track.last_seen_ms,
+        box=track.last_box,
+        still=track.still,
+        track=track.name,
+    )
+    kept = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[: _MAX_SUPPRESSED - 1]
+    return (*kept, new)
+
+
+def extend(
+    suppressed: tuple[SuppressedPlate, ...], index: int, track: Track
+) -> tuple[SuppressedPlate, ...]:
+    """Return the suppressed plates with one seen again by a track."""
+    old = suppressed[index]
+    new = msgspec.structs.replace(
+        old,
+        last_seen_ms=max(old.last_seen_ms, track.last_seen_ms),
+        box=track.last_box,
+        still=old.still and track.still,
+    )
+    return (*suppressed[:index], new, *suppressed[index + 1 :])
+
+
+def with_recognitions(
+    suppressed: tuple[SuppressedPlate, ...], published: Mapping[str, Recognition]
+) -> tuple[SuppressedPlate, ...]:
+    """Return the plates with what was ``published`` of their tracks (by name).
+
+    It is kept for those that were seen last: the state is written with every frame.
+    """
+    newest = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[:_MAX_RECOGNITIONS]
+    since_ms = min((s.last_seen_ms for s in newest), default=0)
+    return tuple(
+        msgspec.structs.replace(
+            s,
+            recognition=published.get(s.track, s.recognition)
+            if s.last_seen_ms >= since_ms
+            else None,
+        )
+        for s in suppressed
+    )
+
+
+def set_back(suppressed: tuple[SuppressedPlate, ...], now_ms: int) -> tuple[SuppressedPlate, ...]:
+    """Return the suppressed plates, none seen later than ``now_ms``: the clock was set back."""
+    return tuple(
+        msgspec.structs.replace(s, last_seen_ms=min(s.last_seen_ms, now_ms)) for s in suppressed
+    )
+
+
+def without_expired(
+    suppressed: tuple[SuppressedPlate, ...], now_ms: int, rules: TrackingRules
+) -> tuple[SuppressedPlate, ...]:
+    """Return the plates that can still suppress a track open now, or one to come."""
+    open_ms = rules.max_track_ms + rules.end_ms
+    return tuple(
+        s
+        for s in suppressed
+        if now_ms - s.last_seen_ms
+        <= open_ms + (rules.fixture_suppress_ms if s.still else rules.suppress_ms)
+    )
+
+
+def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
+    """Return the index of the track that a fragment belongs to, None: it is no fragment."""
+    if track.readings_count > _FRAGMENT_READINGS:
+        return None
+    owners = [
+        index
+        for index, other in enumerate(going)
+        if other.readings_count >= _FRAGMENT_TIMES_WEAKER * track.readings_count
+        and other.first_seen_ms - track.last_seen_ms <= _FRAGMENT_GAP_MS
+        and (
+            similarity(text, other.leading.text) >= _FRAGMENT_SIMILARITY
+            or is_part(text, other.leading.text)
+        )
+    ]
+    return max(owners, key=lambda i: (similarity(text, going[i].leading.text), -i), default=None)
+
+
+def with_fragments(
+    going: tuple[Track, ...], owner: int, fragments: tuple[ReportedTrack, ...]
+) -> tuple[tuple[Track, ...], tuple[ReportedTrack, ...]]:
+    """Return the tracks after one took over fragments, and the fragments that were too many."""
+    if not fragments:
+        return going, ()
+    kept = (*going[owner].fragments, *fragments)
+    after = msgspec.structs.replace(going[owner], fragments=kept[:_MAX_FRAGMENTS])
+    return (*going[:owner], after, *going[owner + 1 :]), kept[_MAX_FRAGMENTS:]

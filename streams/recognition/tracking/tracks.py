@@ -1,0 +1,250 @@
+"""A vehicle's track on one camera: the readings of its plate, and the match of the next. Pure."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from common.plates.edit_distance import edit_distance
+from common.records.frames import Box, FrameReference
+from common.records.recognitions import FrameReadings, PlateReading, ProvisionalPlate
+from streams.recognition.geometry import (
+    centre,
+    distance_in_widths,
+    moved,
+    overlap,
+    touches_edge,
+)
+from streams.recognition.tracking.votes import LengthVotes, add_reading
+
+
+def is_part(one: str, other: str) -> bool:
+    """Return whether one text is a piece of the other, as when the frame's edge cuts a plate."""
+    return one in other or other in one
+
+
+def similarity(one: str, other: str) -> float:
+    """Return 1 for equal texts, 0 for texts with nothing in common."""
+    longest = max(len(one), len(other))
+    return 1 - edit_distance(one, other) / longest if longest else 1.0
+
+
+_MAX_TEXTS = 12
+_STILL_OVERLAP = 0.8
+
+# A fast car at 5 frames/s moves several plate widths between two frames, so the place alone
+# cannot tell vehicles apart and the text decides first.
+_SAME_TEXT_EDITS = 1
+_SIMILAR = 0.5
+_SIMILAR_REACH_WIDTHS = 4.0
+_SURE = 0.85
+_UNSURE = 0.6
+_SAME_PLACE_OVERLAP = 0.3
+_SAME_PLACE_MS = 600
+
+
+class TextReading(msgspec.Struct, frozen=True, kw_only=True):
+    """The frame of a reading and the plate's place in it.
+
+    ``is_cut``: at the frame's edge, so that a part of the plate may be missing.
+    """
+
+    frame: FrameReference
+    captured_ms: int
+    box: Box
+    confidence: float
+    is_cut: bool
+    region: str | None = None
+    plate_type: str = "car"
+
+
+class TextTally(msgspec.Struct, frozen=True, kw_only=True):
+    """The count of a track's readings with one text, and the best of them."""
+
+    text: str
+    count: int
+    best: TextReading
+
+
+class ReportedTrack(msgspec.Struct, frozen=True, kw_only=True):
+    """The rest of a track that was reported provisionally and is over, until it is resolved."""
+
+    name: str
+    first_seen_ms: int
+    last_seen_ms: int
+    readings_count: int
+    provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted")
+
+
+class Track(msgspec.Struct, frozen=True, kw_only=True):
+    """One vehicle as long as it is seen without a gap. Speeds in pixels a millisecond.
+
+    ``name`` is the same in every replay. ``still`` while it has not moved from ``first_box``.
+    ``provisional_plates`` are those it was reported as, each once. ``fragments`` were tracks beside
+    it, misreadings of the same vehicle that had been reported: resolved when this one ends.
+    """
+
+    name: str
+    first_seen_ms: int
+    last_seen_ms: int
+    first_box: Box
+    last_box: Box
+    speed_x: float
+    speed_y: float
+    still: bool
+    readings_count: int
+    texts: tuple[TextTally, ...]
+    votes: tuple[LengthVotes, ...]
+    provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
+    fragments: tuple[ReportedTrack, ...] = msgspec.field(name="strays", default=())
+
+    @property
+    def reported(self) -> tuple[ReportedTrack, ...]:
+        """The reports of this vehicle, to be resolved where it is no pass of its own."""
+        if not self.provisional_plates:
+            return self.fragments
+        own = ReportedTrack(
+            name=self.name,
+            first_seen_ms=self.first_seen_ms,
+            last_seen_ms=self.last_seen_ms,
+            readings_count=self.readings_count,
+            provisional_plates=self.provisional_plates,
+        )
+        return (own, *self.fragments)
+
+    @property
+    def leading(self) -> TextTally:
+        """The text read most often, the surer one of equals."""
+        return max(self.texts, key=lambda t: (t.count, t.best.confidence, t.text))
+
+    def text_of(self, plate: str) -> TextTally:
+        """Return the tally of a text that the track was read as."""
+        return next(tally for tally in self.texts if tally.text == plate)
+
+
+@dataclass(frozen=True)
+class _Match:
+    score: float
+    track: int
+    reading: int
+
+
+def start_track(frame: FrameReadings, index: int) -> Track:
+    """Return the track that begins with a frame's reading number ``index``."""
+    reading = frame.readings[index]
+    return Track(
+        name=f"{frame.captured_ms}/{reading.box.x:.0f}/{reading.box.y:.0f}/{index}",
+        first_seen_ms=frame.captured_ms,
+        last_seen_ms=frame.captured_ms,
+        first_box=reading.box,
+        last_box=reading.box,
+        speed_x=0.0,
+        speed_y=0.0,
+        still=True,
+        readings_count=1,
+        texts=_add_text((), frame, reading),
+        votes=add_reading((), reading),
+    )
+
+
+def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> Track:
+    """Return the track with one more reading.
+
+    A plate that the frame's edge cuts moves the track but has no say in its text.
+    """
+    speed_x, speed_y = _speed(track, frame.captured_ms, reading.box)
+    followed = msgspec.structs.replace(
+        track,
+        last_seen_ms=max(track.last_seen_ms, frame.captured_ms),
+        last_box=reading.box,
+        speed_x=speed_x,
+        speed_y=speed_y,
+        still=track.still and overlap(track.first_box, reading.box) >= _STILL_OVERLAP,
+    )
+    if _is_cut(frame, reading) and reading.text not in (t.text for t in track.texts):
+        return followed
+    return msgspec.structs.replace(
+        followed,
+        readings_count=track.readings_count + 1,
+        texts=_add_text(track.texts, frame, reading),
+        votes=add_reading(track.votes, reading),
+    )
+
+
+def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int, int]:
+    """Return the track (value) of each matched reading (key), as indices; each at most once."""
+    matches = [
+        _Match(score, t, r)
+        for t, track in enumerate(tracks)
+        for r, reading in enumerate(frame.readings)
+        if (score := match_score(track, frame, reading)) is not None
+    ]
+    matches.sort(key=lambda m: (-m.score, m.track, m.reading))
+    taken: dict[int, int] = {}
+    for match in matches:
+        if match.reading not in taken and match.track not in taken.values():
+            taken[match.reading] = match.track
+    return taken
+
+
+def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> float | None:
+    """Return how well a reading continues a track (higher is better), or None: not at all."""
+    elapsed_ms = max(0, frame.captured_ms - track.last_seen_ms)
+    expected = moved(track.last_box, track.speed_x * elapsed_ms, track.speed_y * elapsed_ms)
+    near = max(overlap(place, reading.box) for place in (expected, track.last_box))
+    reach = min(distance_in_widths(place, reading.box) for place in (expected, track.last_box))
+    in_place = near >= _SAME_PLACE_OVERLAP and elapsed_ms <= _SAME_PLACE_MS
+    is_cut = _is_cut(frame, reading)
+    text = max(track.texts, key=lambda tally: similarity(tally.text, reading.text)).text
+    alike = similarity(text, reading.text)
+    if edit_distance(text, reading.text) <= _SAME_TEXT_EDITS:
+        belongs = True
+    elif alike >= _SIMILAR or is_part(text, reading.text):
+        differs = _two_plates(track, text, reading) and not is_cut
+        belongs = reach <= _SIMILAR_REACH_WIDTHS and not differs
+    else:
+        misread = min(track.leading.best.confidence, reading.confidence) < _UNSURE
+        belongs = in_place and (misread or is_cut)
+    return 2 * alike + near if belongs else None
+
+
+def _two_plates(track: Track, text: str, reading: PlateReading) -> bool:
+    """Return whether both texts are so sure that their difference is no misreading."""
+    sure = min(track.leading.best.confidence, reading.confidence) >= _SURE
+    return sure and not is_part(text, reading.text)
+
+
+def _is_cut(frame: FrameReadings, reading: PlateReading) -> bool:
+    return touches_edge(reading.box, frame.width_px, frame.height_px)
+
+
+def _speed(track: Track, captured_ms: int, box: Box) -> tuple[float, float]:
+    elapsed_ms = captured_ms - track.last_seen_ms
+    if elapsed_ms <= 0:
+        return track.speed_x, track.speed_y
+    (x1, y1), (x2, y2) = centre(track.last_box), centre(box)
+    return (x2 - x1) / elapsed_ms, (y2 - y1) / elapsed_ms
+
+
+def _add_text(
+    texts: tuple[TextTally, ...], frame: FrameReadings, reading: PlateReading
+) -> tuple[TextTally, ...]:
+    seen = TextReading(
+        frame=frame.frame,
+        captured_ms=frame.captured_ms,
+        box=reading.box,
+        confidence=reading.confidence,
+        is_cut=_is_cut(frame, reading),
+        region=reading.region,
+        plate_type=reading.plate_type,
+    )
+    old = next((t for t in texts if t.text == reading.text), None)
+    if old is None:
+        new = TextTally(text=reading.text, count=1, best=seen)
+    else:
+        best = max(old.best, seen, key=lambda s: (not s.is_cut, s.confidence))
+        new = TextTally(text=old.text, count=old.count + 1, best=best)
+    tallies = sorted(
+        (*(t for t in texts if t is not old), new),
+        key=lambda t: (-t.count, -t.best.confidence, t.text),
+    )
+    return tuple(tallies[:_MAX_TEXTS])

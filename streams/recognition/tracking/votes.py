@@ -1,0 +1,117 @@
+"""Voting per character over the readings of one track. Pure.
+
+The votes are sums, so that a track's state stays small however long it is seen. A vehicle is read
+from afar and blurred more often than close and sharp, so a reading counts by the third power of its
+confidence: of 1,026 passes 795 are right and 40 wrong, 790 and 42 with equal weights, and the
+calibration error of recognitions is 3.3 %, 9.5 % with them (``python -m tools.benchmarks.frames``).
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from common.records.recognitions import CharacterOption, PlateReading
+
+_MIN_PROBABILITY = 0.01
+"""A reading is wrong about a character now and then however sure it is: no single one vetoes."""
+_OTHER_CHARACTERS = 33
+"""Characters of A-Z0-9 that are not among a reading's three likeliest."""
+_MAX_CANDIDATES = 6
+_CONFIDENCE_POWER = 3
+"""One reading of confidence 0.9 counts as much as six of 0.5."""
+
+
+class CandidateVotes(msgspec.Struct, frozen=True, array_like=True):
+    """A character at a position, with its probabilities and their logarithms summed up."""
+
+    character: str
+    log_sum: float
+    probability_sum: float
+
+
+class PositionVotes(msgspec.Struct, frozen=True, array_like=True):
+    """The votes at one position; ``others_log_sum`` is that of any character not listed."""
+
+    others_log_sum: float
+    candidates: tuple[CandidateVotes, ...]
+
+
+class LengthVotes(msgspec.Struct, frozen=True, kw_only=True):
+    """The votes of all readings of one length; ``weight`` is the sum of what each counts."""
+
+    weight: float
+    positions: tuple[PositionVotes, ...]
+
+
+def add_reading(votes: tuple[LengthVotes, ...], reading: PlateReading) -> tuple[LengthVotes, ...]:
+    """Return the votes with one more reading."""
+    length = len(reading.positions)
+    same = next((v for v in votes if len(v.positions) == length), None) or LengthVotes(
+        weight=0.0, positions=(PositionVotes(0.0, ()),) * length
+    )
+    weight = max(reading.confidence, _MIN_PROBABILITY) ** _CONFIDENCE_POWER
+    more = LengthVotes(
+        weight=same.weight + weight,
+        positions=tuple(
+            _add_options(position, options, weight)
+            for position, options in zip(same.positions, reading.positions, strict=True)
+        ),
+    )
+    return (*(v for v in votes if v is not same), more)
+
+
+def voted_text(votes: tuple[LengthVotes, ...]) -> str:
+    """Return the text of the length with most weight, voted per character.
+
+    **Source:** Heskes 1997, "Selecting weighting factors in logarithmic opinion pools".
+    """
+    best = max(votes, key=lambda v: (v.weight, len(v.positions)))
+    return "".join(position.candidates[0].character for position in best.positions)
+
+
+def voted_probabilities(votes: tuple[LengthVotes, ...], text: str) -> tuple[float, ...]:
+    """Return the voted probability of each character of a text that one of the readings gave.
+
+    It is the weighted mean over the readings of that length: the readings of one track err alike,
+    so their number alone must not make the vote surer.
+    """
+    same = next(v for v in votes if len(v.positions) == len(text))
+    return tuple(
+        _mean_probability(position, same.weight, character)
+        for position, character in zip(same.positions, text, strict=True)
+    )
+
+
+def _add_options(
+    position: PositionVotes, options: Sequence[CharacterOption], weight: float
+) -> PositionVotes:
+    probabilities = {o.character: o.probability for o in options}
+    rest = max(0.0, 1 - sum(probabilities.values())) / _OTHER_CHARACTERS
+    known = tuple(c.character for c in position.candidates)
+    new = tuple(character for character in probabilities if character not in known)
+    candidates = [
+        *position.candidates,
+        *(CandidateVotes(character, position.others_log_sum, 0.0) for character in new),
+    ]
+    added = [_add(c, probabilities.get(c.character, rest), weight) for c in candidates]
+    added.sort(key=lambda c: (-c.log_sum, c.character))
+    others = position.others_log_sum + weight * _log(rest)
+    return PositionVotes(others, tuple(added[:_MAX_CANDIDATES]))
+
+
+def _add(candidate: CandidateVotes, probability: float, weight: float) -> CandidateVotes:
+    return CandidateVotes(
+        candidate.character,
+        candidate.log_sum + weight * _log(probability),
+        candidate.probability_sum + weight * probability,
+    )
+
+
+def _log(probability: float) -> float:
+    return math.log(max(probability, _MIN_PROBABILITY))
+
+
+def _mean_probability(position: PositionVotes, weight: float, character: str) -> float:
+    found = (c.probability_sum for c in position.candidates if c.character == character)
+    return min(1.0, next(found, 0.0) / weight)

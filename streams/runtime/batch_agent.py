@@ -1,0 +1,87 @@
+"""An agent that reads its messages in batches: unreadable ones are rejected, the rest handled."""
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from common.errors import InvalidInputError
+from common.records.topics import Topic
+from streams.runtime.app import Event, StageApp, raw_topic
+from streams.runtime.guard import Guard
+
+M = TypeVar("M")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Batch(Generic[M, R]):
+    """Decoded messages, and those that can never be decoded with the reason."""
+
+    read: dict[M, R]
+    refused: tuple[tuple[M, InvalidInputError], ...]
+
+
+def read_batch(
+    messages: Iterable[tuple[M, bytes | None]], read: Callable[[bytes], R]
+) -> Batch[M, R]:
+    """Decode messages, given each with its value.
+
+    ``read`` raises InvalidInputError for a value that can never be decoded.
+    """
+    found: dict[M, R] = {}
+    refused: list[tuple[M, InvalidInputError]] = []
+    for message, value in messages:
+        try:
+            found[message] = read(value or b"")
+        except InvalidInputError as error:
+            refused.append((message, error))
+    return Batch(found, tuple(refused))
+
+
+Handle = Callable[[Sequence[tuple[Event, R]]], Awaitable[None]]
+"""Handles events with their decoded values. Must be repeatable."""
+
+HandleBatch = Callable[[Sequence[Event]], Awaitable[None]]
+"""Handles a batch and releases all of it. Never raises."""
+
+
+class BatchAgent(Generic[R]):
+    """The body of an agent."""
+
+    def __init__(self, guard: Guard, read: Callable[[bytes], R], handle: Handle[R]) -> None:
+        """``read`` raises InvalidInputError for a value that can never be decoded."""
+        self._guard = guard
+        self._read = read
+        self._handle = handle
+
+    async def take(self, events: Sequence[Event]) -> None:
+        """Handle the readable events, dead-letter the rest, and release all. Never raises."""
+        batch = read_batch(((event, event.message.value) for event in events), self._read)
+        for event, error in batch.refused:
+            await self._guard.reject(event, error)
+
+        async def handle(part: Sequence[Event]) -> None:
+            await self._handle([(event, batch.read[event]) for event in part])
+
+        if batch.read:
+            await self._guard.run_batch(tuple(batch.read), handle)
+
+
+def add_batch_agent(
+    app: StageApp,
+    topic: Topic,
+    handle: HandleBatch,
+    *,
+    stage: str,
+    max_batch: int,
+    within_seconds: float,
+) -> None:
+    """Give ``handle`` a topic's messages, at most ``max_batch`` or those of ``within_seconds``."""
+
+    @app.agent(raw_topic(app, topic), name=f"{stage}-{topic.name}", concurrency=1)
+    async def take_batches(stream: Any) -> None:
+        batches: AsyncIterable[Sequence[Event]] = stream.take_events(
+            max_batch, within=within_seconds
+        )
+        async for events in batches:
+            await handle(events)

@@ -1,0 +1,56 @@
+"""The events of a camera that comes or goes, from its statuses. Pure.
+
+Shared by the webhooks and the MQTT stage: both announce alike.
+"""
+
+from dataclasses import dataclass
+
+from common.records.cameras import CameraState, CameraStatus
+from common.records.codec import Record
+from common.records.webhooks import EventName
+
+
+class CameraPresence(Record, frozen=True, kw_only=True):
+    """The state of a camera that was announced last: online or offline."""
+
+    announced: CameraState
+
+
+@dataclass(frozen=True)
+class PresenceChange:
+    """The presence after a status, and the event to publish, if any."""
+
+    presence: CameraPresence | None
+    event: EventName | None = None
+
+
+def apply_status(
+    known: CameraPresence | None, status: CameraStatus, *, offline_after_ms: int
+) -> PresenceChange:
+    """Return the presence after one more status, and the event to publish.
+
+    A camera is announced offline once it was seen online and has then been without a frame for
+    ``offline_after_ms``; connecting, as when a worker died and another one took the camera over, is
+    no event. A camera that its owner switches off is forgotten without an event.
+    """
+    before = None if known is None else known.announced
+    if status.state is CameraState.ONLINE and before is not CameraState.ONLINE:
+        return PresenceChange(CameraPresence(announced=CameraState.ONLINE), EventName.CAMERA_ONLINE)
+    if status.state is CameraState.OFFLINE and _is_surely_gone(status, offline_after_ms):
+        return _offline(known)
+    if status.state is CameraState.DISABLED:
+        return PresenceChange(None)
+    return PresenceChange(known)
+
+
+def _offline(known: CameraPresence | None) -> PresenceChange:
+    if known is None:
+        # It never was there: nobody waits for it to come back.
+        return PresenceChange(None)
+    if known.announced is CameraState.OFFLINE:
+        return PresenceChange(known)
+    return PresenceChange(CameraPresence(announced=CameraState.OFFLINE), EventName.CAMERA_OFFLINE)
+
+
+def _is_surely_gone(status: CameraStatus, offline_after_ms: int) -> bool:
+    return status.last_seen_ms is None or status.at_ms - status.last_seen_ms >= offline_after_ms

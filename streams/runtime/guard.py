@@ -1,0 +1,296 @@
+"""The guard around a stage's handler: no exception ever leaves an agent's body.
+
+An exception out of the body would make Faust let go of the message. So the guard retries what is
+transient in place, sends what can never be handled to the stage's dead-letter topic, and releases a
+message only after one of both succeeded. An event given up because the stage stops or partitions
+move is not released, and is read again.
+
+Where order matters, one event given up takes with it all that were delivered after it: see
+:meth:`Guard.require_next`.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import faust
+import structlog
+
+from common.errors import EXIT_TEMPORARY_FAILURE, InvalidInputError, TransientError
+from common.records.codec import DeadLetter, encode
+from common.retry import RateBound, RetryPolicy
+from common.timestamps import now_ms
+from streams.runtime.app import Event, StageApp
+from streams.runtime.process_exit import end_process
+from streams.runtime.sending import send_and_wait
+
+log = structlog.get_logger()
+
+
+UNEXPECTED = "unexpected_error"
+"""Code of a message whose handler failed in an unforeseen way."""
+
+_REASON_CHARACTERS = 1000
+_PAUSE_SLICE_SECONDS = 0.1
+_WINDOW_SECONDS = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageSource:
+    """A message with the place that it came from."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def dead_letter(
+    stage: str, source: MessageSource, error: Exception, *, at_ms: int, max_bytes: int
+) -> bytes:
+    """Return the encoded dead letter, at most ``max_bytes`` long.
+
+    A value that does not fit (JSON carries bytes as base64, a third larger) is left out: topic,
+    partition and offset still say where it lies.
+    """
+    record = DeadLetter(
+        stage=stage,
+        topic=source.topic,
+        partition=source.partition,
+        offset=source.offset,
+        code=error.code if isinstance(error, InvalidInputError) else UNEXPECTED,
+        reason=_reason(error),
+        at_ms=at_ms,
+        key=source.key,
+        value=source.value,
+    )
+    data = encode(record)
+    if len(data) <= max_bytes:
+        return data
+    return encode(_without_value(record))
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) if isinstance(error, InvalidInputError) else repr(error)
+    return text[:_REASON_CHARACTERS]
+
+
+def _without_value(record: DeadLetter) -> DeadLetter:
+    size = len(record.value or b"")
+    return DeadLetter(
+        stage=record.stage,
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        code=record.code,
+        reason=f"{record.reason} (value of {size} bytes left out: too large)",
+        at_ms=record.at_ms,
+        key=record.key,
+    )
+
+
+Handler = Callable[[Event], Awaitable[None]]
+BatchHandler = Callable[[Sequence[Event]], Awaitable[None]]
+
+
+class _LeavingError(Exception):
+    """The stage stops or its partitions move: give up, release nothing."""
+
+
+class DeadLetterSender(Protocol):
+    """Sends an encoded dead letter and returns once Kafka has it."""
+
+    async def __call__(self, key: bytes | None, value: bytes) -> None: ...
+
+
+class Guard:
+    """Runs a stage's handlers. One a stage."""
+
+    def __init__(
+        self,
+        app: StageApp,
+        *,
+        stage: str,
+        send_dead_letter: DeadLetterSender,
+        retry: RetryPolicy,
+        dead_letters_per_minute: int,
+        max_dead_letter_bytes: int,
+        end: Callable[[int], NoReturn] = end_process,
+    ) -> None:
+        self._app = app
+        self._stage = stage
+        self._send_dead_letter = send_dead_letter
+        self._retry = retry
+        self._bound = RateBound(limit=dead_letters_per_minute, window_seconds=_WINDOW_SECONDS)
+        self._max_dead_letter_bytes = max_dead_letter_bytes
+        self._end = end
+        self._waits: set[object] = set()
+
+    async def run(self, event: Event, handler: Handler) -> None:
+        """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
+        await self.run_batch([event], lambda events: handler(events[0]))
+
+    async def run_batch(self, events: Sequence[Event], handler: BatchHandler) -> None:
+        """Handle events together and release them.
+
+        ``handler`` must be repeatable. When it fails for good, the batch is halved until the
+        events at fault are alone; those become dead letters.
+        """
+        try:
+            await self._run_parts(events, handler)
+        except _LeavingError:
+            log.info("events_given_up", stage=self._stage, count=len(events))
+
+    def require_next(self, event: Event) -> None:
+        """Give the event up unless all that came before it in its partition is released.
+
+        For handlers whose results must leave in order; to be called in the handler, before it
+        publishes anything. Were a later event done although an earlier one was given up, the replay
+        of the earlier one would look done to readers that remember how far they are.
+        """
+        if not self._app.is_next(event):
+            raise _LeavingError
+
+    async def reject(self, event: Event, error: Exception) -> None:
+        """Send the event to the dead-letter topic for ``error``, then release it."""
+        try:
+            await self._reject(event, error)
+        except _LeavingError:
+            log.info("events_given_up", stage=self._stage, count=1)
+
+    async def _run_parts(self, events: Sequence[Event], handler: BatchHandler) -> None:
+        error = await self._failure_of(events, handler)
+        if error is not None:
+            await self._isolate(events, handler, error)
+            return
+        for event in events:
+            self._app.release(event)
+
+    async def _failure_of(self, events: Sequence[Event], handler: BatchHandler) -> Exception | None:
+        try:
+            await self._attempt(lambda: handler(events))
+        except _LeavingError:
+            raise
+        except InvalidInputError as error:
+            return error
+        except Exception as error:
+            log.exception("handler_failed", stage=self._stage, count=len(events))
+            return error
+        return None
+
+    async def _isolate(
+        self, events: Sequence[Event], handler: BatchHandler, error: Exception
+    ) -> None:
+        if len(events) == 1:
+            await self._reject(events[0], error)
+            return
+        middle = len(events) // 2
+        await self._run_parts(events[:middle], handler)
+        await self._run_parts(events[middle:], handler)
+
+    async def _reject(self, event: Event, error: Exception) -> None:
+        source = source_of(event)
+        log.warning(
+            "message_dead_lettered",
+            stage=self._stage,
+            topic=source.topic,
+            partition=source.partition,
+            offset=source.offset,
+            error=type(error).__name__,
+        )
+        if self._bound.is_exceeded_by(time.monotonic()):
+            log.error("too_many_dead_letters", stage=self._stage)
+            self._end(EXIT_TEMPORARY_FAILURE)
+        letter = dead_letter(
+            self._stage,
+            source,
+            error,
+            at_ms=now_ms(),
+            max_bytes=self._max_dead_letter_bytes,
+        )
+        await self._attempt(lambda: self._send_dead_letter(source.key, letter))
+        self._app.metrics.dead_letter(
+            error.code if isinstance(error, InvalidInputError) else UNEXPECTED
+        )
+        self._app.release(event)
+
+    async def _attempt(self, operation: Callable[[], Awaitable[None]]) -> None:
+        started, wait = time.monotonic(), object()
+        failures = 0
+        try:
+            while not self._app.is_leaving:
+                try:
+                    return await operation()
+                except TransientError as error:
+                    failures += 1
+                    self._waits.add(wait)
+                    await self._wait_out(error, failures, time.monotonic() - started)
+            raise _LeavingError
+        finally:
+            # Another agent's call may still wait.
+            self._waits.discard(wait)
+            self._app.is_waiting = bool(self._waits)
+
+    async def _wait_out(self, error: TransientError, failures: int, elapsed: float) -> None:
+        self._app.is_waiting = True
+        self._app.metrics.transient_failure()
+        if self._retry.is_exhausted(elapsed):
+            log.error("retries_exhausted", stage=self._stage, failures=failures, error=str(error))
+            self._end(EXIT_TEMPORARY_FAILURE)
+        pause = self._retry.pause_seconds(failures)
+        log.warning(
+            "transient_failure",
+            stage=self._stage,
+            failures=failures,
+            pause_seconds=round(pause, 2),
+            error=str(error),
+        )
+        await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        for _ in range(math.ceil(seconds / _PAUSE_SLICE_SECONDS)):
+            if self._app.is_leaving:
+                return
+            await asyncio.sleep(_PAUSE_SLICE_SECONDS)
+
+
+def source_of(event: Event) -> MessageSource:
+    """Return where an event came from, with its raw key and value."""
+    message = event.message
+    return MessageSource(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        key=message.key,
+        value=message.value,
+    )
+
+
+def build_guard(
+    app: StageApp, *, stage: str, dead_letters: faust.TopicT, gives_up: bool = True
+) -> Guard:
+    """Return the guard of a stage as its settings say; with ``gives_up`` off it retries for ever.
+
+    ``dead_letters`` is the stage's own dead-letter topic.
+    """
+    settings = app.settings
+
+    async def send(key: bytes | None, value: bytes) -> None:
+        await send_and_wait(dead_letters, key=key, value=value)
+
+    return Guard(
+        app,
+        stage=stage,
+        send_dead_letter=send,
+        retry=RetryPolicy(
+            longest_pause_seconds=settings.stream_retry_pause_seconds,
+            bound_seconds=settings.stream_retry_seconds if gives_up else None,
+        ),
+        dead_letters_per_minute=settings.stream_dead_letters_per_minute,
+        # Room for the record's key and Kafka's own framing.
+        max_dead_letter_bytes=settings.kafka_max_message_bytes - 16_384,
+    )

@@ -1,0 +1,109 @@
+"""The progress of partitions: the offsets that may be committed, and standstills. Pure."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+
+class PartitionProgress:
+    """The records delivered from one partition, and those of them that are done.
+
+    An offset may be committed only when every record delivered before it is done; holes in the log
+    (compaction, retention, transaction markers) are never delivered and so never in the way. A
+    record is done when the stage says so, not when Faust's stream lets go of it, because Faust also
+    lets go of a record whose handler raised or that a rebalance skipped.
+    """
+
+    def __init__(self) -> None:
+        self.expected_offset: int | None = None
+        """The offset of the next record; ``None`` before anything is known."""
+        # Offset -> done, in the order of delivery.
+        self._open: dict[int, bool] = {}
+        # Those of them that are not done, in the same order.
+        self._undone: dict[int, None] = {}
+
+    @property
+    def in_flight(self) -> int:
+        """The number of records delivered and not yet covered by :meth:`take_committable`."""
+        return len(self._open)
+
+    def delivered(self, offset: int) -> None:
+        """Record that ``offset`` goes to the stage; a lower offset than before is a rewind."""
+        while self._open and next(reversed(self._open)) >= offset:
+            self._undone.pop(self._open.popitem()[0], None)
+        self._open[offset] = False
+        self._undone[offset] = None
+        self.expected_offset = offset + 1
+
+    def done(self, offset: int) -> None:
+        """Record that the stage has finished with ``offset``, for good."""
+        if offset in self._open:
+            self._open[offset] = True
+            self._undone.pop(offset, None)
+
+    def is_next(self, offset: int) -> bool:
+        """Return whether all that was delivered before ``offset`` is done, and it is not."""
+        return next(iter(self._undone), None) == offset
+
+    def rewind(self, offset: int | None) -> None:
+        """Forget all that is in flight: reading starts again at ``offset``."""
+        self._open.clear()
+        self._undone.clear()
+        self.expected_offset = offset
+
+    def take_committable(self) -> int | None:
+        """Return the offset after the finished head of what was delivered, ``None`` if it is bare.
+
+        The finished head is forgotten, so the same offset is returned once.
+        """
+        finished = list(takewhile(self._open.__getitem__, self._open))
+        for offset in finished:
+            del self._open[offset]
+        return finished[-1] + 1 if finished else None
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """The done part and the end of a partition, as offsets of the next record."""
+
+    done: int
+    end: int
+
+    @property
+    def lag(self) -> int:
+        """Records that wait or are in flight."""
+        return max(0, self.end - self.done)
+
+
+class StallDetector(Generic[K]):
+    """Finds the partitions with lag and no progress for too long."""
+
+    def __init__(self, stall_seconds: float) -> None:
+        self._stall_seconds = stall_seconds
+        self._done: dict[K, int] = {}
+        self._moved_at_seconds: dict[K, float] = {}
+
+    def observe(self, now_seconds: float, positions: Mapping[K, Position]) -> tuple[K, ...]:
+        """Note the positions and return the partitions that stand still."""
+        for gone in self._done.keys() - positions.keys():
+            del self._done[gone], self._moved_at_seconds[gone]
+        return tuple(
+            partition
+            for partition, position in positions.items()
+            if self._is_stalled(now_seconds, partition, position)
+        )
+
+    def reset(self, now_seconds: float) -> None:
+        """Start all counts again: the standstill has a reason outside of the stage."""
+        for partition in self._moved_at_seconds:
+            self._moved_at_seconds[partition] = now_seconds
+
+    def _is_stalled(self, now_seconds: float, partition: K, position: Position) -> bool:
+        if position.lag == 0 or self._done.get(partition) != position.done:
+            self._done[partition] = position.done
+            self._moved_at_seconds[partition] = now_seconds
+        return now_seconds - self._moved_at_seconds[partition] >= self._stall_seconds

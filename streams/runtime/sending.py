@@ -1,0 +1,175 @@
+"""Sends messages and waits until Kafka has them."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import faust
+import structlog
+from aiokafka.partitioner import DefaultPartitioner
+
+from common.errors import TransientError
+from common.records.codec import Record, encode
+
+log = structlog.get_logger()
+
+_KEYS_REMEMBERED = 16_384
+_partitioner = DefaultPartitioner()
+
+
+@dataclass(frozen=True)
+class OutgoingMessage:
+    """A message that is to be sent. No value deletes the key where the topic is compacted.
+
+    The key chooses the partition unless it is given.
+    """
+
+    key: bytes
+    value: bytes | None
+    partition: int | None = None
+
+
+class BatchProducer(Protocol):
+    """The used part of aiokafka's producer: a batch costs about as much as a single message."""
+
+    def create_batch(self) -> Any:
+        """Return an empty batch."""
+
+    async def partitions_for(self, topic: str, /) -> set[int]:
+        """Return the partitions of a topic."""
+
+    async def send_batch(
+        self, batch: Any, topic: str, *, partition: int
+    ) -> asyncio.Future[Any] | None:
+        """Hand a batch over; the future is done once Kafka has it."""
+
+
+async def send_and_wait(
+    topic: faust.TopicT, *, key: bytes | None, value: bytes | None, partition: int | None = None
+) -> None:
+    """Send a message to a topic of raw keys and values; returns once Kafka has it.
+
+    The key chooses the partition unless it is given; no value deletes the key where the topic is
+    compacted.
+
+    Raises:
+        TransientError: Kafka did not take it, or did not say so.
+    """
+    try:
+        await (await topic.send(key=key, value=value, partition=partition))
+    # aiokafka's errors and Faust's share no narrower class.
+    except Exception as error:
+        raise TransientError(f"Kafka did not take a record: {error!r}") from error
+
+
+async def send_all(topic: faust.TopicT, messages: Iterable[tuple[bytes, bytes]]) -> None:
+    """Send keys with values, in order; returns once Kafka has them all.
+
+    Raises:
+        TransientError: Kafka did not take one of them, or did not say so.
+    """
+    outgoing = [OutgoingMessage(key, value) for key, value in messages]
+    if not all(await try_to_send(topic, outgoing)):
+        raise TransientError("Kafka did not take a record")
+
+
+async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) -> list[bool]:
+    """Send messages, those of a partition in order; return for each whether Kafka has it.
+
+    After a message that Kafka did not take no later one of its partition is sent.
+    """
+    if not messages:
+        return []
+    taken = [False] * len(messages)
+    try:
+        # Past Faust's own send, which makes a promise and several calls of every message. Faust's
+        # type of an app does not know it; StageApp, which has it, imports this module.
+        producer: BatchProducer = await topic.app.batch_producer()  # type: ignore[attr-defined]
+        name = topic.get_topic_name()
+        by_partition = _by_partition(messages, len(await producer.partitions_for(name)))
+    # aiokafka's errors and Faust's share no narrower class.
+    except Exception as error:
+        _warn(topic, error)
+        return taken
+    batches = (
+        _send_partition(producer, name, partition, messages, indices, taken)
+        for partition, indices in by_partition.items()
+    )
+    for fault in await asyncio.gather(*batches):
+        if fault is not None:
+            _warn(topic, fault)
+    return taken
+
+
+def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, list[int]]:
+    """Return the indices of the messages in their order, by partition."""
+    places: defaultdict[int, list[int]] = defaultdict(list)
+    for place, message in enumerate(messages):
+        partition = message.partition
+        places[_partition_of(message.key, count) if partition is None else partition].append(place)
+    return places
+
+
+# The hash is in Python, and keys come again and again.
+@lru_cache(_KEYS_REMEMBERED)
+def _partition_of(key: bytes, count: int) -> int:
+    """Return the partition that every Kafka client would choose."""
+    return int(_partitioner(key, list(range(count)), []))
+
+
+async def _send_partition(
+    producer: BatchProducer,
+    topic: str,
+    partition: int,
+    messages: Sequence[OutgoingMessage],
+    indices: Sequence[int],
+    taken: list[bool],
+) -> Exception | None:
+    """Send the messages of a partition batch by batch, and note those that Kafka has."""
+    begin = 0
+    while begin < len(indices):
+        batch = producer.create_batch()
+        end = begin
+        while end < len(indices) and _append(batch, messages[indices[end]]):
+            end += 1
+        batch.close()
+        try:
+            promise = await producer.send_batch(batch, topic, partition=partition)
+            assert promise is not None
+            await promise
+        # aiokafka's errors share no narrower class.
+        except Exception as error:
+            return error
+        for index in indices[begin:end]:
+            taken[index] = True
+        begin = end
+    return None
+
+
+def _append(batch: Any, message: OutgoingMessage) -> bool:
+    added = batch.append(timestamp=None, key=message.key, value=message.value)
+    # A batch takes its first message, however large.
+    return added is not None
+
+
+def _warn(topic: faust.TopicT, error: Exception) -> None:
+    log.warning("kafka_did_not_take", topic=topic.get_topic_name(), error=repr(error))
+
+
+class TopicPublisher:
+    """Writes the records of one topic."""
+
+    def __init__(self, topic: faust.TopicT) -> None:
+        """``topic`` has raw keys and values."""
+        self._topic = topic
+
+    async def publish(self, key: bytes, record: Record, partition: int | None = None) -> None:
+        """Publish a record; returns once Kafka has it. The key chooses the partition unless given.
+
+        Raises:
+            TransientError: Kafka did not take it.
+        """
+        await send_and_wait(self._topic, key=key, value=encode(record), partition=partition)

@@ -1,0 +1,348 @@
+"""Dispatches deliveries to their attempts, and sees to it that none is forgotten.
+
+A delivery that goes well at the first attempt never touches the table: its message is acknowledged
+when the attempt is on its topic. What fails, or waits for longer than a moment, is stored in the
+table; then its message is acknowledged, and a restart finds it there. What a crash cuts off is
+tried again, with the same ids. The states on this way: :class:`DeliveryState`.
+"""
+
+import asyncio
+import heapq
+import time
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
+
+import structlog
+from cachetools import LRUCache
+
+from common.records.deliveries import AttemptOutcome, Delivery
+from streams.runtime.app import Event
+from streams.webhooks.delivery.job import (
+    DeliveryJob,
+    DeliveryState,
+    DispatchRules,
+    SendDelivery,
+    StageControl,
+)
+from streams.webhooks.delivery.metrics import DeliveryMetrics
+from streams.webhooks.delivery.pending import (
+    PendingCounts,
+    PendingDelivery,
+    PendingTable,
+    pending_key,
+)
+from streams.webhooks.delivery.queues import EndpointQueues
+from streams.webhooks.delivery.schedule import (
+    SendKind,
+    SendResult,
+    attempt_record,
+    decide,
+    log_attempt,
+)
+from streams.webhooks.delivery.writer import (
+    AttemptPublisher,
+    DeliveryOutcome,
+    OutcomeWriter,
+    WriteResult,
+)
+
+log = structlog.get_logger()
+
+_TICK_SECONDS = 0.05
+_DONE_REMEMBERED = 20_000
+_FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries wait already.")
+
+
+class Dispatcher:
+    """The owner of all deliveries in hand. Lives on the stage's event loop."""
+
+    def __init__(
+        self,
+        *,
+        stage: StageControl,
+        table: PendingTable,
+        publish: AttemptPublisher,
+        send: SendDelivery,
+        rules: DispatchRules,
+        metrics: DeliveryMetrics,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._stage = stage
+        self._table = table
+        self._send = send
+        self._rules = rules
+        self._metrics = metrics
+        self._now_ms = now_ms
+        self._queues = EndpointQueues(rules.queues)
+        self._writer = OutcomeWriter(stage=stage, table=table, publish=publish)
+        # Deliveries whose message is not acknowledged yet, or that are in progress.
+        self._jobs: dict[bytes, DeliveryJob] = {}
+        self._due: list[tuple[int, bytes, str]] = []
+        self._pending = PendingCounts(rules.pending)
+        self._done: LRUCache[bytes, None] = LRUCache(_DONE_REMEMBERED)
+        self._partitions: frozenset[int] = frozenset()
+        self._attempts: set[asyncio.Task[None]] = set()
+
+    async def offer(self, delivery: Delivery, event: Event) -> None:
+        """Accept a delivery with its message, which is acknowledged once nothing can lose it.
+
+        Returns as soon as the next one may come.
+        """
+        key = pending_key(delivery)
+        job = self._jobs.get(key)
+        if job is not None:
+            job.events.append(event)
+        elif key in self._done or key in self._table:
+            self._stage.release(event)
+        else:
+            await self._accept(key, delivery, event)
+        self._begin_attempts()
+
+    def restore(self, partitions: Collection[int]) -> None:
+        """Start over with the table's entries of the partitions that are this worker's now.
+
+        What is in progress goes on; what merely waited comes again as a message.
+        """
+        self._partitions = frozenset(partitions)
+        self._writer.assign(self._partitions)
+        self._queues.clear()
+        self._due.clear()
+        self._pending.clear()
+        self._jobs = {key: job for key, job in self._jobs.items() if self._outlives_rebalance(job)}
+        for key, head in self._table.retain_partitions(self._partitions):
+            self._schedule(key, head.delivery.endpoint, head.due_ms)
+        log.info(
+            "deliveries_restored", pending=self._pending.total, partitions=sorted(self._partitions)
+        )
+
+    async def run(self) -> None:
+        """Start what is due and write the outcomes, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write_outcomes())
+            group.create_task(self._tick())
+
+    async def fence(self) -> None:
+        """Wait, before partitions go to another worker, until nothing more is written of them."""
+        await self._writer.fence()
+
+    async def stop(self) -> None:
+        """Give up what is under way: it is in the table, or comes again as a message."""
+        for task in self._attempts:
+            task.cancel()
+        await asyncio.gather(*self._attempts, return_exceptions=True)
+
+    async def _write_outcomes(self) -> None:
+        while True:
+            for result in await self._writer.write_next():
+                try:
+                    self._on_written(result)
+                except Exception:
+                    # The edge of the loop: the other results count all the same.
+                    log.exception("deliveries_not_recorded")
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            try:
+                self._queue_due()
+                self._begin_attempts()
+                await self._store_overdue()
+            except Exception:
+                # The edge of the loop: without it no retry would ever be made again.
+                log.exception("dispatcher_tick_failed")
+            self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
+
+    async def _accept(self, key: bytes, delivery: Delivery, event: Event) -> None:
+        job = DeliveryJob(
+            key,
+            delivery,
+            event.message.partition,
+            accepted_seconds=time.monotonic(),
+            events=[event],
+        )
+        self._jobs[key] = job
+        endpoint = delivery.endpoint
+        is_failing = self._queues.is_failing(endpoint)
+        if self._pending.is_at_endpoint_limit(endpoint) or (
+            is_failing and self._pending.is_full_for(endpoint)
+        ):
+            self._record(job, _FULL, self._now_ms(), 0)
+            return
+        self._queues.add(endpoint, delivery.occurred_ms, key)
+        if is_failing or await self._is_overloaded():
+            await self._store(job)
+
+    async def _is_overloaded(self) -> bool:
+        """Return whether to store what comes now; wait while there is room for it nowhere."""
+        while len(self._jobs) > self._rules.max_unstored:
+            if not self._pending.is_full:
+                return True
+            if self._stage.is_leaving:
+                return False
+            await asyncio.sleep(_TICK_SECONDS)
+        return False
+
+    async def _store(self, job: DeliveryJob) -> None:
+        """Have a job that waits for its turn put into the table, once the writer has room."""
+        if job.state is not DeliveryState.QUEUED:
+            # Its turn came while it was decided.
+            return
+        job.enter(DeliveryState.STORING)
+        await self._writer.wait_for_room()
+        self._writer.add(DeliveryOutcome(job, self._pending_of(job, self._now_ms())))
+
+    async def _store_overdue(self) -> None:
+        latest = time.monotonic() - self._rules.store_after_seconds
+        waited = takewhile(lambda job: job.accepted_seconds <= latest, self._jobs.values())
+        for job in [job for job in waited if job.state is DeliveryState.QUEUED]:
+            if self._stage.is_leaving or self._pending.is_full:
+                return
+            await self._store(job)
+
+    def _queue_due(self) -> None:
+        now_ms = self._now_ms()
+        while self._due and self._due[0][0] <= now_ms:
+            _, key, endpoint = heapq.heappop(self._due)
+            pending = self._table.get(key)
+            # Where it is not due, it is so again later by another entry.
+            if pending is not None and pending.due_ms <= now_ms:
+                self._queues.add(endpoint, pending.delivery.occurred_ms, key)
+
+    def _begin_attempts(self) -> None:
+        """Begin attempts while there is room."""
+        while not self._stage.is_leaving and (turn := self._queues.begin()) is not None:
+            endpoint, key = turn
+            job = self._jobs.get(key) or self._stored_job(key)
+            if job is None or job.state.is_in_progress:
+                self._queues.end(endpoint, is_failing=self._queues.is_failing(endpoint))
+                continue
+            job.enter(DeliveryState.ATTEMPTING)
+            self._jobs[key] = job
+            self._spawn(self._attempt(job))
+
+    def _stored_job(self, key: bytes) -> DeliveryJob | None:
+        pending = self._table.get(key)
+        if pending is None:
+            return None
+        return DeliveryJob(
+            key,
+            pending.delivery,
+            pending.partition,
+            pending.attempts,
+            state=DeliveryState.STORED,
+            is_in_table=True,
+        )
+
+    async def _attempt(self, job: DeliveryJob) -> None:
+        started_ms, started = self._now_ms(), time.monotonic()
+        result = await self._sent(job)
+        self._queues.end(job.delivery.endpoint, is_failing=result.kind is SendKind.FAILED)
+        self._begin_attempts()
+        self._record(job, result, started_ms, time.monotonic() - started)
+
+    async def _sent(self, job: DeliveryJob) -> SendResult:
+        try:
+            return await self._send(job.delivery, job.attempts + 1)
+        except Exception:
+            # The edge of an attempt: whatever it was, the delivery must not be lost for it.
+            log.exception("attempt_failed", delivery_id=str(job.delivery.id))
+            return SendResult(kind=SendKind.FAILED, error="The attempt failed inside the service.")
+
+    def _record(
+        self, job: DeliveryJob, result: SendResult, started_ms: int, seconds: float
+    ) -> None:
+        """Decide what follows an attempt, and have that written."""
+        job.enter(DeliveryState.RECORDING)
+        job.attempts += 1
+        now_ms = self._now_ms()
+        is_new_failure = result.kind is SendKind.FAILED and not job.is_in_table
+        if is_new_failure and self._pending.is_full_for(job.delivery.endpoint):
+            result = replace(result, kind=SendKind.REFUSED, error=f"{result.error} {_FULL.error}")
+        decision = decide(
+            result,
+            attempts=job.attempts,
+            now_ms=now_ms,
+            pauses_seconds=self._rules.pauses_seconds,
+        )
+        attempt = attempt_record(job.delivery, job.attempts, result, decision, started_ms, seconds)
+        self._metrics.attempted(job.delivery, decision.outcome, seconds, now_ms)
+        log_attempt(attempt)
+        next_ms = decision.next_attempt_ms
+        pending = None if next_ms is None else self._pending_of(job, next_ms)
+        self._writer.add(DeliveryOutcome(job, pending, attempt))
+
+    def _pending_of(self, job: DeliveryJob, due_ms: int) -> PendingDelivery:
+        return PendingDelivery(
+            delivery=job.delivery, attempts=job.attempts, due_ms=due_ms, partition=job.partition
+        )
+
+    def _outlives_rebalance(self, job: DeliveryJob) -> bool:
+        """Part a job from its messages, which are read again; return whether it goes on."""
+        job.events.clear()
+        if job.state.is_in_progress:
+            return True
+        if not self._writer.is_sending(job):
+            job.enter(DeliveryState.LEFT_TO_REPLAY)
+            return False
+        if job.state is DeliveryState.STORING:
+            job.enter(DeliveryState.DISPLACED)
+        return True
+
+    def _on_written(self, result: WriteResult) -> None:
+        """Let go of what is written; what is not stored is read again."""
+        job, attempt = result.outcome.job, result.outcome.attempt
+        if result.is_stored:
+            for event in job.events:
+                self._stage.release(event)
+            job.events.clear()
+        if attempt is None:
+            self._on_stored(job, result)
+        else:
+            self._on_recorded(job, attempt.outcome, result)
+
+    def _on_stored(self, job: DeliveryJob, result: WriteResult) -> None:
+        pending = result.outcome.pending if result.is_stored else None
+        if pending is not None and job.partition in self._partitions:
+            job.is_in_table = True
+            if job.state is DeliveryState.DISPLACED:
+                self._schedule(job.key, job.delivery.endpoint, pending.due_ms)
+            else:
+                self._pending.change(job.delivery.endpoint, 1)
+        if job.state.is_to_be_stored:
+            # In the table, or its message comes again: to this worker or to another one.
+            is_stored = result.is_stored
+            job.enter(DeliveryState.STORED if is_stored else DeliveryState.LEFT_TO_REPLAY)
+            del self._jobs[job.key]
+
+    def _on_recorded(self, job: DeliveryJob, outcome: AttemptOutcome, result: WriteResult) -> None:
+        del self._jobs[job.key]
+        if not result.is_stored:
+            job.enter(DeliveryState.LEFT_TO_REPLAY)
+            return
+        endpoint, pending = job.delivery.endpoint, result.outcome.pending
+        if pending is not None:
+            job.enter(DeliveryState.STORED)
+            if job.partition in self._partitions:
+                self._schedule(job.key, endpoint, pending.due_ms, is_new=not job.is_in_table)
+            return
+        job.enter(DeliveryState.DONE)
+        if job.is_in_table:
+            self._pending.change(endpoint, -1)
+        self._done[job.key] = None
+
+    def _schedule(self, key: bytes, endpoint: str, due_ms: int, *, is_new: bool = True) -> None:
+        if is_new:
+            self._pending.change(endpoint, 1)
+        heapq.heappush(self._due, (due_ms, key, endpoint))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._attempts.add(task)
+        task.add_done_callback(self._on_ended)
+
+    def _on_ended(self, task: asyncio.Task[None]) -> None:
+        self._attempts.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("delivery_task_failed", exc_info=error)

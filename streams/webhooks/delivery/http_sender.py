@@ -1,0 +1,249 @@
+"""Sends signed requests to addresses that clients name. The only module that imports aiohttp.
+
+The address is checked when the socket is made: the socket is made for exactly the address that was
+checked, so a name that resolves to something else a moment later gains nothing, and a literal
+address does not get past a resolver. Redirects are not followed, proxies of the environment are not
+used, cookies are not kept.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from ipaddress import ip_address
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from common.errors import InvalidInputError
+from common.urls.outbound import OutboundRules, check_outbound_address, parse_outbound_url
+from common.urls.resolver import SystemResolver
+from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_status
+
+_MAX_RESPONSE_BYTES = 64 * 1024
+_READ_SECONDS = 1.0
+# More than may fail at once, at the usual settings: half of webhook_attempts_at_once.
+_RESOLVER_THREADS = 512
+_REFUSED = "points at a network to which nothing is sent"
+# The dispatcher limits the concurrency, for each endpoint.
+_NO_LIMIT = 0
+_IDLE_SECONDS = 30.0
+_ADDRESSES_REMEMBERED = 4096
+
+
+@dataclass(frozen=True, repr=False)
+class SignedRequest:
+    """A signed request. ``headers`` are complete but for what the protocol needs."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class _Dialled:
+    """The addresses that one request dialled: how many were allowed, how many refused."""
+
+    allowed: int = 0
+    refused: int = 0
+
+
+# aiohttp makes sockets in the context of the request, and reports the last address only.
+_dialled: ContextVar[_Dialled] = ContextVar("dialled")
+
+
+class RefusedAddressError(OSError):
+    """The address that was about to be dialled is one to which nothing is sent."""
+
+
+class ThreadResolver(AbstractResolver):
+    """The machine's own resolver as aiohttp asks one."""
+
+    def __init__(self) -> None:
+        self._resolver = SystemResolver(threads=_RESOLVER_THREADS)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return all addresses of ``host``."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=found.text,
+                port=port,
+                family=found.family,
+                proto=found.protocol,
+                flags=0,
+            )
+            for found in await self._resolver.look_up(host, port, family)
+        ]
+
+    async def close(self) -> None:
+        """Let running look-ups end by themselves."""
+        self._resolver.close()
+
+
+class HttpSender:
+    """One pool of connections for all endpoints. Opens at the first use."""
+
+    def __init__(
+        self,
+        rules: OutboundRules,
+        *,
+        timeout_seconds: float,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        """``timeout_seconds`` is for the whole of an attempt; ``rules`` are the operator's."""
+        self._rules = rules
+        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        self._resolver = resolver
+        # The same few addresses come again and again; what a name resolves to is checked each time.
+        self._refusal = lru_cache(_ADDRESSES_REMEMBERED)(self._check_url)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, request: SignedRequest) -> SendResult:
+        """Send once and return the result. Never raises for anything the receiver does."""
+        if (refusal := self._refusal(request.url)) is not None:
+            return refusal
+        dialled = _Dialled()
+        _dialled.set(dialled)
+        try:
+            return await self._post(request)
+        except TimeoutError:
+            seconds = self._timeout.total
+            return _failed(f"No answer within {seconds:g} s.")
+        except aiohttp.ClientConnectorError as error:
+            return _connection_fault(error, dialled)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            # ValueError: what aiohttp makes of an answer that is not HTTP.
+            return _failed(f"The exchange failed: {type(error).__name__}.")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _check_url(self, url: str) -> SendResult | None:
+        """Return why nothing is sent to an address, None where it may be."""
+        try:
+            parse_outbound_url(url, self._rules)
+        except InvalidInputError as error:
+            return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+        return None
+
+    async def _post(self, request: SignedRequest) -> SendResult:
+        async with self._opened().post(
+            _unquoted_url(request.url),
+            data=request.body,
+            headers=request.headers,
+            allow_redirects=False,
+        ) as response:
+            await _drain(response)
+            kind = kind_of_status(response.status)
+            return SendResult(
+                kind=kind,
+                status=response.status,
+                error=None if kind is SendKind.ACCEPTED else f"Answered {response.status}.",
+                retry_after_seconds=(
+                    self._retry_after(response) if kind is SendKind.FAILED else None
+                ),
+            )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=_NO_LIMIT,
+                keepalive_timeout=_IDLE_SECONDS,
+                resolver=self._resolver or ThreadResolver(),
+                socket_factory=self._socket,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                timeout=self._timeout,
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+    def _socket(self, address_info: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, proto, _, address = address_info
+        try:
+            check_outbound_address(ip_address(str(address[0]).partition("%")[0]), self._rules)
+        except InvalidInputError as error:
+            _dialled.get().refused += 1
+            raise RefusedAddressError(_REFUSED) from error
+        _dialled.get().allowed += 1
+        return socket.socket(family=family, type=kind, proto=proto)
+
+    def _retry_after(self, response: aiohttp.ClientResponse) -> float | None:
+        return retry_after_seconds(response.headers.get("Retry-After"), time.time())
+
+
+@lru_cache(_ADDRESSES_REMEMBERED)
+def _unquoted_url(url: str) -> URL:
+    """Return the URL as it was written: receivers sign paths, and it was checked like this."""
+    return URL(url, encoded=url.isascii())
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """Read a short answer to its end, so that the connection can be used again; or hang up.
+
+    The status is all that counts: neither a long nor a slow body changes what it said.
+    """
+    if response.content.is_eof():
+        return
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            read = 0
+            while chunk := await response.content.readany():
+                read += len(chunk)
+                if read > _MAX_RESPONSE_BYTES:
+                    break
+            else:
+                return
+    except (TimeoutError, aiohttp.ClientError):
+        pass
+    response.close()
+
+
+def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
+    """Return the wait that a Retry-After header asks for; None where it cannot be read.
+
+    **Source:** RFC 9110, section 10.2.3: seconds, or a date.
+    """
+    if text is None:
+        return None
+    if text.strip().isascii() and text.strip().isdigit():
+        return float(text.strip()[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.fromtimestamp(now_seconds, tz=UTC)).total_seconds())
+
+
+def _connection_fault(error: aiohttp.ClientConnectorError, dialled: _Dialled) -> SendResult:
+    # Where one address is allowed, it may answer the next time.
+    if dialled.refused and not dialled.allowed:
+        return SendResult(kind=SendKind.REFUSED, error=f"The address {_REFUSED}.")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return _failed("The certificate cannot be trusted.")
+    if isinstance(error, aiohttp.ClientSSLError):
+        return _failed("No TLS connection could be made.")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return _failed("The host name does not resolve.")
+    return _failed("No connection could be made.")
+
+
+def _failed(sentence: str) -> SendResult:
+    return SendResult(kind=SendKind.FAILED, error=sentence)

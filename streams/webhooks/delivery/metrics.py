@@ -1,0 +1,41 @@
+"""The Prometheus metrics of deliveries."""
+
+from prometheus_client import CollectorRegistry
+
+from common.metrics import counter, gauge, histogram
+from common.records.deliveries import AttemptOutcome, Delivery, DeliveryCause, EmailTarget
+
+_ATTEMPT_BUCKETS_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_AGE_BUCKETS_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 10.0, 60.0, 3600.0, 86_400.0)
+
+
+class DeliveryMetrics:
+    """The counters of one worker. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Make the metrics in ``registry``, or in one of their own."""
+        registry = registry or CollectorRegistry()
+        self._attempts = counter("platestream_webhooks_attempts_total", registry)
+        self._seconds = histogram(
+            "platestream_webhooks_attempt_seconds", registry, buckets=_ATTEMPT_BUCKETS_SECONDS
+        )
+        self._age = histogram(
+            "platestream_webhooks_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
+        )
+        self._pending = gauge("platestream_webhooks_pending_deliveries", registry)
+        self._waiting = gauge("platestream_webhooks_waiting_deliveries", registry)
+
+    def attempted(
+        self, delivery: Delivery, outcome: AttemptOutcome, seconds: float, now_ms: int
+    ) -> None:
+        """Count an attempt that has just ended, with the time it took."""
+        channel = "email" if isinstance(delivery.target, EmailTarget) else "http"
+        self._attempts.labels(channel, outcome.value).inc()
+        self._seconds.observe(seconds)
+        if outcome is AttemptOutcome.DELIVERED and delivery.cause is DeliveryCause.EVENT:
+            self._age.observe(max(0, now_ms - delivery.created_ms) / 1000)
+
+    def show(self, *, pending: int, waiting: int) -> None:
+        """Show how many deliveries wait for their next try, and for their turn."""
+        self._pending.set(pending)
+        self._waiting.set(waiting)

@@ -1,0 +1,128 @@
+"""The order of attempts: a queue for each endpoint, in the order of capture. Pure.
+
+Endpoints take turns. One that fails gets one attempt at a time, and all that fail share half of
+the attempts in flight: so neither one dead receiver nor a thousand delay the others.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRules:
+    """The limits of attempts in flight: in all, and to one endpoint.
+
+    An endpoint that keeps up gets one delivery at a time, in order. One that is behind gets another
+    one for each ``backlog_per_attempt`` that wait, up to ``max_per_endpoint``.
+    """
+
+    max_attempts: int
+    max_per_endpoint: int
+    backlog_per_attempt: int = 8
+
+
+@dataclass(order=True, frozen=True)
+class QueuedDelivery:
+    """A delivery that waits for its turn. ``sequence`` keeps the order of equal times."""
+
+    occurred_ms: int
+    sequence: int
+    key: bytes = field(compare=False)
+
+
+@dataclass
+class _EndpointQueue:
+    waiting: list[QueuedDelivery] = field(default_factory=list)
+    in_flight: int = 0
+    is_failing: bool = False
+
+
+class EndpointQueues:
+    """The queues of all endpoints."""
+
+    def __init__(self, rules: QueueRules) -> None:
+        self._rules = rules
+        self._endpoints: dict[str, _EndpointQueue] = {}
+        # Endpoints that may have a turn, in the order of their turns.
+        self._turns: dict[str, None] = {}
+        self._sequence = 0
+        self.in_flight = 0
+        """Attempts that have begun and not ended."""
+        self._failing_in_flight = 0
+
+    def add(self, endpoint: str, occurred_ms: int, key: bytes) -> None:
+        """Let a delivery wait for its turn."""
+        self._sequence += 1
+        state = self._endpoints.setdefault(endpoint, _EndpointQueue())
+        heapq.heappush(state.waiting, QueuedDelivery(occurred_ms, self._sequence, key))
+        self._turns[endpoint] = None
+
+    def is_failing(self, endpoint: str) -> bool:
+        """Return whether the latest attempt at an endpoint failed."""
+        state = self._endpoints.get(endpoint)
+        return state is not None and state.is_failing
+
+    def begin(self) -> tuple[str, bytes] | None:
+        """Return endpoint and key of the delivery whose turn it is, None while there is none."""
+        if self.in_flight >= self._rules.max_attempts:
+            return None
+        for _ in range(len(self._turns)):
+            endpoint = next(iter(self._turns))
+            del self._turns[endpoint]
+            state = self._endpoints[endpoint]
+            if not state.waiting:
+                self._forget_idle(endpoint)
+            elif self._may_begin(state):
+                return endpoint, self._begin(endpoint, state)
+            elif state.in_flight == 0:
+                # Only others that fail are in its way: it keeps its turn.
+                self._turns[endpoint] = None
+        return None
+
+    def end(self, endpoint: str, *, is_failing: bool) -> None:
+        """Note that an attempt has ended, and whether the endpoint could not be served."""
+        state = self._endpoints[endpoint]
+        state.in_flight -= 1
+        self.in_flight -= 1
+        if state.is_failing:
+            self._failing_in_flight -= 1
+        if is_failing != state.is_failing:
+            self._failing_in_flight += state.in_flight if is_failing else -state.in_flight
+            state.is_failing = is_failing
+        self._turns[endpoint] = None
+
+    def clear(self) -> None:
+        """Forget what waits; what is in flight stays so."""
+        for endpoint, state in self._endpoints.items():
+            state.waiting.clear()
+            self._turns[endpoint] = None
+
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return sum(len(state.waiting) for state in self._endpoints.values())
+
+    def _begin(self, endpoint: str, state: _EndpointQueue) -> bytes:
+        state.in_flight += 1
+        self.in_flight += 1
+        if state.is_failing:
+            self._failing_in_flight += 1
+        key = heapq.heappop(state.waiting).key
+        if state.waiting and state.in_flight < self._max_attempts(state):
+            self._turns[endpoint] = None
+        return key
+
+    def _may_begin(self, state: _EndpointQueue) -> bool:
+        if state.is_failing and self._failing_in_flight >= max(1, self._rules.max_attempts // 2):
+            return False
+        return state.in_flight < self._max_attempts(state)
+
+    def _max_attempts(self, state: _EndpointQueue) -> int:
+        if state.is_failing:
+            return 1
+        behind = len(state.waiting) // self._rules.backlog_per_attempt
+        return min(1 + behind, self._rules.max_per_endpoint)
+
+    def _forget_idle(self, endpoint: str) -> None:
+        state = self._endpoints[endpoint]
+        if state.in_flight == 0 and not state.is_failing:
+            del self._endpoints[endpoint]

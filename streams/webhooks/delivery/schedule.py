@@ -1,0 +1,141 @@
+"""The schedule of attempts: again, or given up; and the record of each. Pure but for the log."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+import structlog
+
+from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
+from common.records.ids import derived_uuid
+
+_JITTER = 0.2
+_MAX_RETRY_AFTER_SECONDS = 86_400.0
+_RETRIED_STATUSES = frozenset({408, 425, 429})
+
+
+class SendKind(StrEnum):
+    """The result of an attempt, as far as the schedule goes."""
+
+    ACCEPTED = "accepted"
+    FAILED = "failed"
+    """Another try may go better."""
+    REFUSED = "refused"
+    """It will never go better."""
+    CANCELLED = "cancelled"
+    """There is nobody to send to any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendResult:
+    """The result of an attempt; ``error`` is a sentence for a person, without secrets.
+
+    ``retry_after_seconds`` is what the receiver asked for.
+    """
+
+    kind: SendKind
+    status: int | None = None
+    error: str | None = None
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class AttemptDecision:
+    """The outcome of an attempt; ``next_attempt_ms`` (Unix ms) is set where another follows."""
+
+    outcome: AttemptOutcome
+    next_attempt_ms: int | None = None
+
+
+_FINAL = {
+    SendKind.ACCEPTED: AttemptOutcome.DELIVERED,
+    SendKind.REFUSED: AttemptOutcome.DEAD,
+    SendKind.CANCELLED: AttemptOutcome.CANCELLED,
+}
+
+
+def kind_of_status(status: int) -> SendKind:
+    """Return the kind of an HTTP status: any 2xx is success, some are worth another try."""
+    if 200 <= status < 300:
+        return SendKind.ACCEPTED
+    if status in _RETRIED_STATUSES or status >= 500:
+        return SendKind.FAILED
+    return SendKind.REFUSED
+
+
+def decide(
+    result: SendResult,
+    *,
+    attempts: int,
+    now_ms: int,
+    pauses_seconds: Sequence[float],
+    jitter: float | None = None,
+) -> AttemptDecision:
+    """Return what follows for a delivery after so many ``attempts``, this one included.
+
+    ``pauses_seconds`` lie between the attempts. A receiver's Retry-After makes a pause longer, up
+    to a day, never shorter. ``jitter`` is -1..1, random unless given.
+    """
+    if result.kind in _FINAL:
+        return AttemptDecision(_FINAL[result.kind])
+    if attempts > len(pauses_seconds):
+        return AttemptDecision(AttemptOutcome.DEAD)
+    swing = random.uniform(-1, 1) if jitter is None else jitter
+    pause = pauses_seconds[attempts - 1] * (1 + _JITTER * swing)
+    asked = min(result.retry_after_seconds or 0.0, _MAX_RETRY_AFTER_SECONDS)
+    return AttemptDecision(AttemptOutcome.RETRYING, now_ms + round(max(pause, asked) * 1000))
+
+
+log = structlog.get_logger()
+
+
+def attempt_record(
+    delivery: Delivery,
+    number: int,
+    result: SendResult,
+    decision: AttemptDecision,
+    started_ms: int,
+    seconds: float,
+) -> DeliveryAttempt:
+    """Return the record of a delivery's attempt; its id is the same whoever makes it."""
+    return DeliveryAttempt(
+        id=_attempt_id(delivery, number),
+        delivery=delivery,
+        number=number,
+        started_ms=started_ms,
+        duration_ms=round(seconds * 1000),
+        outcome=decision.outcome,
+        status=result.status,
+        error=result.error,
+        next_attempt_ms=decision.next_attempt_ms,
+    )
+
+
+def log_attempt(attempt: DeliveryAttempt) -> None:
+    """Write a line about an attempt that has ended; at debug level where it went well."""
+    delivery = attempt.delivery
+    # A thousand lines a second would cost more than the deliveries.
+    write = log.debug if attempt.outcome is AttemptOutcome.DELIVERED else log.info
+    write(
+        "delivery_attempted",
+        delivery_id=str(delivery.id),
+        delivery_event=delivery.event.value,
+        endpoint=delivery.endpoint,
+        number=attempt.number,
+        outcome=attempt.outcome.value,
+        status=attempt.status,
+        error=attempt.error,
+        duration_ms=attempt.duration_ms,
+    )
+
+
+def _attempt_id(delivery: Delivery, number: int) -> UUID:
+    return derived_uuid(
+        delivery.occurred_ms,
+        "attempt",
+        str(delivery.id),
+        str(delivery.requested_ms),
+        str(number),
+    )

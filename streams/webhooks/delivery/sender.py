@@ -1,0 +1,124 @@
+"""One attempt: looks up the destination of a delivery, signs it, and hands it to a transport."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Protocol
+
+import structlog
+
+from common.errors import MisconfiguredError
+from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, UrlTarget, WebhookTarget
+from common.records.payloads import delivery_body
+from common.records.webhooks import (
+    ATTEMPT_HEADER,
+    EVENT_ID_HEADER,
+    EVENT_TYPE_HEADER,
+    WEBHOOK_ID_HEADER,
+)
+from common.secrets import SecretBox
+from streams.webhooks.delivery.http_sender import SignedRequest
+from streams.webhooks.delivery.schedule import SendKind, SendResult
+from streams.webhooks.delivery.signing import signature_headers
+from streams.webhooks.events.subscription_cache import Destination, SubscriptionCache, Unavailable
+
+log = structlog.get_logger()
+
+USER_AGENT = f"Platestream/{version('platestream')}"
+
+_KNOWN_WITHIN_SECONDS = 5.0
+_DECRYPTED_ADDRESSES = 4096
+
+
+class RequestTransport(Protocol):
+    """Sends signed requests."""
+
+    async def post(self, request: SignedRequest) -> SendResult:
+        """Send once and return the result."""
+
+
+class EmailTransport(Protocol):
+    """Sends e-mail."""
+
+    async def send(self, delivery: Delivery, address: str) -> SendResult:
+        """Send once and return the result."""
+
+
+class DeliverySender:
+    """Makes attempts."""
+
+    def __init__(
+        self,
+        *,
+        subscriptions: SubscriptionCache,
+        box: SecretBox,
+        http: RequestTransport,
+        email: EmailTransport,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._subscriptions = subscriptions
+        self._box = box
+        self._http = http
+        self._email = email
+        self._now_ms = now_ms
+        # Each delivery of an alert brings its address encrypted again, its retries the same text.
+        self._decrypted = lru_cache(_DECRYPTED_ADDRESSES)(box.decrypt)
+
+    async def send(self, delivery: Delivery, number: int) -> SendResult:
+        """Try once. ``number`` counts from 1."""
+        try:
+            if isinstance(delivery.target, EmailTarget):
+                address = self._decrypted(delivery.target.address_encrypted)
+                return await self._email.send(delivery, address)
+            destination = await self._destination(delivery, number)
+            if isinstance(destination, Unavailable):
+                return SendResult(kind=SendKind.CANCELLED, error=destination.reason)
+            return await self._http.post(self._request(delivery, destination, number))
+        except MisconfiguredError as error:
+            # A key is missing from the settings: an operator can mend it while retries last.
+            log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
+            return SendResult(kind=SendKind.FAILED, error="A secret of it could not be decrypted.")
+
+    async def _destination(self, delivery: Delivery, number: int) -> Destination | Unavailable:
+        target = delivery.target
+        if isinstance(target, WebhookTarget):
+            return await self._subscriptions.destination(
+                target.webhook_id,
+                now_ms=self._now_ms(),
+                # Another process may have read of a new webhook a moment before this one.
+                wait_seconds=_KNOWN_WITHIN_SECONDS if number == 1 else 0,
+                include_disabled=delivery.cause is DeliveryCause.TEST,
+            )
+        assert isinstance(target, UrlTarget)
+        return Destination(
+            url=self._decrypted(target.url_encrypted),
+            secrets=(self._decrypted(target.secret_encrypted),),
+            headers={},
+        )
+
+    def _request(self, delivery: Delivery, destination: Destination, number: int) -> SignedRequest:
+        body = delivery_body(delivery, self._box)
+        headers = {
+            **_content_type(destination),
+            **destination.headers,
+            "User-Agent": USER_AGENT,
+            EVENT_ID_HEADER: str(delivery.event_id),
+            EVENT_TYPE_HEADER: delivery.event.value,
+            ATTEMPT_HEADER: str(number),
+            **signature_headers(
+                body,
+                message_id=str(delivery.event_id),
+                timestamp_seconds=self._now_ms() // 1000,
+                secrets=destination.secrets,
+            ),
+        }
+        if destination.webhook_id is not None:
+            headers[WEBHOOK_ID_HEADER] = destination.webhook_id
+        return SignedRequest(destination.url, headers, body)
+
+
+def _content_type(destination: Destination) -> dict[str, str]:
+    """Return our content type, unless the client wants another one."""
+    if any(name.lower() == "content-type" for name in destination.headers):
+        return {}
+    return {"Content-Type": "application/json"}

@@ -1,0 +1,209 @@
+"""Writes the outcomes of deliveries: attempts on their topic first, then the table.
+
+The message is released by the dispatcher, after both. Everything that came about while Kafka took
+the last batch goes in one batch, in its order: one after the other would cost more than the
+deliveries themselves.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from common.records.deliveries import DeliveryAttempt
+from common.retry import RetryPolicy
+from streams.runtime.sending import OutgoingMessage
+from streams.webhooks.delivery.job import DeliveryJob, StageControl
+from streams.webhooks.delivery.pending import PendingDelivery, PendingTable
+
+log = structlog.get_logger()
+
+_MAX_BATCH = 2_000
+_MAX_WAITING = 1_000
+_FENCE_SECONDS = 5.0
+
+AttemptPublisher = Callable[[Sequence[DeliveryAttempt]], Awaitable[Sequence[bool]]]
+"""Publishes attempts, and returns for each whether Kafka has it."""
+
+
+@dataclass(eq=False)
+class DeliveryOutcome:
+    """A change of a job that is to be written.
+
+    With an ``attempt``: that, and then ``pending`` as the table is to hold it until the next one,
+    or None after the last. Without an attempt: ``pending`` alone, for a job that waits.
+    """
+
+    job: DeliveryJob
+    pending: PendingDelivery | None
+    attempt: DeliveryAttempt | None = None
+    is_published: bool = False
+    """True once the attempt is on its topic: it goes there once, however often the table fails."""
+
+    @property
+    def is_final(self) -> bool:
+        """True for the last attempt."""
+        return self.pending is None
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """The end of an outcome's writing. Not stored, it is read again: as a message or a table."""
+
+    outcome: DeliveryOutcome
+    is_stored: bool
+
+
+class OutcomeWriter:
+    """Writes in the order of :meth:`add`. Lives on the stage's event loop, for one caller."""
+
+    def __init__(
+        self, *, stage: StageControl, table: PendingTable, publish: AttemptPublisher
+    ) -> None:
+        self._stage = stage
+        self._table = table
+        self._publish = publish
+        self._partitions: frozenset[int] = frozenset()
+        self._outcomes: list[DeliveryOutcome] = []
+        self._sending: frozenset[DeliveryJob] = frozenset()
+        self._has_work = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._writing = asyncio.Lock()
+        self._retry = RetryPolicy(longest_pause_seconds=2.0)
+        self._failures = 0
+
+    def assign(self, partitions: Collection[int]) -> None:
+        """Write entries of the table for these partitions only, from now on."""
+        self._partitions = frozenset(partitions)
+
+    def add(self, outcome: DeliveryOutcome) -> None:
+        """Have something written."""
+        self._outcomes.append(outcome)
+        self._has_work.set()
+        if len(self._outcomes) >= _MAX_WAITING:
+            self._has_room.clear()
+
+    async def wait_for_room(self) -> None:
+        """Wait while too much waits to be written."""
+        await self._has_room.wait()
+
+    def is_sending(self, job: DeliveryJob) -> bool:
+        """Return whether a waiting job is on its way into the table at this moment."""
+        return job in self._sending
+
+    async def write_next(self) -> list[WriteResult]:
+        """Wait for outcomes, write them, and return those that are dealt with.
+
+        What Kafka did not take is written again by a later call, after a pause. The caller must
+        act on the results before it awaits anything: then the table and the jobs agree.
+        """
+        if self._failures:
+            await asyncio.sleep(self._retry.pause_seconds(self._failures))
+        await self._has_work.wait()
+        outcomes = self._next_batch()
+        async with self._writing:
+            try:
+                results, failed = await self._write(outcomes)
+            except Exception:
+                # The edge of the loop: without it no delivery would ever be done again.
+                log.exception("deliveries_not_recorded")
+                results, failed = [], outcomes
+        self._failures = self._failures + 1 if failed else 0
+        return [*results, *self._put_back(failed)]
+
+    async def fence(self) -> None:
+        """Wait until nothing is on its way to Kafka, for as long as a rebalance may wait.
+
+        What begins later knows that the partitions may be another worker's.
+        """
+        try:
+            async with asyncio.timeout(_FENCE_SECONDS), self._writing:
+                return
+        except TimeoutError:
+            log.warning("deliveries_under_way_at_rebalance")
+
+    def _next_batch(self) -> list[DeliveryOutcome]:
+        batch, self._outcomes = self._outcomes[:_MAX_BATCH], self._outcomes[_MAX_BATCH:]
+        if not self._outcomes:
+            self._has_work.clear()
+        if len(self._outcomes) < _MAX_WAITING:
+            self._has_room.set()
+        return batch
+
+    def _put_back(self, failed: list[DeliveryOutcome]) -> list[WriteResult]:
+        if not failed:
+            return []
+        log.warning("delivery_state_not_stored", failures=self._failures, count=len(failed))
+        if self._stage.is_leaving:
+            return [WriteResult(outcome, is_stored=False) for outcome in failed]
+        self._outcomes[:0] = failed
+        self._has_work.set()
+        return []
+
+    async def _write(
+        self, outcomes: Sequence[DeliveryOutcome]
+    ) -> tuple[list[WriteResult], list[DeliveryOutcome]]:
+        """Publish attempts, then change the table; return results and what Kafka did not take.
+
+        In this order: what is cleared first and then cut off would never be recorded.
+        """
+        await self._publish_attempts(outcomes)
+        results: list[WriteResult] = []
+        failed: list[DeliveryOutcome] = []
+        writes: list[tuple[DeliveryOutcome, OutgoingMessage | None]] = []
+        for outcome in outcomes:
+            if outcome.attempt is not None and not outcome.is_published:
+                failed.append(outcome)
+            elif outcome.attempt is None and not outcome.job.state.is_to_be_stored:
+                # Its turn came first, or a rebalance took it: nothing to write any more.
+                continue
+            elif outcome.is_final or self._may_store(outcome.job):
+                writes.append((outcome, self._change(outcome)))
+            else:
+                results.append(WriteResult(outcome, is_stored=False))
+        if results:
+            # The caller lets go of these before anything else is awaited: a message that came again
+            # meanwhile would join a job that is about to go, and never be released.
+            self._outcomes[:0] = [outcome for outcome, _ in writes]
+            self._has_work.set()
+            return results, failed
+        for (outcome, _), is_stored in zip(writes, await self._apply(writes), strict=True):
+            if is_stored:
+                results.append(WriteResult(outcome, is_stored=True))
+            else:
+                failed.append(outcome)
+        return results, failed
+
+    async def _publish_attempts(self, outcomes: Sequence[DeliveryOutcome]) -> None:
+        unpublished = [
+            (outcome, outcome.attempt)
+            for outcome in outcomes
+            if outcome.attempt is not None and not outcome.is_published
+        ]
+        taken = await self._publish([attempt for _, attempt in unpublished])
+        for (outcome, _), is_published in zip(unpublished, taken, strict=True):
+            outcome.is_published = is_published
+
+    async def _apply(
+        self, writes: Sequence[tuple[DeliveryOutcome, OutgoingMessage | None]]
+    ) -> list[bool]:
+        """Change the table; return for each write whether the table is as it should be."""
+        self._sending = frozenset(o.job for o, _ in writes if o.attempt is None)
+        try:
+            taken = iter(await self._table.apply([c for _, c in writes if c is not None]))
+        finally:
+            self._sending = frozenset()
+        return [change is None or next(taken) for _, change in writes]
+
+    def _may_store(self, job: DeliveryJob) -> bool:
+        # Its next owner may have read the table already, and would not clear what comes after.
+        return not self._stage.is_leaving and job.partition in self._partitions
+
+    def _change(self, outcome: DeliveryOutcome) -> OutgoingMessage | None:
+        """Return the change of the table, None where it is right as it is."""
+        if outcome.pending is not None:
+            return self._table.put_change(outcome.pending)
+        # Right whoever has the partition now: it was the last attempt.
+        return self._table.delete_change(outcome.job.key, partition=outcome.job.partition)

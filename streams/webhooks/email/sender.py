@@ -1,0 +1,185 @@
+"""Sends alerts by e-mail through the SMTP server in the settings. The only module with SMTP.
+
+Without a server alerts trigger all the same, and the attempt says why nothing was sent.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from email.message import EmailMessage
+
+import aiosmtplib
+import structlog
+
+from common.errors import TransientError
+from common.records.deliveries import Delivery
+from common.s3 import S3Bucket, S3UnavailableError
+from common.settings import S3Settings
+from streams.webhooks.delivery.schedule import SendKind, SendResult
+from streams.webhooks.email.message import email_message
+from streams.webhooks.email.rate_limit import HourlyLimit, Quota
+from streams.webhooks.email.settings import EmailSettings, SmtpEncryption
+
+log = structlog.get_logger()
+
+FetchImage = Callable[[str], Awaitable[bytes | None]]
+"""Returns the image under a key, None where there is none."""
+
+_PERMANENT = 500
+# They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
+_LOGIN_CODES = frozenset({530, 534, 535, 538})
+_IMAGE_READ_SECONDS = 5.0
+"""For an image in all: while it is read, one of the attempts that all endpoints share is held."""
+_IMAGE_THREADS = 2
+_MAX_IMAGE_BYTES = 2 * 1024 * 1024
+
+
+class DisabledEmail:
+    """The transport of an installation without an SMTP server: refuses all."""
+
+    async def send(self, delivery: Delivery, address: str) -> SendResult:
+        """Return that there is no server to send through."""
+        return SendResult(kind=SendKind.REFUSED, error="No SMTP server is in the settings.")
+
+
+class EmailSender:
+    """One connection for each message: alerts are few, and servers drop idle ones."""
+
+    def __init__(
+        self,
+        settings: EmailSettings,
+        fetch_image: FetchImage,
+        *,
+        timeout_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back."""
+        self._settings = settings
+        self._fetch_image = fetch_image
+        self._timeout_seconds = timeout_seconds
+        self._per_address = HourlyLimit(settings.mail_per_address_per_hour, clock)
+        self._per_owner = HourlyLimit(settings.mail_per_owner_per_hour, clock)
+        self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
+
+    async def send(self, delivery: Delivery, address: str) -> SendResult:
+        """Send once and return the result. Never raises for anything the server does."""
+        place, owner = address.lower(), str(delivery.owner_id)
+        for what, limit, name in (
+            ("address", self._per_address, place),
+            ("account", self._per_owner, owner),
+        ):
+            if (too_much := _over_quota(what, limit, limit.quota(name))) is not None:
+                return too_much
+        with self._per_address.sending(place), self._per_owner.sending(owner):
+            result = await self._send(delivery, address)
+        if result.kind is SendKind.ACCEPTED:
+            self._per_address.accepted(place)
+            self._per_owner.accepted(owner)
+        return result
+
+    async def _send(self, delivery: Delivery, address: str) -> SendResult:
+        message = email_message(
+            delivery,
+            address,
+            sender=self._settings.smtp_from,
+            public_url=self._settings.public_url,
+            crop=await self._crop(delivery),
+        )
+        try:
+            await self._submit(message)
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            return _fault(error)
+        return SendResult(kind=SendKind.ACCEPTED, status=250)
+
+    async def _submit(self, message: EmailMessage) -> None:
+        settings = self._settings
+        await aiosmtplib.send(
+            message,
+            hostname=settings.smtp_host,
+            port=settings.smtp_port,
+            use_tls=settings.smtp_encryption is SmtpEncryption.TLS,
+            start_tls=settings.smtp_encryption is SmtpEncryption.STARTTLS,
+            tls_context=None if settings.smtp_encryption is SmtpEncryption.NONE else self._tls,
+            username=settings.smtp_user or None,
+            password=settings.smtp_password.get_secret_value() or None,
+            timeout=self._timeout_seconds,
+        )
+
+    async def _crop(self, delivery: Delivery) -> bytes | None:
+        """Return the crop of the plate; an alert does not wait for one that cannot be read."""
+        assert delivery.trigger is not None, delivery.event
+        key = delivery.trigger.recognition.crop_key
+        if key is None:
+            return None
+        try:
+            return await self._fetch_image(key)
+        except TransientError as error:
+            log.warning("mail_without_picture", error=str(error))
+            return None
+
+
+def _over_quota(what: str, limit: HourlyLimit, quota: Quota) -> SendResult | None:
+    """Return the result of a message beyond the quota, None where it is within."""
+    if quota is Quota.EXHAUSTED:
+        sentence = f"The {what} had its {limit.limit} e-mails of this hour already."
+        return SendResult(kind=SendKind.REFUSED, error=sentence)
+    if quota is Quota.UNCERTAIN:
+        sentence = f"The {what} may have had its e-mails of this hour: some are under way."
+        return SendResult(kind=SendKind.FAILED, error=sentence)
+    return None
+
+
+def _fault(error: Exception) -> SendResult:
+    """Return the result of an error: 5xx is final, unless it is about us and not the message."""
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+        error = error.recipients[0]
+    if not isinstance(error, aiosmtplib.SMTPResponseException):
+        sentence = f"The exchange with the SMTP server failed: {type(error).__name__}."
+        return SendResult(kind=SendKind.FAILED, error=sentence)
+    is_ours = isinstance(error, aiosmtplib.SMTPAuthenticationError) or error.code in _LOGIN_CODES
+    is_final = error.code >= _PERMANENT and not is_ours
+    return SendResult(
+        kind=SendKind.REFUSED if is_final else SendKind.FAILED,
+        status=error.code,
+        error=f"The SMTP server answered {error.code}.",
+    )
+
+
+class EmailImageReader:
+    """Reads recognitions' images from S3. Blocking work runs in threads."""
+
+    def __init__(self, settings: S3Settings) -> None:
+        self._threads = ThreadPoolExecutor(_IMAGE_THREADS, thread_name_prefix="image-reader")
+        # E-mail goes without a crop rather than late.
+        self._bucket = S3Bucket(
+            settings, read_seconds=_IMAGE_READ_SECONDS, connections=_IMAGE_THREADS
+        )
+
+    async def fetch(self, key: str) -> bytes | None:
+        """Return an image, None where there is none (any more) or it is too large for mail.
+
+        Raises:
+            TransientError: S3 is unavailable, or too slow; the wait for other reads counts too.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_IMAGE_READ_SECONDS):
+                # What has not begun by then is taken out of the queue.
+                return await loop.run_in_executor(self._threads, self._fetch, key)
+        except TimeoutError as error:
+            raise TransientError(f"S3 gave no image within {_IMAGE_READ_SECONDS:g} s") from error
+
+    def close(self) -> None:
+        """Let running reads end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, key: str) -> bytes | None:
+        try:
+            image = self._bucket.get(
+                key, max_bytes=_MAX_IMAGE_BYTES, within_seconds=_IMAGE_READ_SECONDS
+            )
+        except S3UnavailableError as error:
+            raise TransientError(f"S3 did not give an image: {error.code or error}") from error
+        return image.data if image is not None else None

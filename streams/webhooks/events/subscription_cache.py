@@ -1,0 +1,184 @@
+"""Subscriptions to events: webhooks and cameras as on the configuration topics.
+
+Lives on one event loop: only that loop writes and reads it.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from common.errors import MisconfiguredError
+from common.kafka.compacted import Update
+from common.records.cameras import CameraConfig
+from common.records.deliveries import WebhookStatus
+from common.records.webhooks import EventName, WebhookConfig
+from common.secrets import SecretBox
+
+_headers_decoder = msgspec.json.Decoder(dict[str, str])
+
+
+@dataclass(frozen=True, repr=False)
+class Destination:
+    """A receiver's address, and its signing secrets. The current secret comes first."""
+
+    url: str
+    secrets: tuple[str, ...]
+    headers: Mapping[str, str]
+    webhook_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """The reason why there is no destination; a sentence for a person."""
+
+    reason: str
+
+
+class SubscriptionCache:
+    """The latest configuration of every webhook and camera, and the webhooks' statuses."""
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+        self._webhooks: dict[UUID, WebhookConfig] = {}
+        self._by_owner: defaultdict[UUID, dict[UUID, WebhookConfig]] = defaultdict(dict)
+        self._destinations: dict[UUID, Destination] = {}
+        self._statuses: dict[UUID, WebhookStatus] = {}
+        self._cameras: dict[UUID, CameraConfig] = {}
+        self._deleted: set[UUID] = set()
+        self._changed = asyncio.Event()
+
+    def apply_webhooks(self, updates: Iterable[Update[WebhookConfig]]) -> None:
+        """Apply updates of webhooks, in the order of their topic."""
+        for key, webhook in updates:
+            self._apply_webhook(key, webhook)
+        self._notify()
+
+    def apply_cameras(self, updates: Iterable[Update[CameraConfig]]) -> None:
+        """Apply updates of cameras, in the order of their topic."""
+        for key, camera in updates:
+            if camera is None:
+                self._cameras.pop(key, None)
+            else:
+                self._cameras[key] = camera
+        self._notify()
+
+    def apply_statuses(self, updates: Iterable[Update[WebhookStatus]]) -> None:
+        """Apply updates of the webhooks' statuses, in the order of their topic."""
+        for key, status in updates:
+            if status is None:
+                self._statuses.pop(key, None)
+            else:
+                self.apply_status(status)
+
+    def subscribers(
+        self, owner_id: UUID, event: EventName, published_ms: int
+    ) -> tuple[WebhookConfig, ...]:
+        """Return the owner's webhooks that subscribe to an event, published then (Unix ms)."""
+        return tuple(
+            webhook
+            for webhook in self._by_owner.get(owner_id, {}).values()
+            if event in webhook.events
+            and webhook.created_ms <= published_ms
+            and self._is_enabled(webhook)
+        )
+
+    def status(self, webhook_id: UUID) -> WebhookStatus | None:
+        """Return the status of a webhook."""
+        return self._statuses.get(webhook_id)
+
+    def apply_status(self, status: WebhookStatus) -> None:
+        """Replace a webhook's status, unless a later one is known."""
+        known = self._statuses.get(status.webhook_id)
+        if known is None or known.attempts_offset <= status.attempts_offset:
+            self._statuses[status.webhook_id] = status
+
+    def webhook(self, webhook_id: UUID) -> WebhookConfig | None:
+        """Return a webhook."""
+        return self._webhooks.get(webhook_id)
+
+    async def destination(
+        self, webhook_id: UUID, *, now_ms: int, wait_seconds: float, include_disabled: bool = False
+    ) -> Destination | Unavailable:
+        """Return the destination of a webhook, waiting a little for one that is not known yet.
+
+        ``include_disabled``: also of one that is switched off.
+
+        Raises:
+            MisconfiguredError: encrypted with another key.
+        """
+        await self._wait_for(
+            lambda: webhook_id in self._webhooks or webhook_id in self._deleted, wait_seconds
+        )
+        webhook = self._webhooks.get(webhook_id)
+        if webhook is None:
+            return Unavailable("The webhook was deleted.")
+        if not self._is_enabled(webhook) and not include_disabled:
+            return Unavailable("The webhook is switched off.")
+        found = self._destinations.get(webhook_id)
+        if found is None:
+            found = self._destinations[webhook_id] = self._decrypted(webhook)
+        return _without_past_secret(found, webhook, now_ms)
+
+    async def camera(self, camera_id: UUID, wait_seconds: float) -> CameraConfig | None:
+        """Return a camera, waiting a little for one that is not known yet."""
+        await self._wait_for(lambda: camera_id in self._cameras, wait_seconds)
+        return self._cameras.get(camera_id)
+
+    def _is_enabled(self, webhook: WebhookConfig) -> bool:
+        status = self._statuses.get(webhook.webhook_id)
+        # A switch-off counts until the webhook is changed, which is also how it is switched on.
+        return webhook.enabled and (
+            status is None
+            or status.disabled_revision is None
+            or webhook.revision > status.disabled_revision
+        )
+
+    def _apply_webhook(self, key: UUID, webhook: WebhookConfig | None) -> None:
+        before = self._webhooks.pop(key, None)
+        self._destinations.pop(key, None)
+        if before is not None:
+            self._by_owner[before.owner_id].pop(key, None)
+        if webhook is None:
+            self._deleted.add(key)
+        else:
+            self._deleted.discard(key)
+            self._webhooks[key] = webhook
+            self._by_owner[webhook.owner_id][key] = webhook
+
+    def _decrypted(self, webhook: WebhookConfig) -> Destination:
+        encrypted = (webhook.secret_encrypted, webhook.previous_secret_encrypted)
+        return Destination(
+            url=self._box.decrypt(webhook.url_encrypted),
+            secrets=tuple(self._box.decrypt(text) for text in encrypted if text),
+            headers=_headers(self._box.decrypt(webhook.headers_encrypted)),
+            webhook_id=str(webhook.webhook_id),
+        )
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    await self._changed.wait()
+        except TimeoutError:
+            return
+
+
+def _headers(text: str) -> dict[str, str]:
+    try:
+        return _headers_decoder.decode(text)
+    except msgspec.MsgspecError as error:
+        raise MisconfiguredError("headers of a webhook cannot be read") from error
+
+
+def _without_past_secret(found: Destination, webhook: WebhookConfig, now_ms: int) -> Destination:
+    if len(found.secrets) > 1 and now_ms >= (webhook.previous_secret_until_ms or 0):
+        return Destination(found.url, found.secrets[:1], found.headers, found.webhook_id)
+    return found

@@ -1,0 +1,156 @@
+"""The status of each webhook, from its attempts; switches off those that only fail."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import faust
+import msgspec
+import structlog
+
+from common.records.codec import encode
+from common.records.deliveries import (
+    AttemptOutcome,
+    DeliveryAttempt,
+    WebhookStatus,
+    WebhookTarget,
+)
+from common.timestamps import format_timestamp
+from streams.runtime.app import Event
+from streams.runtime.guard import Guard
+from streams.runtime.sending import send_all
+from streams.webhooks.events.subscription_cache import SubscriptionCache
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchOffRules:
+    """So many failures in a row, over at least so long, switch a webhook off."""
+
+    failures: int
+    over_ms: int
+
+
+def apply_attempt(
+    known: WebhookStatus | None,
+    attempt: DeliveryAttempt,
+    *,
+    offset: int,
+    revision: int | None,
+    rules: SwitchOffRules,
+) -> WebhookStatus | None:
+    """Return the status after one attempt, read at ``offset``; None where it changes nothing.
+
+    The same attempt read twice counts once. ``revision`` is that of the webhook now, None where it
+    is gone.
+    """
+    target = attempt.delivery.target
+    if not isinstance(target, WebhookTarget) or attempt.outcome is AttemptOutcome.CANCELLED:
+        return None
+    if known is not None and offset <= known.attempts_offset:
+        return None
+    status = known or WebhookStatus(
+        webhook_id=target.webhook_id,
+        owner_id=attempt.delivery.owner_id,
+        attempts_offset=offset,
+    )
+    status = msgspec.structs.replace(
+        status,
+        attempts_offset=offset,
+        last_delivery_ms=attempt.started_ms,
+        last_delivery_status=attempt.status,
+    )
+    if attempt.outcome is AttemptOutcome.DELIVERED:
+        return msgspec.structs.replace(
+            status, failure_count=0, given_up_count=0, failing_count=0, failing_since_ms=None
+        )
+    return _with_failure(status, attempt, revision, rules)
+
+
+def _with_failure(
+    status: WebhookStatus, attempt: DeliveryAttempt, revision: int | None, rules: SwitchOffRules
+) -> WebhookStatus:
+    since_ms = status.failing_since_ms or attempt.started_ms
+    status = msgspec.structs.replace(
+        status,
+        failure_count=status.failure_count + 1,
+        given_up_count=status.given_up_count + (attempt.outcome is AttemptOutcome.DEAD),
+        failing_count=status.failing_count + 1,
+        failing_since_ms=since_ms,
+    )
+    lasts_long = attempt.started_ms - since_ms >= rules.over_ms
+    if revision is None or status.failing_count < rules.failures or not lasts_long:
+        return status
+    return msgspec.structs.replace(
+        status,
+        disabled_revision=revision,
+        disabled_ms=attempt.started_ms,
+        disabled_reason=(
+            f"{status.failing_count} attempts in a row failed since {format_timestamp(since_ms)}."
+        ),
+        # Once it is switched on again, its failures count from zero.
+        failing_count=0,
+        failing_since_ms=None,
+    )
+
+
+class WebhookStatusUpdater:
+    """Counts attempts, batch by batch, and publishes the webhooks' statuses."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        subscriptions: SubscriptionCache,
+        topic: faust.TopicT,
+        rules: SwitchOffRules,
+    ) -> None:
+        self._guard = guard
+        self._subscriptions = subscriptions
+        self._topic = topic
+        self._rules = rules
+
+    async def publish_statuses(self, attempts: Sequence[tuple[Event, DeliveryAttempt]]) -> None:
+        """Count attempts and publish the statuses that changed. Safe to repeat.
+
+        Raises:
+            TransientError: Kafka is unavailable; the statuses are as before.
+        """
+        # A later attempt, once counted, would make an earlier one look as if it was counted too.
+        for event in {event.message.partition: event for event, _ in reversed(attempts)}.values():
+            self._guard.require_next(event)
+        changed: dict[UUID, WebhookStatus] = {}
+        for event, attempt in attempts:
+            target = attempt.delivery.target
+            if isinstance(target, WebhookTarget):
+                known = changed.get(target.webhook_id) or self._subscriptions.status(
+                    target.webhook_id
+                )
+                after = self._after(known, attempt, event.message.offset)
+                if after is not None:
+                    changed[target.webhook_id] = after
+        messages = [(str(key).encode(), encode(after)) for key, after in changed.items()]
+        await send_all(self._topic, messages)
+        for after in changed.values():
+            self._subscriptions.apply_status(after)
+
+    def _after(
+        self, known: WebhookStatus | None, attempt: DeliveryAttempt, offset: int
+    ) -> WebhookStatus | None:
+        target = attempt.delivery.target
+        assert isinstance(target, WebhookTarget)
+        webhook = self._subscriptions.webhook(target.webhook_id)
+        after = apply_attempt(
+            known,
+            attempt,
+            offset=offset,
+            revision=None if webhook is None else webhook.revision,
+            rules=self._rules,
+        )
+        if after is not None and after.disabled_ms == attempt.started_ms:
+            log.warning(
+                "webhook_switched_off",
+                webhook_id=str(after.webhook_id),
+                reason=after.disabled_reason,
+            )
+        return after

@@ -1,0 +1,144 @@
+"""What was published of each trigger, early and in the end, and what of it cannot be. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from common.records.alerts import AlertTrigger, TriggerPhase
+from common.records.recognitions import Recognition
+from tests.fault.rules import Rule
+
+_FIRST = (TriggerPhase.EARLY, TriggerPhase.FINAL)
+_COURSES = (
+    {TriggerPhase.FINAL},
+    *(
+        {TriggerPhase.EARLY, end}
+        for end in (TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED, TriggerPhase.WITHDRAWN)
+    ),
+)
+
+
+@dataclass(frozen=True)
+class TriggerHistory:
+    """One trigger of a rule: what was published of it, by phase, repeats left out."""
+
+    id: UUID
+    rule: Rule
+    by_phase: Mapping[TriggerPhase, AlertTrigger]
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        phases = ", ".join(
+            f"{phase} {one.recognition.plate}" for phase, one in self.by_phase.items()
+        )
+        return f"{self.rule.name!r} {self.id}: {phases}"
+
+    @property
+    def is_resolved_once(self) -> bool:
+        """Whether it triggered only in the end, or early with exactly one word of what became."""
+        return set(self.by_phase) in _COURSES
+
+    @property
+    def standing(self) -> Recognition | None:
+        """What it stands for in the end, None: it was withdrawn, or is not resolved."""
+        ends = (TriggerPhase.FINAL, TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED)
+        return next(
+            (self.by_phase[phase].recognition for phase in ends if phase in self.by_phase), None
+        )
+
+    def spent(self) -> Iterator[Recognition]:
+        """Return what it suppressed others by at some time: each with the time of its trigger."""
+        for trigger in self.by_phase.values():
+            if trigger.phase is not TriggerPhase.WITHDRAWN:
+                at_ms = trigger.triggered_ms
+                yield msgspec.structs.replace(trigger.recognition, captured_ms=at_ms)
+
+    def spends(self) -> Recognition | None:
+        """Return what its cooldown suppresses by for good, None where that was moved meanwhile.
+
+        A correction that moves it asks nobody: the alert was published already.
+        """
+        early, standing = self.by_phase.get(TriggerPhase.EARLY), self.standing
+        if standing is None:
+            return None
+        if early is None:
+            return standing
+        if self.rule.place_of(early.recognition) != self.rule.place_of(standing):
+            return None
+        return msgspec.structs.replace(standing, captured_ms=early.triggered_ms)
+
+
+def trigger_histories(
+    triggers: Iterable[AlertTrigger], rules: Mapping[str, Rule]
+) -> list[TriggerHistory]:
+    """Return what lies on the alerts topic by trigger."""
+    by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
+    for trigger in triggers:
+        by_id[trigger.id].setdefault(trigger.phase, trigger)
+    return [
+        TriggerHistory(identifier, rules[next(iter(by_phase.values())).alert.name], by_phase)
+        for identifier, by_phase in by_id.items()
+    ]
+
+
+def unresolved(histories: Iterable[TriggerHistory]) -> list[str]:
+    """Return those published early and never resolved, resolved twice over, or never published."""
+    return [str(each) for each in histories if not each.is_resolved_once]
+
+
+def inconsistent(triggers: Iterable[AlertTrigger]) -> list[str]:
+    """Return what was published again and said something else."""
+    said: dict[tuple[UUID, TriggerPhase], object] = {}
+    return [
+        f"{one.alert.name!r} {one.id} {one.phase}: {one.recognition.plate} {one.recognition.id}"
+        for one in triggers
+        if said.setdefault((one.id, one.phase), _said(one)) != _said(one)
+    ]
+
+
+def _said(one: AlertTrigger) -> object:
+    return one.alert.alert_id, one.recognition.id, one.recognition.plate, one.triggered_ms
+
+
+def causes(triggers: Iterable[AlertTrigger]) -> Iterator[tuple[UUID, tuple[UUID, UUID]]]:
+    """Return the id of each trigger, and the alert and the pass that it began with."""
+    for one in triggers:
+        if one.phase in _FIRST:
+            yield one.id, (one.alert.alert_id, one.recognition.id)
+
+
+def unfounded(
+    histories: Iterable[TriggerHistory], entered: Mapping[UUID, Recognition]
+) -> Iterator[str]:
+    """Return triggers that stand for what is no recognition, or for none that matches the rule."""
+    for history in histories:
+        standing, early = history.standing, history.by_phase.get(TriggerPhase.EARLY)
+        if early is not None and not history.rule.is_matched_by(early.recognition):
+            yield str(history)
+        elif standing is not None:
+            seen = entered.get(standing.id)
+            if seen is None or not history.rule.is_matched_by(seen) or not _is_right(history):
+                yield str(history)
+
+
+def _is_right(history: TriggerHistory) -> bool:
+    """Return whether it was confirmed for the same plate, or corrected for another one."""
+    early, standing = history.by_phase.get(TriggerPhase.EARLY), history.standing
+    if early is None or standing is None:
+        return True
+    is_same = early.recognition.plate == standing.plate
+    return is_same == (TriggerPhase.CONFIRMED in history.by_phase)
+
+
+def wrongly_withdrawn(
+    histories: Iterable[TriggerHistory], entered: Mapping[UUID, Recognition]
+) -> Iterator[str]:
+    """Return triggers that were withdrawn although what passed matches the rule."""
+    for history in histories:
+        withdrawn = history.by_phase.get(TriggerPhase.WITHDRAWN)
+        seen = None if withdrawn is None else entered.get(withdrawn.recognition.id)
+        if seen is not None and history.rule.is_matched_by(seen):
+            yield str(history)

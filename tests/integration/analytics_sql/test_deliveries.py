@@ -1,0 +1,210 @@
+"""Delivery attempts written to and read from a real engine."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from clickhouse_connect.driver import Client
+
+from analytics_sql.client import ClickHouseClient, connect_for_schema
+from analytics_sql.deliveries import (
+    DeliveryChannel,
+    DeliveryFilter,
+    DeliveryPlace,
+    WebhookSpan,
+    deliveries_between,
+    delivery_content,
+    insert_attempts,
+    list_deliveries,
+)
+from analytics_sql.migrate import migrate, roll_back
+from common.records.alerts import AlertTrigger
+from common.records.codec import decode, encode
+from common.records.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryAttempt,
+    DeliveryCause,
+    EmailTarget,
+    UrlTarget,
+    WebhookTarget,
+    recognition_delivery,
+    trigger_delivery,
+)
+from common.records.ids import derived_uuid
+from common.records.webhooks import EventName
+from tests.records import OWNER, alert, recognition
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+WEBHOOK = UUID("00000000-0000-4000-8000-00000000000a")
+OTHER = UUID("00000000-0000-4000-8000-00000000000b")
+START_MS = 1_793_491_200_000
+
+
+@pytest.fixture
+async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+    """A client on a database with this release's schema."""
+    schema = connect_for_schema(clickhouse_address.settings())
+    schema.database = clickhouse_address.database
+    migrate(schema, retention_days=36_500)
+    _keep_old_rows(schema)
+    schema.close()
+    client = ClickHouseClient(clickhouse_address.settings())
+    yield client
+    await client.close()
+
+
+def _keep_old_rows(schema: Client) -> None:
+    """Three months after START_MS a merge would drop what a test inserts."""
+    schema.command("SYSTEM STOP MERGES delivery_attempts")
+
+
+def _delivery(number: int, webhook: UUID = WEBHOOK, **marks: object) -> Delivery:
+    made = recognition(number, captured_ms=START_MS + number * 1000)
+    return recognition_delivery(made, webhook, created_ms=START_MS, **marks)  # type: ignore[arg-type]
+
+
+def _attempt(delivery: Delivery, number: int, outcome: AttemptOutcome) -> DeliveryAttempt:
+    is_ok = outcome is AttemptOutcome.DELIVERED
+    return DeliveryAttempt(
+        id=derived_uuid(START_MS, str(delivery.id), str(delivery.requested_ms), str(number)),
+        delivery=delivery,
+        number=number,
+        started_ms=delivery.occurred_ms + delivery.requested_ms + number * 100,
+        duration_ms=7,
+        outcome=outcome,
+        status=200 if is_ok else 503,
+        error=None if is_ok else "Answered 503.",
+        next_attempt_ms=START_MS + 99 if outcome is AttemptOutcome.RETRYING else None,
+    )
+
+
+ONE, TWO, THREE = (_delivery(number) for number in (1, 2, 3))
+AGAIN = _delivery(1, cause=DeliveryCause.REDELIVERY, requested_ms=500_000)
+ATTEMPTS = (
+    _attempt(ONE, 1, AttemptOutcome.RETRYING),
+    _attempt(ONE, 2, AttemptOutcome.DEAD),
+    _attempt(AGAIN, 1, AttemptOutcome.DELIVERED),
+    _attempt(TWO, 1, AttemptOutcome.RETRYING),
+    _attempt(THREE, 1, AttemptOutcome.DELIVERED),
+    _attempt(_delivery(4, OTHER), 1, AttemptOutcome.DELIVERED),
+)
+HERE = DeliveryPlace(user_id=OWNER, webhook_id=WEBHOOK)
+MINE = DeliveryFilter(place=HERE, from_ms=0)
+
+
+async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHouseClient) -> None:
+    await insert_attempts(client, ATTEMPTS)
+    await insert_attempts(client, ATTEMPTS)
+    found = await list_deliveries(client, MINE, 10)
+
+    assert [(one.id, one.outcome, one.attempts, one.status, one.cause) for one in found] == [
+        (ONE.id, AttemptOutcome.DELIVERED, 3, 200, DeliveryCause.REDELIVERY),
+        (THREE.id, AttemptOutcome.DELIVERED, 1, 200, DeliveryCause.EVENT),
+        (TWO.id, AttemptOutcome.RETRYING, 1, 503, DeliveryCause.EVENT),
+    ]
+    assert (found[2].error, found[2].next_attempt_ms) == ("Answered 503.", START_MS + 99)
+    assert (found[2].event_id, found[2].created_ms) == (TWO.event_id, START_MS)
+    assert await list_deliveries(client, MINE, 2) == found[:2]
+    later = replace(MINE, before_ms=found[1].last_attempt_ms)
+    assert await list_deliveries(client, later, 10) == found[2:]
+    retrying = replace(MINE, outcomes=(AttemptOutcome.RETRYING,))
+    assert await list_deliveries(client, retrying, 10) == found[2:]
+    assert await list_deliveries(client, replace(MINE, from_ms=TWO.occurred_ms), 10) == found[1:]
+    stranger = replace(MINE, place=DeliveryPlace(user_id=WEBHOOK, webhook_id=WEBHOOK))
+    assert await list_deliveries(client, stranger, 10) == ()
+
+
+async def test_what_was_to_be_delivered_is_read_as_written(client: ClickHouseClient) -> None:
+    await insert_attempts(client, ATTEMPTS)
+    content = await delivery_content(client, HERE, TWO.id)
+
+    assert content is not None
+    assert decode(Delivery, content) == TWO
+    other = DeliveryPlace(user_id=OWNER, webhook_id=OTHER)
+    assert await delivery_content(client, other, TWO.id) is None
+    assert await delivery_content(client, HERE, UUID(int=2**128 - 1)) is None
+
+
+async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient) -> None:
+    await insert_attempts(client, ATTEMPTS)
+
+    async def between(from_ms: int, to_ms: int, *events: EventName) -> list[Delivery]:
+        span = WebhookSpan(
+            user_id=OWNER, webhook_id=WEBHOOK, events=events, from_ms=from_ms, to_ms=to_ms
+        )
+        found = await deliveries_between(client, span, 10)
+        return [decode(Delivery, content) for content in found]
+
+    wanted = EventName.RECOGNITION_CREATED
+    assert await between(START_MS, START_MS + 9_000, wanted) == [ONE, TWO, THREE]
+    assert await between(START_MS + 2_000, START_MS + 3_000, wanted) == [TWO]
+    assert await between(START_MS, START_MS + 9_000, EventName.CAMERA_ONLINE) == []
+
+
+def _notifications() -> tuple[Delivery, Delivery]:
+    """Return what an alert sends to an address and to a URL of its own."""
+    trigger = AlertTrigger(
+        id=recognition(1).id,
+        owner_id=OWNER,
+        alert=alert(1),
+        recognition=recognition(1, captured_ms=START_MS),
+        decided_ms=START_MS,
+    )
+    mail = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="a")
+    url = UrlTarget(alert_id=trigger.alert.alert_id, url_encrypted="u", secret_encrypted="s")
+    return trigger_delivery(trigger, "email-1", mail), trigger_delivery(trigger, "url-1", url)
+
+
+async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient) -> None:
+    mail, url = _notifications()
+    alert_delivery = trigger_delivery(mail.trigger, str(WEBHOOK), WebhookTarget(webhook_id=WEBHOOK))  # type: ignore[arg-type]
+    attempts = [_attempt(each, 1, AttemptOutcome.DEAD) for each in (mail, url, alert_delivery)]
+    await insert_attempts(client, attempts)
+    place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
+    found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
+
+    assert {(one.id, one.channel) for one in found} == {
+        (mail.id, DeliveryChannel.EMAIL),
+        (url.id, DeliveryChannel.HTTP),
+    }
+    content = await delivery_content(client, place, mail.id)
+    assert content is not None
+    assert decode(Delivery, content) == mail
+    assert await delivery_content(client, place, alert_delivery.id) is None
+    other = DeliveryPlace(user_id=OWNER, alert_id=alert(2).alert_id)
+    assert await list_deliveries(client, DeliveryFilter(place=other, from_ms=0), 10) == ()
+
+
+async def test_notifications_of_an_older_release_are_found_as_well(
+    clickhouse_address: ClickHouseAddress,
+) -> None:
+    mail, _ = _notifications()
+    schema = connect_for_schema(clickhouse_address.settings())
+    schema.database = clickhouse_address.database
+    migrate(schema, retention_days=36_500)
+    _keep_old_rows(schema)
+    roll_back(schema, 6)
+    schema.command(
+        "INSERT INTO delivery_attempts (user_id, delivery_id, id, endpoint, event, cause,"
+        " occurred, outcome, delivery) VALUES ({user:UUID}, {id:UUID}, {id:UUID}, 'email-1',"
+        " 'alert.triggered', 'event', fromUnixTimestamp64Milli({ms:Int64}), 'dead',"
+        " {content:String})",
+        parameters={
+            "user": OWNER,
+            "id": mail.id,
+            "ms": mail.occurred_ms,
+            "content": encode(mail).decode(),
+        },
+    )
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = ClickHouseClient(clickhouse_address.settings())
+    place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
+    found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
+    await client.close()
+
+    assert [one.id for one in found] == [mail.id]

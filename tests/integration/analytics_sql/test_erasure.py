@@ -1,0 +1,463 @@
+"""Plates and owners erased on a real engine."""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from analytics_sql.analytics import OwnerSpan, count_traffic
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.deliveries import insert_attempts, plates_of
+from analytics_sql.erased_images import images_to_remove, note_images, note_removed
+from analytics_sql.erasure import (
+    Erasure,
+    Subject,
+    erase_deliveries,
+    erase_outcomes,
+    erase_recognitions,
+    erase_triggers,
+    list_erasures,
+    note_erasure,
+)
+from analytics_sql.migrate import migrate
+from analytics_sql.outcomes import insert_outcomes, outcome_row
+from analytics_sql.recognitions import (
+    RecognitionFilter,
+    RecognitionRow,
+    insert_recognitions,
+    list_recognitions,
+    recognition_row,
+)
+from analytics_sql.triggers import insert_triggers, trigger_row
+from common.plates.matching import MatchMode
+from common.plates.normalise import normalise_plate
+from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
+from common.records.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryAttempt,
+    WebhookTarget,
+    recognition_delivery,
+    trigger_delivery,
+)
+from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
+from common.records.object_keys import crop_key, photo_key, uploaded_photo_key
+from common.records.recognitions import (
+    PassOutcome,
+    ProvisionalPlate,
+    Recognition,
+    RecognitionSource,
+)
+from streams.sink.store import RowStore
+from streams.sink.tables import RECOGNITION_TABLE
+from tests.records import CAMERAS, alert, recognition
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+OWNER, STRANGER = uuid4(), uuid4()
+PLATE, OTHER = "AB12CD", "XY99Z"
+DAY_MS = 86_400_000
+# Attempts to deliver are kept for three months only.
+NOW_MS = time.time_ns() // 1_000_000
+BEFORE_MS = NOW_MS - 1000
+ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
+
+
+@pytest.fixture
+async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+    """A client on a database with this release's schema."""
+    schema = clickhouse_address.client()
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    client = ClickHouseClient(clickhouse_address.settings())
+    yield client
+    await client.close()
+
+
+def seen(at_ms: int, plate: str = PLATE, owner: UUID = OWNER, camera: int = 0) -> Recognition:
+    """Return a recognition with images under their derived keys."""
+    identifier = recognition_id(at_ms, CAMERAS[camera], f"{plate} {owner}")
+    return msgspec.structs.replace(
+        recognition(camera, captured_ms=at_ms),
+        id=identifier,
+        owner_id=owner,
+        plate=plate,
+        photo_key=photo_key(owner, identifier),
+        crop_key=crop_key(owner, identifier),
+    )
+
+
+async def store(client: ClickHouseClient, records: Iterable[Recognition]) -> None:
+    await insert_recognitions(client, [recognition_row(record) for record in records])
+
+
+async def plates_left(client: ClickHouseClient, owner: UUID = OWNER) -> list[str]:
+    page = await list_recognitions(client, RecognitionFilter(owner), None, 100)
+    return [row.plate for row in page.rows]
+
+
+async def test_a_plate_is_gone_and_nothing_else_is(client: ClickHouseClient) -> None:
+    old_ms = NOW_MS - 70 * DAY_MS
+    mine = [seen(old_ms), seen(BEFORE_MS - 1, camera=1), seen(BEFORE_MS - 1, OTHER)]
+    stays = [seen(BEFORE_MS, camera=2), seen(BEFORE_MS - 5, PLATE + "E"), seen(old_ms, "AB12C")]
+    await store(client, [*mine, *stays, seen(old_ms, owner=STRANGER)])
+    await store(client, mine)
+
+    assert await erase_recognitions(client, ERASURE) == 2
+    assert await erase_recognitions(client, ERASURE) == 0
+
+    assert await plates_left(client) == [PLATE, OTHER, PLATE + "E", "AB12C"]
+    assert await plates_left(client, STRANGER) == [PLATE]
+    exact = RecognitionFilter(OWNER, plate=PLATE, camera_id=CAMERAS[1], match=MatchMode.EXACT)
+    assert (await list_recognitions(client, exact, None, 9)).rows == ()
+    span = OwnerSpan(OWNER, old_ms - 1, NOW_MS + 1)
+    traffic = await count_traffic(client, span, plates=9)
+    assert {each.plate: each.recognitions for each in traffic.plates} == dict.fromkeys(
+        (PLATE, OTHER, PLATE + "E", "AB12C"), 1
+    )
+    assert sum(each.recognitions for each in traffic.cameras) == 4
+    left = await client.run("SELECT count() FROM analysis_recognitions WHERE ts < now()")
+    assert left.rows == [(5,)]
+
+
+async def test_the_statements_that_the_server_keeps_do_not_name_the_plate(
+    client: ClickHouseClient,
+) -> None:
+    await store(client, [seen(BEFORE_MS - 1)])
+    await erase_recognitions(client, ERASURE)
+
+    kept = await client.run(
+        "SELECT command FROM system.mutations WHERE database = currentDatabase()"
+        " AND table = 'recognitions'"
+    )
+    assert kept.rows
+    assert not [text for (text,) in kept.rows if PLATE in text]
+
+
+async def test_images_are_noted_until_they_are_removed(client: ClickHouseClient) -> None:
+    first, second = seen(BEFORE_MS - 2), seen(BEFORE_MS - 1, owner=STRANGER)
+    bare = msgspec.structs.replace(seen(BEFORE_MS - 3), photo_key=None, crop_key=None)
+    await store(client, [first, second, bare])
+    await erase_recognitions(client, ERASURE)
+    await erase_recognitions(client, Erasure(STRANGER))
+
+    noted = await images_to_remove(client, 9)
+    assert {each.keys for each in noted} == {
+        (first.photo_key, first.crop_key),
+        (second.photo_key, second.crop_key),
+    }
+    assert await images_to_remove(client, 9, None, noted[0]) == noted[1:]
+    assert await images_to_remove(client, 9, None, noted[1]) == ()
+    assert await images_to_remove(client, 1) == noted[:1]
+    (mine,) = await images_to_remove(client, 9, OWNER)
+    assert await images_to_remove(client, 9, OWNER, mine) == ()
+    await note_removed(client, [mine])
+    assert await images_to_remove(client, 9, OWNER) == ()
+    assert len(await images_to_remove(client, 9)) == 1
+    # A later copy of the same record is noted, and removed, again.
+    await note_images(client, [replace(mine, noted_ms=mine.noted_ms + 5)])
+    (found,) = await images_to_remove(client, 9, OWNER)
+    assert (found.id, found.noted_ms) == (first.id, mine.noted_ms + 5)
+
+
+async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: ClickHouseClient) -> None:
+    at_ms = BEFORE_MS - 9
+    calls = [image_call(at_ms, call, "png") for call in (1, 2)]
+    jpeg = image_call(at_ms, 3, "jpg", (PLATE, OTHER))
+    await store(client, [*calls[0], *calls[1][:1], *jpeg])
+
+    assert await erase_recognitions(client, ERASURE) == 2
+
+    page = await list_recognitions(client, RecognitionFilter(OWNER), None, 9)
+    assert {row.id: row.photo_key for row in page.rows} == {
+        calls[0][0].id: None,
+        calls[1][0].id: calls[1][0].photo_key,
+        jpeg[1].id: None,
+    }
+    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    assert keys == {calls[0][0].photo_key, jpeg[0].photo_key}
+
+
+@pytest.fixture
+async def sink(clickhouse_address: ClickHouseAddress) -> AsyncIterator[RowStore]:
+    """What the sink writes with, over connections of its own."""
+    own = ClickHouseClient(clickhouse_address.settings())
+    yield RowStore(own)
+    await own.close()
+
+
+async def erase_plate(client: ClickHouseClient, *, removing: bool = True) -> None:
+    """Do as the command does, the removal of images included."""
+    await note_erasure(client, ERASURE)
+    await erase_recognitions(client, ERASURE)
+    if removing:
+        await note_removed(client, await images_to_remove(client, 99))
+
+
+async def photos_named(client: ClickHouseClient) -> set[tuple[str, str]]:
+    """Return plate and photo of every copy of a row."""
+    result = await client.run("SELECT plate, photo_key FROM recognitions")
+    return {(plate, key) for plate, key in result.rows}
+
+
+EXTENSIONS = pytest.mark.parametrize("extension", ["jpg", "png"])
+
+
+@EXTENSIONS
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["as sent", "the other first"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one batch", "two batches"])
+async def test_a_photo_whose_plate_comes_after_its_erasure_is_named_by_nobody(
+    client: ClickHouseClient, sink: RowStore, extension: str, order: tuple[int, int], at_once: bool
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]
+    other = [
+        recognition_row(each) for each in image_call(BEFORE_MS - 9, 2, extension, (OTHER, "Q1"))
+    ]
+    await erase_plate(client)
+    ordered = [rows[number] for number in order]
+    for batch in [ordered] if at_once else [ordered[:1], ordered[1:]]:
+        await sink.insert(RECOGNITION_TABLE, batch)
+    await sink.insert(RECOGNITION_TABLE, other)
+
+    page = await list_recognitions(client, RecognitionFilter(OWNER), None, 9)
+    assert {row.id: row.photo_key for row in page.rows} == {
+        rows[0].id: None,
+        **{row.id: row.photo_key for row in other},
+    }
+    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    assert keys == {rows[1].photo_key}
+
+
+@EXTENSIONS
+async def test_a_replay_does_not_name_a_removed_photo(
+    client: ClickHouseClient, sink: RowStore, extension: str
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]
+    await sink.insert(RECOGNITION_TABLE, rows)
+    await erase_plate(client)
+    assert await photos_named(client) == {(OTHER, "")}
+    await sink.insert(RECOGNITION_TABLE, rows[:1])
+    assert await photos_named(client) == {(OTHER, "")}
+    # A worker that died before it looked again left a copy that bears the key.
+    await insert_recognitions(client, rows[:1])
+    await sink.insert(RECOGNITION_TABLE, rows)
+    assert await photos_named(client) == {(OTHER, "")}
+
+
+async def test_a_photo_that_goes_while_a_row_is_written_is_taken_from_it(
+    client: ClickHouseClient, sink: RowStore
+) -> None:
+    rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, "png")]
+    await sink.insert(RECOGNITION_TABLE, rows[1:])
+
+    async def insert_late(_: ClickHouseClient, late: Sequence[RecognitionRow]) -> None:
+        await erase_plate(client, removing=False)
+        await insert_recognitions(client, late)
+
+    await sink.insert(replace(RECOGNITION_TABLE, insert=insert_late), rows[:1])
+    assert await photos_named(client) == {(OTHER, "")}
+
+
+def image_call(
+    at_ms: int, call: int, extension: str, plates: tuple[str, ...] = (OTHER, PLATE)
+) -> list[Recognition]:
+    """Return the recognitions of an image call; they share one photo."""
+    ids = [recognition_id(at_ms, NIL_UUID, f"call {call} {number}") for number in (0, 1)]
+    photo = uploaded_photo_key(OWNER, ids[0], extension)
+    return [
+        msgspec.structs.replace(
+            seen(at_ms, plate),
+            id=identifier,
+            camera_id=NIL_UUID,
+            source=RecognitionSource.API,
+            photo_key=photo,
+            crop_key=None,
+        )
+        for identifier, plate in zip(ids, plates, strict=True)
+    ]
+
+
+def triggered(number: int, plate: str, at_ms: int, **changed: object) -> AlertTrigger:
+    """Return a trigger of the owner's alert of that number."""
+    rule = alert(number, owner_id=OWNER)
+    record = seen(at_ms, plate)
+    trigger = AlertTrigger(
+        id=trigger_id(at_ms, rule.alert_id, record.id),
+        owner_id=OWNER,
+        alert=rule,
+        recognition=record,
+        decided_ms=at_ms,
+    )
+    return msgspec.structs.replace(trigger, **changed)
+
+
+async def test_plates_of_triggers_are_emptied_and_the_rows_stay(client: ClickHouseClient) -> None:
+    at_ms = BEFORE_MS - 1
+    early = EarlyTrigger(plate="ab-12 cd", captured_ms=at_ms, decided_ms=at_ms)
+    triggers = [
+        triggered(1, PLATE, at_ms),
+        triggered(2, OTHER, at_ms, early=early, phase=TriggerPhase.WITHDRAWN),
+        triggered(3, OTHER, at_ms),
+        triggered(4, PLATE, BEFORE_MS),
+    ]
+    await insert_triggers(client, [trigger_row(trigger) for trigger in triggers])
+
+    assert await erase_triggers(client, Erasure(STRANGER, PLATE, BEFORE_MS)) == 0
+    assert await erase_triggers(client, ERASURE) == 2
+    assert await erase_triggers(client, ERASURE) == 0
+
+    rows = await client.run("SELECT plate FROM alert_triggers FINAL ORDER BY alert_id")
+    assert [plate for (plate,) in rows.rows] == ["", "", OTHER, PLATE]
+
+
+def attempt(delivery: Delivery) -> DeliveryAttempt:
+    return DeliveryAttempt(
+        id=delivery.id,
+        delivery=delivery,
+        number=1,
+        started_ms=delivery.occurred_ms,
+        duration_ms=1,
+        outcome=AttemptOutcome.DEAD,
+    )
+
+
+def delivery_of(trigger: AlertTrigger) -> Delivery:
+    return trigger_delivery(trigger, "hook", WebhookTarget(webhook_id=UUID(int=5)))
+
+
+NAMING = {
+    "what passed": recognition_delivery(seen(1), UUID(int=5), created_ms=1),
+    "written otherwise": recognition_delivery(seen(1, " ab·12 ｃd"), UUID(int=5), created_ms=1),
+    "a provisional reading": recognition_delivery(
+        msgspec.structs.replace(
+            seen(1, OTHER),
+            provisional_plates=(ProvisionalPlate(plate=PLATE, confidence=0.5, captured_ms=1),),
+        ),
+        UUID(int=5),
+        created_ms=1,
+    ),
+    "a trigger": delivery_of(triggered(1, PLATE, 1)),
+    "an early trigger": delivery_of(
+        triggered(1, OTHER, 2, early=EarlyTrigger(plate=PLATE, captured_ms=1, decided_ms=1))
+    ),
+    "a list": delivery_of(
+        msgspec.structs.replace(
+            triggered(1, OTHER, 1), alert=alert(1, owner_id=OWNER, plates=("QQ1", "ab 12-cd"))
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("delivery", NAMING.values(), ids=NAMING)
+async def test_what_deliveries_carried_is_emptied(
+    client: ClickHouseClient, delivery: Delivery
+) -> None:
+    at_ms = BEFORE_MS - 1
+    erased = msgspec.structs.replace(delivery, occurred_ms=at_ms)
+    kept = recognition_delivery(seen(at_ms, OTHER), UUID(int=6), created_ms=at_ms)
+    later = msgspec.structs.replace(erased, id=uuid4(), occurred_ms=BEFORE_MS)
+    await insert_attempts(client, [attempt(each) for each in (erased, kept, later)])
+
+    assert PLATE in plates_of(erased)
+    assert await erase_deliveries(client, ERASURE) == 1
+    assert await erase_deliveries(client, ERASURE) == 0
+
+    rows = await client.run("SELECT delivery_id, delivery != '' FROM delivery_attempts FINAL")
+    assert {row[0]: bool(row[1]) for row in rows.rows} == {
+        erased.id: False,
+        kept.id: True,
+        later.id: True,
+    }
+
+
+def _as_plate(text: str) -> str:
+    return normalise_plate(f"AB12{text}CD")
+
+
+# All that a plate is written without, and what needs a second pass (a letter meets its accent).
+DROPPED = [text for text in map(chr, range(1, sys.maxunicode + 1)) if _as_plate(text) == PLATE]
+ODDLY_WRITTEN = [f"AB12{text}CD" for text in DROPPED]
+FOLDED_TWICE = ["A -\u0308B12", "\u0390B12", "A\u00a8B12", "A\u00b4 B12", "ﬁ\u2028ß1"]
+
+
+async def test_a_plate_is_found_however_it_was_written(client: ClickHouseClient) -> None:
+    assert {"\v", "\x1c", "\x1f", "\x85", "\u1680", "\u2028", "\u2029", "\u00a0"} <= {*DROPPED}
+    at_ms = BEFORE_MS - 1
+    deliveries = [
+        recognition_delivery(
+            msgspec.structs.replace(seen(at_ms, text), id=uuid4()), UUID(int=5), created_ms=at_ms
+        )
+        for text in (*ODDLY_WRITTEN, *(f"{PLATE}{dropped * 2}" for dropped in DROPPED))
+    ]
+    await insert_attempts(client, [attempt(each) for each in deliveries])
+    assert await erase_deliveries(client, ERASURE) == len({each.id for each in deliveries})
+    left = await client.run("SELECT count() FROM delivery_attempts WHERE delivery != ''")
+    assert left.rows == [(0,)]
+
+
+@pytest.mark.parametrize("text", FOLDED_TWICE, ids=ascii)
+async def test_a_plate_is_folded_until_nothing_changes(client: ClickHouseClient, text: str) -> None:
+    delivery = recognition_delivery(seen(BEFORE_MS - 1, text), UUID(int=5), created_ms=1)
+    await insert_attempts(client, [attempt(delivery)])
+    (plate,) = plates_of(delivery)
+    assert await erase_deliveries(client, Erasure(OWNER, plate, BEFORE_MS)) == 1
+
+
+async def test_all_of_an_owner_is_gone(client: ClickHouseClient) -> None:
+    at_ms = NOW_MS
+    for owner in (OWNER, STRANGER):
+        await store(client, [seen(at_ms, owner=owner), seen(at_ms, OTHER, owner)])
+        trigger = msgspec.structs.replace(triggered(1, PLATE, at_ms), owner_id=owner)
+        await insert_triggers(client, [trigger_row(trigger)])
+        delivery = recognition_delivery(seen(at_ms, owner=owner), UUID(int=7), created_ms=at_ms)
+        await insert_attempts(client, [attempt(delivery)])
+        outcome = PassOutcome(
+            id=image_call_id(at_ms, owner),
+            owner_id=owner,
+            camera_id=NIL_UUID,
+            source=RecognitionSource.API,
+            at_ms=at_ms,
+            accepted=True,
+        )
+        await insert_outcomes(client, [outcome_row(outcome)])
+    erasure = Erasure(OWNER)
+    erase = (erase_recognitions, erase_triggers, erase_deliveries, erase_outcomes)
+
+    assert [await each(client, erasure) for each in erase] == [2, 1, 1, 1]
+    assert [await each(client, erasure) for each in erase] == [0, 0, 0, 0]
+
+    for table in ("recognitions", "alert_triggers", "delivery_attempts", "pass_outcomes"):
+        owners = await client.run(f"SELECT DISTINCT user_id FROM {table}")
+        assert owners.rows == [(STRANGER,)], table
+
+
+async def test_erasures_are_remembered_the_latest_of_each(client: ClickHouseClient) -> None:
+    assert not (await list_erasures(client)).covers(Subject(OWNER, 1, frozenset({PLATE})))
+    await note_erasure(client, ERASURE)
+    await note_erasure(client, Erasure(OWNER, PLATE, BEFORE_MS - 500))
+    await note_erasure(client, Erasure(STRANGER))
+    known = await list_erasures(client)
+
+    assert list(known.covering(Subject(OWNER, BEFORE_MS - 1, frozenset({OTHER, PLATE})))) == [
+        ERASURE
+    ]
+    assert not known.covers(Subject(OWNER, BEFORE_MS, frozenset({PLATE})))
+    assert not known.covers(Subject(OWNER, 1, frozenset({OTHER})))
+    assert list(known.covering(Subject(STRANGER, NOW_MS * 2))) == [Erasure(STRANGER)]
+    held = await client.run("SELECT * FROM erasures")
+    assert PLATE not in str(held.rows)
+
+
+async def test_erasures_at_once_all_take_effect(client: ClickHouseClient) -> None:
+    await store(client, [seen(BEFORE_MS - 1), seen(BEFORE_MS - 1, OTHER)])
+    await asyncio.gather(
+        *(erase_recognitions(client, ERASURE) for _ in range(3)),
+        erase_recognitions(client, Erasure(OWNER, OTHER, BEFORE_MS)),
+    )
+    assert await plates_left(client) == []

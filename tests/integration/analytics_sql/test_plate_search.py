@@ -1,0 +1,186 @@
+"""The engine and common.plates.matching give one answer to which plates a text stands for."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from itertools import count
+from uuid import UUID
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from analytics_sql.client import ClickHouseClient, connect_for_schema
+from analytics_sql.migrate import migrate
+from analytics_sql.recognitions import (
+    SEARCH_TOLERANCE,
+    RecognitionFilter,
+    RecognitionRow,
+    insert_recognitions,
+    list_recognitions,
+)
+from common.plates.matching import MatchMode, plate_matcher
+from common.plates.normalise import normalise_plate
+from common.records.ids import recognition_id
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+CAMERA = UUID(int=0xCA)
+START_MS = 1_793_491_200_000
+OWNER = UUID(int=1 << 64)
+
+# Few characters, so that texts and plates meet: look-alikes, what LIKE and regular expressions
+# treat as special, one and more bytes of UTF-8.
+CHARACTERS = "AB018OQDILZ2S5G6%_\\.^$[(|+ÄÖЖ岐😀"
+QUESTIONS = 8
+_plates = st.text(CHARACTERS, max_size=8).map(normalise_plate)
+_changes = st.tuples(st.integers(0, 8), st.integers(0, 2), _plates)
+
+
+@dataclass(frozen=True)
+class _Question:
+    mode: MatchMode
+    text: str
+
+
+def _changed(text: str, change: tuple[int, int, str]) -> str:
+    place, dropped, extra = change
+    return text[:place] + extra[:2] + text[place + dropped :]
+
+
+def _questions(plates: list[str]) -> st.SearchStrategy[_Question]:
+    """Questions near the plates: parts of them, with edits and wildcards."""
+
+    @st.composite
+    def question(draw: st.DrawFn) -> _Question:
+        mode = draw(st.sampled_from(MatchMode))
+        text = _changed(draw(st.sampled_from(plates)), draw(_changes))
+        if mode is MatchMode.WILDCARD:
+            for wild in draw(st.lists(st.sampled_from(("*", "?", "*?", "**")), max_size=4)):
+                text = _changed(text, (draw(st.integers(0, 8)), draw(st.integers(0, 2)), wild))
+        if mode in (MatchMode.PREFIX, MatchMode.SUBSTRING):
+            text = text[draw(st.integers(0, 2)) :][: draw(st.integers(1, 5))]
+        return _Question(mode, normalise_plate(text))
+
+    return question().filter(lambda one: one.text != "")
+
+
+@st.composite
+def _searches(draw: st.DrawFn) -> tuple[list[str], list[_Question]]:
+    """Plates, and questions about them."""
+    first = draw(st.lists(_plates, min_size=1, max_size=20))
+    near = draw(st.lists(st.tuples(st.sampled_from(first), _changes), max_size=20))
+    plates = first + [normalise_plate(_changed(plate, change)) for plate, change in near]
+    return plates, draw(st.lists(_questions(plates), min_size=1, max_size=QUESTIONS))
+
+
+@pytest.fixture
+async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+    """A client on a database with this release's schema."""
+    client = await _migrated(clickhouse_address)
+    yield client
+    await client.close()
+
+
+async def _migrated(address: ClickHouseAddress) -> ClickHouseClient:
+    schema = connect_for_schema(address.settings())
+    schema.database = address.database
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    return ClickHouseClient(address.settings())
+
+
+def _row(user_id: UUID, number: int, plate: str, confidence: float = 0.9) -> RecognitionRow:
+    at_ms = START_MS + number
+    return RecognitionRow(
+        id=recognition_id(at_ms, CAMERA, str(user_id)),
+        user_id=user_id,
+        camera_id=CAMERA,
+        camera_name="Gate",
+        plate=plate,
+        confidence=confidence,
+        character_confidences=(),
+        captured_ms=at_ms,
+        first_seen_ms=at_ms,
+        last_seen_ms=at_ms,
+        readings_count=1,
+    )
+
+
+async def _found(client: ClickHouseClient, wanted: RecognitionFilter) -> list[str]:
+    page = await list_recognitions(client, wanted, None, 200)
+    return [found.plate for found in page.rows]
+
+
+async def _compare(
+    client: ClickHouseClient, user_id: UUID, plates: list[str], questions: list[_Question]
+) -> None:
+    """Ask engine and matcher the same."""
+    rows = [_row(user_id, number, plate) for number, plate in enumerate(plates)]
+    await insert_recognitions(client, rows)
+    for asked in questions:
+        matcher = plate_matcher(asked.text, asked.mode, SEARCH_TOLERANCE)
+
+        found = await _found(client, RecognitionFilter(user_id, asked.text, match=asked.mode))
+
+        assert found == [plate for plate in reversed(plates) if matcher.matches(plate)], asked
+
+
+def test_the_engine_answers_as_the_matcher(clickhouse_address: ClickHouseAddress) -> None:
+    owners = map(UUID, (f"{number:032x}" for number in count(1)))
+
+    with asyncio.Runner() as runner:
+        client = runner.run(_migrated(clickhouse_address))
+
+        # Nothing is shrunk: each try is an insert, and the question names itself.
+        @settings(
+            max_examples=100,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+        )
+        @given(_searches())
+        def holds(search: tuple[list[str], list[_Question]]) -> None:
+            runner.run(_compare(client, next(owners), *search))
+
+        try:
+            holds()
+        finally:
+            runner.run(client.close())
+
+
+async def test_fuzzy_takes_look_alikes_and_one_edit(client: ClickHouseClient) -> None:
+    near = ["AB12CD", "A81ZCO", "AB12CDE", "B12CD", "AX12CD"]
+    far = ["AXX2CD", "AB12CDEF", "CD12AB", "12CD", ""]
+    plates = [*near, *far]
+    await insert_recognitions(client, [_row(OWNER, at, plate) for at, plate in enumerate(plates)])
+
+    found = await _found(client, RecognitionFilter(OWNER, "AB12CD", match=MatchMode.FUZZY))
+
+    assert found == near[::-1]
+
+
+async def test_fuzzy_search_works_for_texts_too_short_to_be_cut(client: ClickHouseClient) -> None:
+    questions = [_Question(MatchMode.FUZZY, text) for text in ("A", "Ж", "O")]
+
+    await _compare(client, OWNER, ["", "A", "0", "AB", "Ж", "XYZ"], questions)
+
+
+@pytest.mark.parametrize("mode", MatchMode)
+async def test_pages_of_each_mode_hold_every_match_once(
+    client: ClickHouseClient, mode: MatchMode
+) -> None:
+    plates = ["AB12CD" if number % 3 else "XY99ZZ" for number in range(90)]
+    await insert_recognitions(client, [_row(OWNER, at, plate) for at, plate in enumerate(plates)])
+    wanted = RecognitionFilter(OWNER, "AB12CD", match=mode)
+
+    page = await list_recognitions(client, wanted, None, 25)
+    found = list(page.rows)
+    while page.next_after is not None:
+        page = await list_recognitions(client, wanted, page.next_after, 25)
+        found += page.rows
+
+    assert [one.captured_ms for one in found] == [
+        START_MS + number for number in reversed(range(90)) if number % 3
+    ]

@@ -1,0 +1,67 @@
+"""The embedded servers answer, keep what they acknowledged over a kill, and stop in good order."""
+
+from io import BytesIO
+from pathlib import Path
+
+import psycopg
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+
+from common.kafka.clients import consumer_options, producer_options, topic_name
+from common.records.topics import FRAMES
+from common.settings import DatabaseSettings, KafkaSettings, S3Settings
+from deploy.local.servers.postgres import PostgresServer
+from tests.services.postgres import postgres_process
+from tests.services.s3 import s3_client
+
+pytestmark = pytest.mark.integration
+
+
+def test_kafka_carries_a_record_of_the_largest_size(kafka_topics: KafkaSettings) -> None:
+    topic = topic_name(kafka_topics, FRAMES)
+    value = b"\xff" * (kafka_topics.kafka_max_message_bytes - 1000)
+
+    producer = KafkaProducer(**producer_options(kafka_topics, "test"))
+    producer.send(topic, value).get(timeout=30)
+    producer.close()
+    consumer = KafkaConsumer(topic, **consumer_options(kafka_topics, "test"))
+    record = next(consumer)
+    consumer.close()
+
+    assert record.value == value
+
+
+def test_s3_returns_what_was_put(s3_settings: S3Settings) -> None:
+    client = s3_client(s3_settings)
+
+    client.put_object(s3_settings.s3_bucket, "a/b.jpg", BytesIO(b"jpeg"), 4)
+
+    assert client.get_object(s3_settings.s3_bucket, "a/b.jpg").data == b"jpeg"
+
+
+def test_each_test_has_an_empty_database(database_settings: DatabaseSettings) -> None:
+    url = database_settings.database_url.get_secret_value()
+    with psycopg.connect(url) as connection:
+        tables = connection.execute(
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+        ).fetchone()
+
+    assert tables == (0,)
+
+
+def test_postgres_refuses_a_wrong_password(postgres_url: str) -> None:
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(postgres_url.replace("for-tests-only", "guessed"))
+
+
+def test_a_killed_postgres_has_every_committed_row(tmp_path: Path) -> None:
+    with postgres_process(tmp_path) as process:
+        assert isinstance(process.server, PostgresServer)
+        url = process.server.url()
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE kept AS SELECT 1 AS n")
+
+        process.restart()
+
+        with psycopg.connect(url) as connection:
+            assert connection.execute("SELECT n FROM kept").fetchone() == (1,)

@@ -1,0 +1,40 @@
+"""A fresh Kafka for each test, rules on it, and workers of the stage."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.settings import KafkaSettings
+from tests.integration.streams.alerts.world import World
+from tests.integration.streams.stages import environment_of, stage
+from tests.services.process import ChildProcess
+
+StartAlerts = Callable[..., ChildProcess]
+
+
+@pytest.fixture
+def start_alerts(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartAlerts]:
+    """Start workers of the alerts stage; they are ended with the test."""
+    started: list[ChildProcess] = []
+
+    def start(**settings: str) -> ChildProcess:
+        number = len(started)
+        options = {"kafka_session_timeout_seconds": "6", **settings}
+        environment = environment_of(kafka_topics, tmp_path / f"alerts-{number}", **options)
+        process = stage("streams.alerts", "alerts", tmp_path / f"alerts-{number}.log", environment)
+        process.start()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+
+
+@pytest.fixture
+def world(kafka_topics: KafkaSettings) -> Iterator[World]:
+    """What is around the stage."""
+    world = World(kafka_topics)
+    yield world
+    world.close()

@@ -1,0 +1,93 @@
+"""What is around the alerts stage: rules and recognitions that go in, alerts that come out."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import msgspec
+
+from common.records.alerts import AlertConfig, AlertTrigger, ProvisionalRecognition
+from common.records.codec import decode, encode
+from common.records.ids import recognition_id
+from common.records.recognitions import Recognition
+from common.records.topics import ALERTS, CONFIG_ALERTS, RECOGNITIONS, SIGHTINGS
+from common.settings import KafkaSettings
+from tests.integration.streams.stages import Feeder, Reader
+from tests.records import recognition
+from tests.waiting import wait_until
+
+
+class World:
+    """Talks to the stage over Kafka."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self.kafka = settings
+        self._rules = Feeder(settings, CONFIG_ALERTS)
+        self._recognitions = Feeder(settings, RECOGNITIONS)
+        self._provisional = Feeder(settings, SIGHTINGS)
+        self._alerts = Reader(settings, ALERTS)
+
+    def put(self, *alerts: AlertConfig) -> None:
+        """Make or change rules."""
+        self._rules.send_pairs((str(each.alert_id).encode(), encode(each)) for each in alerts)
+
+    def delete(self, alert: AlertConfig) -> None:
+        """Delete a rule."""
+        self._rules.send_pairs([(str(alert.alert_id).encode(), b"")])
+
+    def see(self, *seen: Recognition) -> None:
+        """Publish recognitions."""
+        self._recognitions.send_pairs((each.camera_id.bytes, encode(each)) for each in seen)
+
+    def report_provisional(self, *provisional: ProvisionalRecognition) -> None:
+        """Publish provisional recognitions, and what became of them."""
+        self._provisional.send_pairs(
+            (each.recognition.camera_id.bytes, encode(each)) for each in provisional
+        )
+
+    def spoil(self, value: bytes) -> None:
+        """Publish what is no recognition."""
+        self._recognitions.send(value)
+
+    def triggers(self) -> list[AlertTrigger]:
+        """Return all alerts so far, repeats included."""
+        return [decode(AlertTrigger, value) for value in self._alerts.poll()]
+
+    def triggers_from(self, known: int) -> list[AlertTrigger]:
+        """Return the alerts after the first ``known``."""
+        return [decode(AlertTrigger, value) for value in self._alerts.poll()[known:]]
+
+    def await_triggers(self, count: int, seconds: float = 60) -> list[AlertTrigger]:
+        """Return all alerts once there are so many."""
+        wait_until(f"{count} alerts", lambda: len(self.triggers()) >= count, seconds)
+        return self.triggers()
+
+    def await_triggered_for(self, wanted: Iterable[Recognition]) -> list[AlertTrigger]:
+        """Return all alerts once each of these recognitions has one."""
+        ids = {each.id for each in wanted}
+        wait_until("alerts for all", lambda: ids <= self.triggered_for())
+        return self.triggers()
+
+    def triggered_for(self) -> set[UUID]:
+        """Return the recognitions that an alert triggered for."""
+        return {each.recognition.id for each in self.triggers()}
+
+    def close(self) -> None:
+        """Let go of Kafka."""
+        self._rules.close()
+        self._recognitions.close()
+        self._provisional.close()
+        self._alerts.close()
+
+
+def seen_at(
+    captured_ms: int, plate: str, number: int = 0, *, camera_id: UUID | None = None
+) -> Recognition:
+    """Return a recognition of a plate; the same arguments give the same one."""
+    made = recognition(number, captured_ms=captured_ms)
+    camera = camera_id or made.camera_id
+    return msgspec.structs.replace(
+        made,
+        id=recognition_id(captured_ms, camera, f"{plate} {number}"),
+        camera_id=camera,
+        plate=plate,
+    )

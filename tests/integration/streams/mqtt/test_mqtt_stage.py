@@ -1,0 +1,169 @@
+"""Events come to a real broker, and Home Assistant would find the cameras."""
+
+import json
+from uuid import UUID
+
+import pytest
+
+from common.records.alerts import AlertTrigger
+from common.records.cameras import CameraState
+from common.records.ids import event_id, trigger_id
+from common.records.topics import ALERTS
+from common.records.webhooks import EventName
+from common.timestamps import now_ms
+from tests.integration.streams.mqtt.pipeline import Pipeline, discovery, events, just_made, topic
+from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.services.mqtt import PASSWORD, Listener, port_of
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+
+def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:
+    # From before MQTT was switched on: not to be published.
+    old = recognition(0)
+    pipeline.recognized([old])
+    pipeline.status(CameraState.ONLINE)
+    pipeline.camera(location="Yard")
+    pipeline.start()
+    with Listener(port_of(pipeline.broker)) as listener:
+        _announced(pipeline, listener)
+        _recognized(pipeline, listener)
+        _alerted(pipeline, listener)
+        _went(pipeline, listener)
+        _vanished(pipeline, listener)
+
+        ids = [event["data"]["recognition"]["id"] for event in events(listener, "recognition")]
+        assert str(old.id) not in ids
+        assert b"not for this stage" not in b"".join(heard.payload for heard in listener.heard)
+    assert PASSWORD not in pipeline.log()
+
+
+def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
+    with Listener(port_of(pipeline.broker)) as listener:
+        # One setting for both, as an operator gives it.
+        first = pipeline.start(mqtt_client_id="gate")
+        pipeline.start(mqtt_client_id="gate")
+        for number in range(len(CAMERAS)):
+            pipeline.camera(number)
+            pipeline.status(CameraState.ONLINE, number)
+        wait_until("all came", lambda: all(_states(listener, "online")))
+        connected = pipeline.log().count("mqtt_connected")
+        made = just_made(0, 200)
+        pipeline.recognized(made)
+        wait_until(
+            "all are published", lambda: _published_ids(listener) >= {str(one.id) for one in made}
+        )
+        assert (connected, pipeline.log().count("mqtt_connected")) == (2, 2)
+        assert "mqtt_away" not in pipeline.log()
+        # A repeat is allowed; were both to publish all, each would come twice.
+        assert len(_recognitions(listener)) < 2 * len(made)
+
+        first.kill()
+        more = just_made(200, 240)
+        pipeline.recognized(more)
+        wait_until(
+            "all are published", lambda: _published_ids(listener) >= {str(one.id) for one in more}
+        )
+        wait_until("it is there", lambda: listener.latest("platestream/status") == b"online")
+        assert all(_states(listener, "online"))
+        for number in range(len(CAMERAS)):
+            came = {event["id"]: event["event"] for event in events(listener, "camera", number)}
+            assert list(came.values()) == ["camera.online"]
+
+
+def _states(listener: Listener, wanted: str) -> list[bool]:
+    return [
+        listener.latest(topic("state", number)) == wanted.encode() for number in range(len(CAMERAS))
+    ]
+
+
+def _recognitions(listener: Listener) -> list[str]:
+    return [
+        event["data"]["recognition"]["id"]
+        for number in range(len(CAMERAS))
+        for event in events(listener, "recognition", number)
+    ]
+
+
+def _published_ids(listener: Listener) -> set[str]:
+    return set(_recognitions(listener))
+
+
+def _announced(pipeline: Pipeline, listener: Listener) -> None:
+    wait_until("the state is kept", lambda: listener.latest(topic("state")) == b"online")
+    device = json.loads(listener.latest(discovery()) or b"")
+    assert device["device"]["name"] == "Gate 0"
+    assert device["device"]["suggested_area"] == "Yard"
+    parts = device["components"]
+    assert parts["online"]["state_topic"] == topic("state")
+    assert parts["last_plate"]["state_topic"] == topic("recognition")
+    assert parts["alert"]["state_topic"] == parts["alert_trigger"]["topic"] == topic("alert")
+    pipeline.camera(name="Main gate", revision=2)
+    wait_until("the name changed", lambda: b"Main gate" in (listener.latest(discovery()) or b""))
+    # The broker gives both to those who come later.
+    with Listener(port_of(pipeline.broker)) as late:
+        wait_until("what was kept comes", lambda: late.latest(topic("state")) == b"online")
+        assert {heard.topic for heard in late.heard if heard.retained} >= {
+            discovery(),
+            topic("state"),
+            "platestream/status",
+        }
+
+
+def _recognized(pipeline: Pipeline, listener: Listener) -> None:
+    made = [recognition(8 * number, captured_ms=now_ms() + number) for number in range(1, 6)]
+    pipeline.recognized(made)
+    wait_until("all came", lambda: len(events(listener, "recognition")) >= len(made))
+    published = events(listener, "recognition")
+    assert [each["data"]["recognition"]["plate"] for each in published] == [
+        one.plate for one in made
+    ]
+    first = event_id(made[0].captured_ms, EventName.RECOGNITION_CREATED, str(made[0].id))
+    assert (published[0]["id"], published[0]["event"]) == (str(first), "recognition.created")
+
+
+def _alerted(pipeline: Pipeline, listener: Listener) -> None:
+    rule, seen = alert(1), recognition(8, captured_ms=now_ms())
+    trigger = AlertTrigger(
+        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        owner_id=OWNER,
+        alert=rule,
+        recognition=seen,
+        decided_ms=now_ms(),
+    )
+    pipeline.send(ALERTS, str(rule.alert_id), trigger)
+    wait_until("the alert came", lambda: bool(events(listener, "alert")))
+    (event,) = events(listener, "alert")
+    assert event["event"] == "alert.triggered"
+    assert event["data"]["alert"]["name"] == rule.name
+    assert "notifications" not in event["data"]["alert"]
+
+
+def _went(pipeline: Pipeline, listener: Listener) -> None:
+    assert not events(listener, "camera")
+    gone = pipeline.status(CameraState.OFFLINE, seen_ms_ago=60_000)
+    wait_until("it went", lambda: listener.latest(topic("state")) == b"offline")
+    recovered = pipeline.status(CameraState.ONLINE)
+    wait_until("it is online again", lambda: listener.latest(topic("state")) == b"online")
+    published = events(listener, "camera")
+    assert [each["event"] for each in published] == ["camera.offline", "camera.online"]
+    wanted = [
+        event_id(gone.at_ms, EventName.CAMERA_OFFLINE, str(CAMERAS[0])),
+        event_id(recovered.at_ms, EventName.CAMERA_ONLINE, str(CAMERAS[0])),
+    ]
+    assert [UUID(each["id"]) for each in published] == wanted
+    assert published[0]["data"]["camera"]["name"] == "Main gate"
+    assert "rtspUrl" not in published[0]["data"]["camera"]
+
+
+def _vanished(pipeline: Pipeline, listener: Listener) -> None:
+    pipeline.deleted(CAMERAS[0])
+    wait_until("it is forgotten", lambda: listener.latest(discovery()) == b"")
+    wait_until("its state too", lambda: listener.latest(topic("state")) == b"")
+    pipeline.status(CameraState.ONLINE)
+    pipeline.camera(1)
+    wait_until("the next one came", lambda: bool(listener.latest(discovery(1))))
+    with Listener(port_of(pipeline.broker)) as late:
+        wait_until("what was kept comes", lambda: bool(late.latest(discovery(1))))
+        assert not {heard.topic for heard in late.heard} & {discovery(), topic("state")}

@@ -1,0 +1,130 @@
+"""Cameras that send frames to the stage, and what the stage makes of them."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from common.kafka.clients import consumer_options, producer_options, topic_name
+from common.records.codec import DeadLetter, decode, encode
+from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from common.records.recognitions import FrameReadings, Recognition
+from common.records.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS, Topic
+from common.settings import KafkaSettings
+from common.timestamps import now_ms
+from tests.integration.streams.recognition.scenes import Parked, car_scene, jpeg
+
+OWNER_ID = UUID(int=99)
+FRAME_MS = 200
+
+
+class Cameras:
+    """Sends frames as ingest does."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._producer = KafkaProducer(**producer_options(kafka, "cameras"))
+        self._topic = topic_name(kafka, FRAMES)
+
+    def send(
+        self,
+        camera_id: UUID,
+        captured_ms: int,
+        value: bytes,
+        kind: FrameKind = FrameKind.FRAME,
+        *,
+        deleted: bool = False,
+    ) -> None:
+        """Send one frame, or a record without an image."""
+        meta = FrameMeta(
+            kind=kind,
+            camera_id=camera_id,
+            owner_id=OWNER_ID,
+            camera_name="Gate",
+            captured_ms=captured_ms,
+            deleted=deleted,
+        )
+        self.send_raw(camera_id, value, encode(meta))
+
+    def send_raw(self, camera_id: UUID, value: bytes, header: bytes | None) -> None:
+        """Send any record."""
+        headers = [] if header is None else [(FRAME_META_HEADER, header)]
+        key = str(camera_id).encode()
+        self._producer.send(self._topic, key=key, value=value, headers=headers).get(10)
+
+    def tick(self, camera_id: UUID, captured_ms: int) -> None:
+        """Send a tick."""
+        self.send(camera_id, captured_ms, b"", FrameKind.TICK)
+
+    def drive_past(
+        self, plate: str, *, frames: int = 6, start_ms: int, camera_id: UUID | None = None
+    ) -> UUID:
+        """Send a vehicle that crosses the frame, without the tick that ends its track."""
+        camera_id = camera_id or uuid4()
+        for number in range(frames):
+            car = Parked(plate, x_px=400 + 60 * number)
+            image = jpeg(car_scene([car], seed=number))
+            self.send(camera_id, start_ms + FRAME_MS * number, image)
+        return camera_id
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._producer.close()
+
+
+class Outcome:
+    """Everything that the stage published, in order."""
+
+    def __init__(self, kafka: KafkaSettings, logs: Path) -> None:
+        self._logs = logs
+        self._topics: dict[str, Topic] = {
+            topic_name(kafka, topic): topic
+            for topic in (READINGS, RECOGNITIONS, READING_DEAD_LETTERS)
+        }
+        self._consumer = KafkaConsumer(**consumer_options(kafka, "outcome"))
+        self._consumer.assign(
+            [
+                TopicPartition(topic, partition)
+                for topic in self._topics
+                for partition in range(kafka.kafka_partitions)
+            ]
+        )
+        self.readings: list[FrameReadings] = []
+        self.recognitions: list[Recognition] = []
+        self.recognized_at_ms: list[int] = []
+        self.dead_letters: list[DeadLetter] = []
+
+    def until(self, what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
+        """Read on until the condition holds; a failure where it does not within the time."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {seconds} s: {what}; {self}"
+            self._read()
+
+    def plates(self) -> list[str]:
+        """Return the plates of all recognitions."""
+        return [recognition.plate for recognition in self.recognitions]
+
+    def __str__(self) -> str:
+        """Return how much there is of each, and what the workers logged."""
+        return (
+            f"{len(self.readings)} readings, plates {self.plates()}, "
+            f"{len(self.dead_letters)} dead letters\n"
+        ) + "\n".join(log.read_text()[-4000:] for log in self._logs.glob("*.log"))
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close()
+
+    def _read(self) -> None:
+        for partition, records in self._consumer.poll(timeout_ms=50).items():
+            topic = self._topics[partition.topic]
+            for record in records:
+                if topic is READINGS:
+                    self.readings.append(decode(FrameReadings, record.value))
+                elif topic is RECOGNITIONS:
+                    self.recognitions.append(decode(Recognition, record.value))
+                    self.recognized_at_ms.append(now_ms())
+                else:
+                    self.dead_letters.append(decode(DeadLetter, record.value))

@@ -1,0 +1,59 @@
+"""A frame that is fetched again from Kafka, and while it is unavailable."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from common.errors import TransientError
+from common.records.frames import FrameReference
+from common.records.topics import FRAMES
+from common.settings import KafkaSettings
+from deploy.local.ports import free_ports
+from streams.recognition.reading.frame_store import FrameFetcher
+from tests.integration.streams.stages import Feeder
+
+pytestmark = pytest.mark.integration
+
+_FIRST = FrameReference(partition=0, offset=0)
+
+
+@pytest.fixture
+def silent_server() -> Iterator[int]:
+    """The port of a server that takes connections and never says a word, as a frozen one does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def _fetcher(port: int) -> FrameFetcher:
+    address = f"127.0.0.1:{port}"
+    return FrameFetcher(KafkaSettings.model_validate({"kafka_bootstrap_servers": address}))
+
+
+async def test_a_frame_is_fetched_from_its_place(kafka_topics: KafkaSettings) -> None:
+    feeder = Feeder(kafka_topics, FRAMES)
+    feeder.send(b"a frame", key=b"camera")
+    feeder.close()
+    fetcher = FrameFetcher(kafka_topics)
+    partitions = range(kafka_topics.kafka_partitions)
+    places = [FrameReference(partition=number, offset=0) for number in partitions]
+    assert sorted(filter(None, [await fetcher.fetch(place) for place in places])) == [b"a frame"]
+
+
+async def test_without_kafka_a_fetch_fails_at_once_and_leaves_no_thread() -> None:
+    (port,) = free_ports(1)
+    threads, began = threading.active_count(), time.monotonic()
+    for _ in range(3):
+        with pytest.raises(TransientError):
+            _fetcher(port)._fetch(_FIRST)
+    assert time.monotonic() - began < 5
+    assert threading.active_count() == threads
+
+
+async def test_a_frozen_kafka_holds_a_fetch_for_seconds(silent_server: int) -> None:
+    began = time.monotonic()
+    with pytest.raises(TransientError):
+        await _fetcher(silent_server).fetch(_FIRST)
+    assert time.monotonic() - began < 15

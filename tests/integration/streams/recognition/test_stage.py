@@ -1,0 +1,258 @@
+"""The recognition stage on a real Kafka and S3."""
+
+from uuid import uuid4
+
+import cv2
+import numpy as np
+import pytest
+from kafka import KafkaConsumer
+from minio import Minio
+
+from common.kafka.clients import consumer_options, group_name
+from common.records.frames import FrameKind
+from common.settings import KafkaSettings, S3Settings
+from common.timestamps import now_ms
+from recognition.images import decode_image
+from tests.integration.streams.recognition.cameras import Cameras, Outcome
+from tests.integration.streams.recognition.conftest import StartStage
+from tests.integration.streams.recognition.scenes import PLATES, car_scene, jpeg
+from tests.services.s3 import s3_client
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+
+def stored(client: Minio, settings: S3Settings, key: str) -> bytes:
+    answer = client.get_object(settings.s3_bucket, key)
+    try:
+        return answer.data
+    finally:
+        answer.close()
+        answer.release_conn()
+
+
+def test_a_pass_becomes_one_recognition_with_its_images(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
+) -> None:
+    start_stage()
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[0], start_ms=start_ms)
+    cameras.tick(camera, start_ms + 3000)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    (found,) = outcome.recognitions
+    assert found.plate == PLATES[0]
+    assert found.camera_id == camera
+    assert found.camera_name == "Gate"
+    assert found.confidence == pytest.approx(
+        sum(found.character_confidences) / len(found.character_confidences)
+    )
+    assert found.first_seen_ms == start_ms
+    assert found.last_seen_ms == start_ms + 1000
+    assert start_ms <= found.captured_ms <= start_ms + 1000
+    assert found.readings_count == 6
+    number = (found.captured_ms - start_ms) // 200
+    client = s3_client(s3_settings)
+    assert found.photo_key is not None
+    assert found.crop_key is not None
+    photo = decode_image(stored(client, s3_settings, found.photo_key))
+    crop = decode_image(stored(client, s3_settings, found.crop_key))
+    assert found.box is not None
+    middle_px = found.box.x + found.box.width / 2
+    assert middle_px == pytest.approx(400 + 60 * number, abs=10)
+    assert photo.shape == (720, 1280, 3)
+    similar = cv2.matchTemplate(photo, crop, cv2.TM_CCOEFF_NORMED)
+    y, x = np.unravel_index(similar.argmax(), similar.shape)
+    assert x + crop.shape[1] / 2 == pytest.approx(middle_px, abs=10)
+    assert similar.max() > 0.9
+
+
+def test_readings_keep_the_order_of_the_frames_and_name_their_place(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    start_stage(recognition_workers="2")
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[1], frames=12, start_ms=start_ms)
+    cameras.tick(camera, start_ms + 3000)
+    outcome.until("all readings", lambda: len(outcome.readings) == 13)
+    offsets = [r.frame.offset for r in outcome.readings]
+    assert offsets == sorted(offsets)
+    assert [r.captured_ms for r in outcome.readings] == [
+        *(start_ms + 200 * n for n in range(12)),
+        start_ms + 3000,
+    ]
+    assert outcome.readings[-1].kind is FrameKind.TICK
+    assert (outcome.readings[0].width_px, outcome.readings[0].height_px) == (1280, 720)
+
+
+def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    start_stage()
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[2], start_ms=start_ms)
+    cameras.send(camera, start_ms + 1000, b"", FrameKind.END)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    assert outcome.plates() == [PLATES[2]]
+    assert outcome.readings[-1].kind is FrameKind.END
+    # And once: the next vehicle of a camera that returns is another.
+    cameras.tick(camera, start_ms + 9000)
+    outcome.until("the tick", lambda: outcome.readings[-1].captured_ms == start_ms + 9000)
+    assert outcome.plates() == [PLATES[2]]
+
+
+def test_of_a_deleted_camera_kafka_keeps_no_plate(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, kafka_topics: KafkaSettings
+) -> None:
+    start_stage("one")
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[2], start_ms=start_ms)
+    cameras.send(camera, start_ms + 1200, b"", FrameKind.END, deleted=True)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    consumer = KafkaConsumer(
+        f"{group_name(kafka_topics, 'recognition')}-cameras-changelog",
+        **consumer_options(kafka_topics, "changelog"),
+    )
+    last: dict[bytes, bytes | None] = {}
+
+    def is_forgotten() -> bool:
+        for records in consumer.poll(100).values():
+            last.update((record.key, record.value) for record in records)
+        return last.get(str(camera).encode(), b"") is None
+
+    wait_until("the tombstone", is_forgotten)
+    consumer.close()
+    assert not any(PLATES[2].encode() in (value or b"") for value in last.values())
+    assert outcome.plates() == [PLATES[2]]
+
+
+def test_a_pass_that_a_kill_cuts_comes_out_once(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
+) -> None:
+    first = start_stage("one")
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[2], frames=4, start_ms=start_ms)
+    outcome.until("readings of the first half", lambda: len(outcome.readings) >= 3)
+    first.kill()
+    cameras.drive_past(PLATES[2], frames=4, start_ms=start_ms + 800, camera_id=camera)
+    start_stage("two")
+    cameras.tick(camera, start_ms + 5000)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    other = cameras.drive_past(PLATES[3], start_ms=now_ms())
+    cameras.tick(other, now_ms() + 5000)
+    cameras.tick(camera, start_ms + 60_000)
+    outcome.until("a later pass", lambda: PLATES[3] in outcome.plates())
+    ids = {r.id for r in outcome.recognitions if r.plate == PLATES[2]}
+    assert len(ids) == 1
+    assert {r.first_seen_ms for r in outcome.recognitions if r.plate == PLATES[2]} == {start_ms}
+    stat = s3_client(s3_settings).stat_object(
+        s3_settings.s3_bucket, outcome.recognitions[0].photo_key or ""
+    )
+    assert stat.size
+
+
+def test_what_cannot_be_read_is_dead_lettered_and_the_rest_goes_on(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    start_stage()
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[4], frames=3, start_ms=start_ms)
+    whole = jpeg(car_scene())
+    cameras.send(camera, start_ms + 600, whole[:-100])
+    cameras.send(camera, start_ms + 650, b"GIF89a")
+    cameras.send_raw(camera, whole, None)
+    cameras.send_raw(camera, whole, b'{"version": 99}')
+    cameras.tick(camera, start_ms + 4000)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    outcome.until("dead letters", lambda: len(outcome.dead_letters) == 2)
+    assert outcome.plates() == [PLATES[4]]
+    assert {letter.code for letter in outcome.dead_letters} == {
+        "unreadable_record",
+        "unknown_record_version",
+    }
+    assert len(outcome.readings) == 6
+
+
+def test_images_that_cannot_be_read_end_the_stage_for_nobody_else(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    start_stage(stream_dead_letters_per_minute="5")
+    start_ms = now_ms()
+    camera = uuid4()
+    for number in range(20):
+        cameras.send(camera, start_ms + number, b"GIF89a")
+    outcome.until("empty readings", lambda: len(outcome.readings) == 20)
+    other = cameras.drive_past(PLATES[4], start_ms=start_ms)
+    cameras.tick(other, start_ms + 5000)
+    outcome.until("the pass of another camera", lambda: outcome.plates() == [PLATES[4]])
+    assert not outcome.dead_letters
+
+
+def test_stale_frames_are_not_looked_at(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    start_stage(reading_deadline_seconds="60")
+    start_ms = now_ms() - 120_000
+    camera = cameras.drive_past(PLATES[5], frames=3, start_ms=start_ms)
+    cameras.tick(camera, start_ms + 5000)
+    outcome.until("all readings", lambda: len(outcome.readings) == 4)
+    assert [r.stale for r in outcome.readings] == [True, True, True, False]
+    assert not outcome.recognitions
+
+
+def test_an_outage_of_s3_waits_and_loses_nothing(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
+) -> None:
+    client = s3_client(s3_settings)
+    client.remove_bucket(s3_settings.s3_bucket)
+    worker = start_stage(stream_retry_pause_seconds="0.5")
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[0], start_ms=start_ms)
+    cameras.tick(camera, start_ms + 3000)
+    outcome.until("all readings", lambda: len(outcome.readings) == 7)
+    outcome.until("a try that failed", lambda: "transient_failure" in worker.log.read_text())
+    assert not outcome.recognitions
+    client.make_bucket(s3_settings.s3_bucket)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    assert client.stat_object(s3_settings.s3_bucket, outcome.recognitions[0].photo_key or "").size
+
+
+def test_a_frame_that_is_not_in_memory_is_fetched_again(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
+) -> None:
+    start_stage(reading_cache_bytes="0")
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[1], start_ms=start_ms)
+    cameras.tick(camera, start_ms + 3000)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    key = outcome.recognitions[0].photo_key
+    assert key is not None
+    assert stored(s3_client(s3_settings), s3_settings, key).startswith(b"\xff\xd8")
+
+
+def test_cameras_move_to_another_worker_and_every_pass_comes_out_once(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    first = start_stage("one")
+    start_ms = now_ms()
+    ids = [uuid4() for _ in PLATES]
+    for camera, plate in zip(ids, PLATES, strict=True):
+        cameras.drive_past(plate, frames=2, start_ms=start_ms, camera_id=camera)
+    outcome.until("some readings", lambda: len(outcome.readings) >= 4)
+    start_stage("two")
+    for camera, plate in zip(ids, PLATES, strict=True):
+        cameras.drive_past(plate, frames=2, start_ms=start_ms + 400, camera_id=camera)
+    outcome.until("more readings", lambda: len(outcome.readings) >= 14, seconds=90)
+    first.kill()
+    for camera, plate in zip(ids, PLATES, strict=True):
+        cameras.drive_past(plate, frames=2, start_ms=start_ms + 800, camera_id=camera)
+        cameras.tick(camera, start_ms + 4000)
+    outcome.until("all passes", lambda: set(outcome.plates()) == set(PLATES), seconds=120)
+    for camera in ids:
+        cameras.tick(camera, start_ms + 50_000)
+    outcome.until("the last ticks", lambda: _cameras_at(outcome, start_ms + 50_000) == len(ids))
+    assert len({r.id for r in outcome.recognitions}) == len(PLATES)
+    assert {r.first_seen_ms for r in outcome.recognitions} == {start_ms}
+
+
+def _cameras_at(outcome: Outcome, captured_ms: int) -> int:
+    return len({r.camera_id for r in outcome.readings if r.captured_ms == captured_ms})

@@ -1,0 +1,109 @@
+"""What a test of the stage does: webhooks in, events in, attempts out."""
+
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import msgspec
+from cryptography.fernet import Fernet
+
+from common.records.codec import Record, decode, encode
+from common.records.deliveries import DeliveryAttempt, WebhookStatus
+from common.records.recognitions import Recognition
+from common.records.topics import (
+    ATTEMPTS,
+    CONFIG_WEBHOOKS,
+    DELIVERIES,
+    RECOGNITIONS,
+    WEBHOOK_STATUS,
+    Topic,
+)
+from common.records.webhooks import EventName, WebhookConfig
+from common.secrets import SecretBox
+from common.settings import KafkaSettings
+from tests.integration.streams.stages import Feeders, Reader, environment_of, stage
+from tests.records import OWNER, messages
+from tests.services.process import ChildProcess
+
+SECRET = "whsec_dGhlIHNlY3JldCBvZiB0aGUgdGVzdHMsIGxvbmcgZW5vdWdo"
+_KEY = Fernet.generate_key().decode()
+
+
+class Pipeline:
+    """The stage on a Kafka of its own topics, with who feeds and who reads them."""
+
+    def __init__(self, kafka: KafkaSettings, folder: Path) -> None:
+        self.kafka = kafka
+        self.box = SecretBox(_KEY)
+        self._folder = folder
+        self._feeders = Feeders(kafka)
+        self._readers: dict[str, Reader] = {}
+        self._stages: list[ChildProcess] = []
+
+    def start(self, **settings: str) -> ChildProcess:
+        """Start a worker of the stage; it may send to this machine."""
+        given = {
+            "secret_key": _KEY,
+            "s3_secret_key": "unused",
+            "webhook_allowed_networks": "127.0.0.0/8",
+            "kafka_session_timeout_seconds": "6",
+        } | settings
+        number = len(self._stages)
+        environment = environment_of(self.kafka, self._folder / f"worker-{number}", **given)
+        log = self._folder / f"webhooks-{number}.log"
+        process = stage("streams.webhooks", "webhooks", log, environment)
+        process.start()
+        self._stages.append(process)
+        return process
+
+    def webhook(self, url: str, *, events: tuple[EventName, ...] = (), **more: object) -> UUID:
+        """Configure a webhook of the owner and return its id."""
+        config = WebhookConfig(
+            webhook_id=uuid4(),
+            owner_id=OWNER,
+            name="Gate",
+            url_encrypted=self.box.encrypt(url),
+            secret_encrypted=self.box.encrypt(SECRET),
+            headers_encrypted=self.box.encrypt('{"X-Tenant":"north"}'),
+            events=events or (EventName.RECOGNITION_CREATED,),
+            enabled=True,
+            revision=1,
+        )
+        config = msgspec.structs.replace(config, **more)
+        self.send(CONFIG_WEBHOOKS, str(config.webhook_id), config)
+        return config.webhook_id
+
+    def recognized(self, *recognitions: Recognition) -> None:
+        """Publish recognitions."""
+        self._feeders.of(RECOGNITIONS).send_pairs(messages(recognitions))
+
+    def send(self, topic: Topic, key: str | bytes, record: Record) -> None:
+        """Publish a record."""
+        raw = key.encode() if isinstance(key, str) else key
+        self._feeders.of(topic).send_pairs([(raw, encode(record))])
+
+    def values(self, topic: Topic) -> list[bytes]:
+        """Return everything that is on a topic."""
+        if topic.name not in self._readers:
+            self._readers[topic.name] = Reader(self.kafka, topic)
+        return [value for value in self._readers[topic.name].poll() if value]
+
+    def attempts(self) -> list[DeliveryAttempt]:
+        """Return all attempts so far."""
+        return [decode(DeliveryAttempt, value) for value in self.values(ATTEMPTS)]
+
+    def deliveries(self) -> int:
+        """Return how many deliveries there were so far."""
+        return len(self.values(DELIVERIES))
+
+    def status(self, webhook_id: UUID) -> WebhookStatus | None:
+        """Return the latest status of a webhook."""
+        found = [decode(WebhookStatus, value) for value in self.values(WEBHOOK_STATUS)]
+        return next((one for one in reversed(found) if one.webhook_id == webhook_id), None)
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self._stages:
+            process.kill()
+        self._feeders.close()
+        for reader in self._readers.values():
+            reader.close()

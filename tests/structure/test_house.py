@@ -1,0 +1,175 @@
+"""The rules of docs/contributing.md: folders, sizes, names, one adapter a system."""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVING: Final = ("common", "recognition", "analytics_sql", "ingest", "streams", "api")
+MAX_MODULES = 16
+MAX_LINES = 365
+FEW_LINES = 50
+
+COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
+    "records": frozenset({"urls"}),
+    "plates": frozenset(),
+    "urls": frozenset(),
+    "alerting": frozenset({"records", "plates", "urls"}),
+    "kafka": frozenset({"records", "plates", "urls"}),
+}
+"""The folders of common, each with those that it may import; all may import the modules above."""
+
+SMALL: Final[Mapping[str, str]] = {
+    "analytics_sql/settings.py": "docs/settings.md is made from modules of this name",
+    "api/analytics/repository.py": "the SQL of a resource is its repository",
+    "api/health/routes.py": "the paths of a resource are its routes",
+    "api/outbox/republish.py": "beside the relay, for who has lost a topic",
+    "api/outbox/settings.py": "docs/settings.md is made from modules of this name",
+    "common/kafka/workarounds/decoder_lock.py": "one file a fault of a library",
+    "common/kafka/workarounds/idle_poll.py": "one file a fault of a library",
+    "common/tls.py": "settings check certificates by it, and may not import Kafka's folder",
+}
+"""Modules of few lines that a single module imports, each with the reason why it stands alone."""
+
+VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
+    "aiohttp": ("streams/webhooks/delivery/http_sender.py", "api/adapters/circuit_breaker.py"),
+    "aiosmtplib": ("streams/webhooks/email/sender.py",),
+    "clickhouse_connect": ("analytics_sql/client.py",),
+    "kafka": ("common/kafka/",),
+    "minio": ("common/s3.py",),
+    "paho": ("streams/mqtt/broker.py",),
+}
+"""Libraries that talk to outside systems: the module, or folder, where their types stop."""
+
+
+@cache
+def _modules() -> Mapping[str, Path]:
+    """The modules of what serves, by dotted name; empty ``__init__`` files are none."""
+    return {
+        _name(path): path
+        for room in SERVING
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if path.name != "__init__.py" or path.stat().st_size
+    }
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _imports(path: Path) -> frozenset[str]:
+    """Every module that a module names in an import, wherever in it that stands."""
+    found: set[str] = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(found)
+
+
+def _own_imports(path: Path) -> Iterator[str]:
+    return (name for name in _imports(path) if name in _modules())
+
+
+def _place(name: str) -> str:
+    """A module's folder; at the top of a room or a stage, where wiring is, the module itself."""
+    parts = _modules()[name].relative_to(ROOT).parts
+    is_top = len(parts) == (3 if parts[0] == "streams" else 2)
+    return name if is_top else "/".join(parts[:-1])
+
+
+def test_common_is_imported_downwards() -> None:
+    for name, path in _modules().items():
+        layer = name.split(".")[1] if name.startswith("common.") else None
+        if layer is None:
+            continue
+        may = COMMON_LAYERS.get(layer, frozenset()) | {layer}
+        for other in _own_imports(path):
+            folder = other.split(".")[1]
+            assert folder not in COMMON_LAYERS or folder in may, f"{name} imports {other}"
+
+
+def test_no_ring_between_folders() -> None:
+    edges: defaultdict[str, set[str]] = defaultdict(set)
+    for name, path in _modules().items():
+        edges[_place(name)] |= {_place(other) for other in _own_imports(path)} - {_place(name)}
+    done: set[str] = set()
+
+    def walk(place: str, trail: tuple[str, ...]) -> None:
+        assert place not in trail, " -> ".join((*trail[trail.index(place) :], place))
+        if place not in done:
+            for target in sorted(edges[place]):
+                walk(target, (*trail, place))
+            done.add(place)
+
+    for place in sorted(edges):
+        walk(place, ())
+
+
+def test_only_the_container_imports_resources() -> None:
+    resources = {
+        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for path in (ROOT / "api").glob("*/routes.py")
+    }
+    for name, path in _modules().items():
+        if path.parent == ROOT / "api" and name not in ("api.container", "api.app", "api.deps"):
+            found = {other for other in _own_imports(path) if other.rpartition(".")[0] in resources}
+            assert not found, f"{name} imports {sorted(found)}"
+
+
+def test_no_folder_is_a_corridor() -> None:
+    sizes = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for room in (*SERVING, "deploy")
+        for path in (ROOT / room).rglob("*.py")
+        if path.name != "__init__.py"
+    )
+    assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+def test_modules_are_neither_long_nor_crumbs() -> None:
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    for name, path in _modules().items():
+        for other in _own_imports(path):
+            importers[other].add(name)
+    for name, path in _modules().items():
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= MAX_LINES, f"{name}: {lines} lines"
+        place = path.relative_to(ROOT).as_posix()
+        is_crumb = lines < FEW_LINES and len(importers[name]) == 1
+        assert is_crumb <= (place in SMALL), f"{name}: {lines} lines for {importers[name]}"
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_vendor_is_imported_in_one_place(vendor: str) -> None:
+    importers = {
+        path.relative_to(ROOT).as_posix()
+        for path in _modules().values()
+        if vendor in {name.split(".")[0] for name in _imports(path)}
+    }
+    assert importers
+    assert not {place for place in importers if not place.startswith(VENDORS[vendor])}
+
+
+def test_no_public_class_name_is_used_twice() -> None:
+    names = Counter(
+        node.name
+        for path in _modules().values()
+        for node in _tree(path).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []

@@ -1,0 +1,79 @@
+"""The migration files and what is to be applied."""
+
+import re
+
+import pytest
+
+from analytics_sql.migrate import AppliedMigration, Migration, migrations, pending
+from common.errors import MisconfiguredError
+
+# Statements that may run twice: two runners at once, or one that died half-way, do no harm.
+_REPEATABLE = re.compile(
+    r"(--[^\n]*\n\s*)*"
+    r"(CREATE (TABLE|VIEW|MATERIALIZED VIEW|DATABASE) IF NOT EXISTS"
+    r"|DROP (TABLE|VIEW|DATABASE) IF EXISTS"
+    r"|ALTER TABLE \w+ (ADD (COLUMN|INDEX|PROJECTION) IF NOT EXISTS"
+    r"|DROP (COLUMN|INDEX|PROJECTION) IF EXISTS|MATERIALIZE COLUMN|MODIFY))"
+)
+
+# Applied somewhere: a server refuses a migration whose file was changed, were it a comment.
+_APPLIED = {
+    1: "f615a616cbc46075",
+    2: "fe0bc5f2d24d3aeb",
+    3: "e57809805e92695e",
+    4: "e9af1969f710903d",
+    5: "33b0887be0a4c4dc",
+    6: "9f0893ee21a726fa",
+    7: "2a5566a2723b24df",
+    8: "6770f6b5a95a9c61",
+    9: "c4f683b50ef55fa4",
+}
+
+
+def _migration(version: int, checksum: str = "a") -> Migration:
+    return Migration(version, f"m{version}", checksum, ("SELECT 1",), ("SELECT 1",))
+
+
+def test_numbers_follow_each_other() -> None:
+    assert [m.version for m in migrations()] == list(range(1, len(migrations()) + 1))
+
+
+def test_applied_migrations_are_as_they_were() -> None:
+    checksums = {m.version: m.checksum[:16] for m in migrations()}
+
+    assert {version: checksums[version] for version in _APPLIED} == _APPLIED
+
+
+@pytest.mark.parametrize("migration", migrations(), ids=lambda m: str(m.name))
+def test_every_statement_may_run_twice(migration: Migration) -> None:
+    for statement in (*migration.up, *migration.down):
+        assert _REPEATABLE.match(statement), statement
+
+
+@pytest.mark.parametrize("migration", migrations(), ids=lambda m: str(m.name))
+def test_every_migration_can_be_rolled_back(migration: Migration) -> None:
+    assert migration.up
+    assert migration.down
+
+
+def test_pending_is_what_was_not_applied() -> None:
+    known = [_migration(1), _migration(2), _migration(3)]
+
+    assert pending(known, [AppliedMigration(1, "m1", "a")]) == (known[1], known[2])
+    assert pending(known, []) == tuple(known)
+
+
+def test_a_gap_is_filled() -> None:
+    known = [_migration(1), _migration(2)]
+
+    assert pending(known, [AppliedMigration(2, "m2", "a")]) == (known[0],)
+
+
+def test_an_edited_migration_is_refused() -> None:
+    with pytest.raises(MisconfiguredError, match="0001 m1 was changed"):
+        pending([_migration(1)], [AppliedMigration(1, "m1", "b")])
+
+
+def test_a_newer_database_is_refused() -> None:
+    with pytest.raises(MisconfiguredError, match="newer release"):
+        pending([_migration(1)], [AppliedMigration(2, "m2", "a")])

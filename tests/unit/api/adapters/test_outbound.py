@@ -1,0 +1,59 @@
+"""Names of receivers, by what they resolve to."""
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+import pytest
+
+from api.adapters.outbound import OutboundGate
+from api.errors import ApiError
+from common.networks import IpAddress, parse_networks
+from common.urls.outbound import OutboundRules
+
+
+class _Table:
+    """A resolver with one answer for all names."""
+
+    def __init__(self, *addresses: str) -> None:
+        self._addresses = tuple(map(ip_address, addresses))
+        self.asked: list[str] = []
+
+    async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
+        self.asked.append(host)
+        return self._addresses
+
+
+async def _faults(gate: OutboundGate, *urls: str) -> list[str]:
+    try:
+        await gate.check([(f"urls.{number}", url) for number, url in enumerate(urls)])
+    except ApiError as error:
+        return [fault.path for fault in error.fields]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("addresses", "networks", "refused"),
+    [
+        ((), "", False),
+        (("8.8.8.8", "2606:4700::1"), "", False),
+        (("8.8.8.8", "10.0.0.1"), "", True),
+        (("::ffff:127.0.0.1",), "", True),
+        (("10.0.0.1",), "10.0.0.0/8", False),
+        (("10.0.0.1", "192.168.0.1"), "10.0.0.0/8", True),
+    ],
+)
+async def test_every_address_of_a_name_counts(
+    addresses: tuple[str, ...], networks: str, refused: bool
+) -> None:
+    gate = OutboundGate(_Table(*addresses), OutboundRules(parse_networks(networks)))
+
+    assert await _faults(gate, "https://receiver.example.com/") == ["urls.0"] * refused
+
+
+async def test_all_faults_are_reported_and_literal_addresses_are_not_resolved() -> None:
+    table = _Table("127.0.0.1")
+    gate = OutboundGate(table, OutboundRules())
+    urls = ("https://8.8.8.8/", "https://a.example/", "http://10.0.0.1/", "https://b.example/")
+
+    assert await _faults(gate, *urls) == ["urls.1", "urls.2", "urls.3"]
+    assert table.asked == ["a.example", "b.example"]

@@ -1,0 +1,114 @@
+"""Why alerts triggered or did not, without a database."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import cast
+from uuid import UUID
+
+import pytest
+from sqlalchemy.orm import Session
+
+from analytics_sql.recognitions import recognition_row
+from analytics_sql.triggers import CooldownQuestion, SuppressingTrigger
+from api.alerts.insight import AlertInsight, Outcome
+from api.alerts.repository import AlertListing, AlertRepository, AlertRow, new_alert
+from api.alerts.schemas import AlertUpdate
+from api.alerts.service import TriggerStore, all_fields
+from api.db.database import Database
+from api.db.records import alert_config
+from api.db.tables import Owner
+from api.errors import Dependency, DependencyUnavailableError
+from common.alerting.rule import Condition, Rule, SeenPlate
+from tests.integration.api.application import StandInStore
+from tests.records import OWNER, recognition
+
+
+class _Database:
+    """Does at once what it is asked."""
+
+    async def run(self, work: Callable[[Session], AlertListing]) -> AlertListing:
+        return work(cast(Session, None))
+
+
+class _Rows:
+    """Holds alerts."""
+
+    def __init__(self, *plates: str) -> None:
+        self._alerts = tuple(_row(number, plate) for number, plate in enumerate(plates))
+
+    def all_of(self, session: Session, owner_id: UUID) -> AlertListing:
+        assert owner_id == OWNER
+        return AlertListing(self._alerts, None)
+
+
+class _SlowStore(StandInStore):
+    """Answers of every second alert that another trigger suppresses, the later asked the sooner."""
+
+    def __init__(self, *, fails_for: UUID | None = None) -> None:
+        self.asked, self.peak, self._waiting = 0, 0, 0
+        self._fails_for = fails_for
+
+    async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
+        self.asked, self._waiting = self.asked + 1, self._waiting + 1
+        self.peak = max(self.peak, self._waiting)
+        try:
+            await asyncio.sleep(0.02 / self.asked)
+        finally:
+            self._waiting -= 1
+        if question.alert_id == self._fails_for:
+            raise DependencyUnavailableError(Dependency.SEARCH)
+        number = question.alert_id.int
+        return SuppressingTrigger(question.alert_id, question.captured_ms) if number % 2 else None
+
+
+def _row(number: int, plate: str) -> AlertRow:
+    fields = all_fields(AlertUpdate.model_validate({"plates": [plate]}))
+    now = datetime.now(UTC)
+    alert = new_alert(
+        OWNER, fields, id=UUID(int=number), revision=1, created_at=now, notifications_encrypted=""
+    )
+    return AlertRow(alert_config(alert, Owner(timezone="UTC")), (), 0, None, now)
+
+
+async def test_rules_are_asked_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = recognition_row(recognition(1))
+    insight = _insight(StandInStore(), "ZZ", seen.plate, "ZZ*")
+    threads: set[int] = set()
+    failures = Rule.failures
+
+    def noted(self: Rule, plate: SeenPlate) -> tuple[Condition, ...]:
+        threads.add(threading.get_ident())
+        return failures(self, plate)
+
+    monkeypatch.setattr(Rule, "failures", noted)
+    found = await insight.explain(seen)
+    assert [(each.alert.id.int, each.outcome, each.unmet) for each in found] == [
+        (0, Outcome.NO_MATCH, (Condition.PLATE,)),
+        (1, Outcome.NOT_THEN, ()),
+        (2, Outcome.NO_MATCH, (Condition.PLATE,)),
+    ]
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_cooldowns_are_asked_for_a_few_at_once_and_answered_in_order() -> None:
+    seen, store = recognition_row(recognition(1)), _SlowStore()
+    found = await _insight(store, *[seen.plate] * 40).explain(seen)
+    outcomes = (Outcome.NOT_THEN, Outcome.SUPPRESSED_BY_COOLDOWN)
+    assert [(each.alert.id.int, each.outcome) for each in found] == [
+        (number, outcomes[number % 2]) for number in range(40)
+    ]
+    assert (store.asked, store.peak) == (40, 8)
+
+
+async def test_a_cooldown_that_cannot_be_asked_for_ends_the_call() -> None:
+    seen, store = recognition_row(recognition(1)), _SlowStore(fails_for=UUID(int=3))
+    with pytest.raises(DependencyUnavailableError):
+        await _insight(store, *[seen.plate] * 40).explain(seen)
+    assert store.asked < 40
+
+
+def _insight(store: TriggerStore, *plates: str) -> AlertInsight:
+    return AlertInsight(cast(Database, _Database()), cast(AlertRepository, _Rows(*plates)), store)

@@ -1,0 +1,40 @@
+"""The command ``platestream`` as it is installed, and what its commands say without settings."""
+
+import tomllib
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+from typer.testing import CliRunner
+
+from api.cli.app import app
+from common.errors import EXIT_MISCONFIGURED
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def test_the_installed_command_is_this_one() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert resolve_name(project["scripts"]["platestream"]) is app
+
+
+def test_without_settings_the_sentence_says_how_to_run_it_and_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PLATESTREAM_DATABASE_URL", raising=False)
+    for password in (["--password", "hunter22"], ["--password=hunter22"]):
+        arguments = ["owner", "create", "--email", "a@b.example", *password]
+        monkeypatch.setattr("sys.argv", ["platestream", *arguments])
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == EXIT_MISCONFIGURED
+        assert done.stdout == ""
+        assert "PLATESTREAM_DATABASE_URL" in done.stderr
+        assert "make exec COMMAND='platestream owner create --email a@b.example" in done.stderr
+        assert "hunter22" not in done.stderr
+
+
+def test_settings_in_lower_case_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLATESTREAM_DATABASE_URL", raising=False)
+    monkeypatch.setenv("platestream_database_url", "nowhere")
+    done = CliRunner().invoke(app, ["owner", "list"])
+    assert done.stderr == "error: PLATESTREAM_DATABASE_URL is not an address\n"

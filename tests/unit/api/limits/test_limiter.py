@@ -1,0 +1,109 @@
+"""Sliding windows and the block after abuse."""
+
+import pytest
+
+from api.errors import ApiError, ErrorCode
+from api.limits.limiter import LimitRules, RateLimiter
+from tests.unit.api.wall_clock import WallClock
+
+RULES = LimitRules(per_minute=10, recognize_per_minute=3, demo_per_minute=2, block_seconds=300)
+
+
+async def _passed(limiter: RateLimiter, calls: int, *, recognizes: bool = False) -> list[bool]:
+    return [await _passes(limiter, "key", recognizes=recognizes) for _ in range(calls)]
+
+
+async def _passes(limiter: RateLimiter, key: str, *, recognizes: bool = False) -> bool:
+    try:
+        await limiter.admit(key, recognizes=recognizes)
+    except ApiError as error:
+        assert error.status == 429
+        return False
+    return True
+
+
+async def _refusal(limiter: RateLimiter) -> ApiError:
+    with pytest.raises(ApiError) as refused:
+        await limiter.admit("key", recognizes=False)
+    return refused.value
+
+
+async def test_the_limit_slides(clock: WallClock) -> None:
+    limiter = RateLimiter(RULES)
+    assert all(await _passed(limiter, 5))
+    clock.now += 30
+    assert await _passed(limiter, 6) == [True] * 5 + [False]
+    clock.now += 31
+    # The first five are more than a minute old, the second five are not.
+    assert await _passed(limiter, 6) == [True] * 5 + [False]
+
+
+async def test_a_refusal_says_how_long(clock: WallClock) -> None:
+    limiter = RateLimiter(RULES)
+    await _passed(limiter, 10)
+    clock.now += 20.5
+    refused = await _refusal(limiter)
+
+    assert refused.code is ErrorCode.RATE_LIMITED
+    assert refused.retry_after_seconds == 40
+    assert refused.headers == {
+        "RateLimit-Limit": "10",
+        "RateLimit-Remaining": "0",
+        "RateLimit-Reset": "40",
+    }
+    clock.now += 40
+    assert await _passes(limiter, "key")
+
+
+@pytest.mark.usefixtures("clock")
+async def test_an_answer_says_what_is_left() -> None:
+    limiter = RateLimiter(RULES)
+    headers = await limiter.admit("key", recognizes=False)
+    assert headers["RateLimit-Remaining"] == "9"
+    headers = await limiter.admit("key", recognizes=True)
+    assert (headers["RateLimit-Limit"], headers["RateLimit-Remaining"]) == ("3", "2")
+
+
+@pytest.mark.usefixtures("clock")
+async def test_image_calls_have_a_limit_of_their_own_and_count_in_all() -> None:
+    limiter = RateLimiter(RULES)
+    assert await _passed(limiter, 4, recognizes=True) == [True] * 3 + [False]
+    assert await _passed(limiter, 7) == [True] * 6 + [False]
+
+
+@pytest.mark.usefixtures("clock")
+async def test_one_caller_does_not_limit_another() -> None:
+    limiter = RateLimiter(RULES)
+    await _passed(limiter, 60)
+    assert await _passes(limiter, "another key")
+
+
+async def test_five_times_the_limit_blocks_for_five_minutes(clock: WallClock) -> None:
+    limiter = RateLimiter(RULES)
+    await _passed(limiter, 50)
+    assert (await _refusal(limiter)).code is ErrorCode.TEMPORARILY_BLOCKED
+    clock.now += 120
+    blocked = await _refusal(limiter)
+    assert blocked.code is ErrorCode.TEMPORARILY_BLOCKED
+    assert blocked.retry_after_seconds == 180
+    assert blocked.headers["RateLimit-Limit"] == "10"
+    clock.now += 181
+    assert await _passes(limiter, "key")
+
+
+@pytest.mark.usefixtures("clock")
+async def test_five_times_the_limit_of_image_calls_blocks_too() -> None:
+    # 15 image calls, of which the limit of all calls refuses the last five.
+    limiter = RateLimiter(RULES)
+    await _passed(limiter, 15, recognizes=True)
+    assert (await _refusal(limiter)).code is ErrorCode.RATE_LIMITED
+    await _passed(limiter, 1, recognizes=True)
+    assert (await _refusal(limiter)).code is ErrorCode.TEMPORARILY_BLOCKED
+
+
+@pytest.mark.usefixtures("clock")
+async def test_a_limit_of_zero_is_none() -> None:
+    limiter = RateLimiter(
+        LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=1)
+    )
+    assert all(await _passed(limiter, 1000, recognizes=True))

@@ -1,0 +1,102 @@
+"""A connection of the API's protocol without a network, whose time passes on command."""
+
+import asyncio
+from typing import Any, cast
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from api.middleware.http_protocol import ApiHttpProtocol
+
+
+class Transport(asyncio.Transport):
+    """Keeps what is written; ``held`` bytes of it wait for a reader who is not ``reading``."""
+
+    def __init__(self, peer: str) -> None:
+        super().__init__({"peername": (peer, 4711)})
+        self.written = b""
+        self.held = 0
+        self.reading = True
+        self.closed = False
+        self.aborted = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.held
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+        if not self.reading:
+            self.held += len(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        """Nothing is read here."""
+
+    def resume_reading(self) -> None:
+        """Nothing is read here."""
+
+
+class Timers:
+    """The running loop, whose time passes when a test says so."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due: list[tuple[float, asyncio.TimerHandle]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def call_later(self, seconds: float, callback: Any, *args: Any) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(0, callback, args, self._loop)
+        self._due.append((seconds, handle))
+        return handle
+
+    def pass_over(self, seconds: float) -> None:
+        """Do what waits for so long and was not called off."""
+        due, self._due = self._due, []
+        for after, handle in due:
+            if not handle.cancelled() and after == seconds:
+                handle._run()
+
+
+class Connection:
+    """A connection to an application that takes the whole body and answers with its length."""
+
+    def __init__(
+        self, protocol: type[ApiHttpProtocol] = ApiHttpProtocol, peer: str = "192.0.2.1"
+    ) -> None:
+        self.transport = Transport(peer)
+        self.timers = Timers()
+        config = uvicorn.Config(_count_body, log_config=None)
+        self.protocol = protocol(config, ServerState(), {}, cast(Any, self.timers))
+        self.protocol.connection_made(self.transport)
+
+    async def send(self, *pieces: bytes) -> bytes:
+        """Return what is answered."""
+        for piece in pieces:
+            if not self.transport.closed:
+                self.protocol.data_received(piece)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        answered, self.transport.written = self.transport.written, b""
+        return answered
+
+
+async def _count_body(scope: Any, receive: Any, send: Any) -> None:
+    size, more = 0, True
+    while more:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
+    counted = str(size).encode()
+    length = (b"content-length", str(len(counted)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [length]})
+    await send({"type": "http.response.body", "body": counted})

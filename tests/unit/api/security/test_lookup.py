@@ -1,0 +1,158 @@
+"""How long a credential is believed, and who waits to be looked up."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from api.db.database import Database
+from api.errors import ApiError, ErrorCode
+from api.security.lookup import (
+    CACHE_SECONDS,
+    UNKNOWN_SECONDS,
+    CredentialCache,
+    CredentialLookup,
+    UnknownCredentialQueue,
+)
+
+DIGEST, OTHER = b"d" * 32, b"o" * 32
+
+
+@dataclass(frozen=True)
+class _Record:
+    id: UUID
+
+
+RECORD = _Record(UUID(int=1))
+
+
+class _Clock:
+    seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class _Rows:
+    """In the place of the database: it counts questions, which wait while it is held."""
+
+    def __init__(self) -> None:
+        self.found: _Record | None = None
+        self.questions = 0
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+
+    async def run(self, work: Callable[[Any], Any]) -> Any:
+        self.questions += 1
+        await self.goes_on.wait()
+        return work(None)
+
+
+def _lookup(
+    rows: _Rows, clock: _Clock, line: UnknownCredentialQueue | None = None
+) -> CredentialLookup[_Record]:
+    found: Callable[[Any, bytes], _Record | None] = lambda session, digest: rows.found  # noqa: E731
+    return CredentialLookup(cast(Database, rows), found, line or UnknownCredentialQueue(2), clock)
+
+
+def test_a_credential_is_believed_from_the_question_on() -> None:
+    clock = _Clock()
+    cache = CredentialCache[_Record](clock)
+    asked_at, clock.seconds = clock.seconds, clock.seconds + 0.5
+    cache.put(DIGEST, RECORD, asked_at)
+    assert cache.get(DIGEST) == RECORD
+    clock.seconds = asked_at + CACHE_SECONDS - 0.01
+    assert cache.get(DIGEST) == RECORD
+    clock.seconds = asked_at + CACHE_SECONDS
+    assert cache.get(DIGEST) is None
+
+
+def test_what_was_changed_here_is_forgotten_at_once() -> None:
+    cache = CredentialCache[_Record](_Clock())
+    cache.put(DIGEST, RECORD, 100.0)
+    cache.forget(RECORD.id)
+    assert cache.get(DIGEST) is None
+    cache.put(DIGEST, RECORD, 100.0)
+    cache.put(DIGEST, None, 100.0)
+    assert cache.get(DIGEST) is None
+
+
+async def test_an_unknown_credential_is_looked_up_every_two_seconds() -> None:
+    clock, rows = _Clock(), _Rows()
+    lookup = _lookup(rows, clock)
+    assert [await lookup.find(DIGEST) for _ in range(50)] == [None] * 50
+    assert rows.questions == 1
+
+    rows.found = RECORD
+    clock.seconds += UNKNOWN_SECONDS
+    assert await lookup.find(DIGEST) == RECORD
+
+
+async def test_a_credential_that_was_just_made_is_looked_up_at_once() -> None:
+    rows = _Rows()
+    lookup = _lookup(rows, _Clock())
+    assert await lookup.find(DIGEST) is None
+    rows.found = RECORD
+    lookup.trust(DIGEST)
+
+    assert await lookup.find(DIGEST) == RECORD
+
+
+async def test_made_up_credentials_drive_out_no_good_one() -> None:
+    rows = _Rows()
+    lookup = _lookup(rows, _Clock())
+    rows.found = RECORD
+    await lookup.find(DIGEST)
+    rows.found = None
+    for number in range(20_000):
+        await lookup.find(number.to_bytes(32))
+
+    assert await lookup.find(DIGEST) == RECORD
+
+
+async def test_unknown_credentials_wait_in_a_queue_of_their_own() -> None:
+    rows = _Rows()
+    lookup = _lookup(rows, _Clock(), UnknownCredentialQueue(2, max_waiting=5))
+    lookup.trust(DIGEST)
+    rows.goes_on.clear()
+    strangers = [asyncio.create_task(lookup.find(bytes([n]) * 32)) for n in range(7)]
+    await _turn_the_loop()
+    assert rows.questions == 2
+
+    with pytest.raises(ApiError) as refused:
+        await lookup.find(OTHER)
+    assert refused.value.code is ErrorCode.SERVICE_BUSY
+    assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
+    # Who was good before is looked up beside them.
+    known = asyncio.create_task(lookup.find(DIGEST))
+    await _turn_the_loop()
+    assert rows.questions == 3
+    rows.goes_on.set()
+    assert await asyncio.gather(*strangers) == [None] * 7
+    assert await known is None
+    assert await lookup.find(OTHER) is None
+
+
+async def test_a_caller_who_goes_away_leaves_the_line() -> None:
+    rows = _Rows()
+    lookup = _lookup(rows, _Clock(), UnknownCredentialQueue(1, max_waiting=1))
+    rows.goes_on.clear()
+    first = asyncio.create_task(lookup.find(DIGEST))
+    await _turn_the_loop()
+    second = asyncio.create_task(lookup.find(OTHER))
+    await _turn_the_loop()
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    third = asyncio.create_task(lookup.find(OTHER))
+    await _turn_the_loop()
+    rows.goes_on.set()
+
+    assert [await first, await third] == [None, None]
+
+
+async def _turn_the_loop() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)

@@ -1,0 +1,136 @@
+"""The gate: every route declares who may call it, and nothing gets past it."""
+
+from typing import Any
+
+import pytest
+from fastapi import APIRouter
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from api.app import ROUTERS, create_app
+from api.middleware.guard import GuardedRoute
+from api.openapi import describe
+from api.security.permissions import Access, BodyKind, Public, Scope, permissions_of
+from common.errors import MisconfiguredError
+
+TABLE = permissions_of(create_app())
+ACCESS = TABLE.access
+OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json", "/api/docs"}
+PUBLIC = {"/api/session", "/api/demo"}
+
+
+def _routes() -> list[APIRoute]:
+    app = create_app()
+    routes = [context.route for context in iter_route_contexts(app.routes)]
+    assert all(isinstance(route, APIRoute) for route in routes)
+    return [route for route in routes if isinstance(route, APIRoute)]
+
+
+def test_every_route_stands_behind_the_gate() -> None:
+    for route in _routes():
+        assert isinstance(route, GuardedRoute), route.path
+
+
+def test_every_route_is_in_the_table() -> None:
+    served = {(method, route.path) for route in _routes() for method in route.methods or ()}
+
+    assert served == set(ACCESS)
+
+
+def test_only_operations_log_in_and_demo_are_public() -> None:
+    public = {path for (_, path), access in ACCESS.items() if isinstance(access.scope, Public)}
+
+    assert public == OPERATIONS | PUBLIC
+
+
+_READS_WITH_A_BODY = {("POST", "/api/alertas/test")}
+
+
+def test_reading_needs_a_read_scope_and_writing_a_write_scope() -> None:
+    for (method, path), access in ACCESS.items():
+        if isinstance(access.scope, Scope):
+            reads = method == "GET" or (method, path) in _READS_WITH_A_BODY
+            wanted = ":read" if reads else ":write"
+            assert access.scope.endswith(wanted), (method, path)
+
+
+def test_a_route_that_declares_nothing_does_not_start() -> None:
+    router = APIRouter(route_class=GuardedRoute)
+
+    async def change_cameras() -> None:
+        """Declare nothing."""
+
+    with pytest.raises(MisconfiguredError, match="change_cameras.* does not declare"):
+        router.patch("/api/cameras")(change_cameras)
+
+
+def test_a_route_beside_the_gate_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    router = APIRouter()
+
+    @router.patch("/api/cameras")
+    async def change_cameras() -> None:
+        """Stand beside the gate."""
+
+    monkeypatch.setattr("api.app.ROUTERS", (*ROUTERS, router))
+    with pytest.raises(MisconfiguredError, match="does not stand behind the gate"):
+        create_app()
+
+
+def test_methods_with_a_body_say_which() -> None:
+    for (method, path), access in ACCESS.items():
+        assert (access.body is BodyKind.NONE) == (method in ("GET", "DELETE")), path
+
+
+def test_allowed_methods_of_a_path() -> None:
+    assert TABLE.allowed_methods("/api/cameras") == ("GET", "HEAD", "POST")
+    assert TABLE.allowed_methods("/api/cameras/1") == ("DELETE", "PUT")
+    assert TABLE.allowed_methods("/api/nothing") == ()
+    # A HEAD of what never ends would have to begin it.
+    assert TABLE.allowed_methods("/api/recognitions/stream") == ("GET",)
+
+
+def test_the_description_names_scope_and_errors_of_every_call() -> None:
+    description = describe(create_app())
+    described = {
+        (method.upper(), path)
+        for path, operations in description["paths"].items()
+        for method in operations
+    }
+    assert described == {key for key in ACCESS if key[1] not in OPERATIONS}
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            _check(operation, ACCESS[method.upper(), path], has_id="{id}" in path)
+
+
+def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
+    if isinstance(access.scope, Scope):
+        assert operation["security"] == [{"apiKey": sorted(access.scopes)}, {"session": []}]
+    else:
+        is_public = isinstance(access.scope, Public)
+        assert operation["security"] == ([] if is_public else [{"session": []}])
+    statuses = set(operation["responses"])
+    assert {"401", "403", "429", "500", "503"} <= statuses
+    assert "422" not in statuses
+    assert ("404" in statuses) == (has_id or operation["operationId"] == "demonstrate")
+    assert ({"413", "415"} <= statuses) == (access.body is not BodyKind.NONE)
+    counts = access.limited_by_address or not isinstance(access.scope, Public)
+    for status, response in operation["responses"].items():
+        assert "X-Request-Id" in response["headers"]
+        says_what_is_left = counts and status not in ("401", "503")
+        assert ("RateLimit-Remaining" in response["headers"]) == (
+            says_what_is_left or status == "429"
+        )
+
+
+def test_the_description_of_the_list_names_modes_and_bounds() -> None:
+    description = describe(create_app())
+    listed = description["paths"]["/api/recognitions"]["get"]["parameters"]
+    schemas = {parameter["name"]: parameter["schema"] for parameter in listed}
+
+    assert set(schemas) == {
+        *("match", "plate", "cameraId", "from", "to", "minConfidence", "limit", "lastKey")
+    }
+    assert not any(parameter["required"] for parameter in listed)
+    modes = description["components"]["schemas"]["MatchMode"]["enum"]
+    assert modes == ["exact", "prefix", "substring", "wildcard", "fuzzy"]
+    assert schemas["match"]["default"] == "substring"
+    assert (schemas["minConfidence"]["minimum"], schemas["minConfidence"]["maximum"]) == (0, 1)

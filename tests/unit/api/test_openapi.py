@@ -1,0 +1,80 @@
+"""The OpenAPI description holds nothing but what OpenAPI knows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from api.app import create_app
+from api.openapi import describe
+
+# **Source:** JSON Schema 2020-12, the part of it that we use.
+KEYWORDS = {
+    "$ref",
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "default",
+    "description",
+    "discriminator",
+    "enum",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minimum",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+    "title",
+    "type",
+}
+
+
+def _schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from _schemas(inner, f"{path}.{name}")
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            yield from _schemas(schema[name], f"{path}.{name}")
+    for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _schemas(inner, path)
+
+
+def test_every_keyword_is_one_of_json_schema() -> None:
+    for name, schema in describe(create_app())["components"]["schemas"].items():
+        for path, inner in _schemas(schema, name):
+            assert set(inner) <= KEYWORDS, path
+
+
+def test_bounds_of_numbers_are_described() -> None:
+    schemas = describe(create_app())["components"]["schemas"]
+    fraction = schemas["AlertCreate"]["properties"]["minConfidence"]
+
+    assert (fraction["minimum"], fraction["maximum"], fraction["default"]) == (0, 1, 0.5)
+
+
+def test_a_change_has_no_defaults() -> None:
+    schemas = describe(create_app())["components"]["schemas"]
+    updates = [schema for name, schema in schemas.items() if name.endswith("Update")]
+
+    assert len(updates) == 4
+    for schema in updates:
+        assert "required" not in schema
+        assert not any("default" in field for field in schema["properties"].values())
+    times = schemas["ScheduleBody"]["properties"]
+    assert not any("default" in field for field in times.values())
+
+
+def test_timestamps_are_described_as_such() -> None:
+    schemas = describe(create_app())["components"]["schemas"]
+    shown = schemas["AlertBody"]["properties"]["createdAt"]
+
+    assert (shown["type"], shown["format"]) == ("string", "date-time")

@@ -1,0 +1,171 @@
+"""What receivers get has the very fields of the API's answers."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from analytics_sql.recognitions import ListedRecognition
+from api.alerts.schemas import AlertBody
+from api.cameras.schemas import CameraBody
+from api.recognitions.schemas import recognition_body
+from common.records.alerts import (
+    ALERT_FIELDS,
+    AlertConfig,
+    AlertTrigger,
+    TriggerPhase,
+)
+from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.deliveries import (
+    CameraEvent,
+    DeliveryCause,
+    camera_delivery,
+)
+from common.records.frames import Zone, ZoneKind
+from common.records.ids import NIL_UUID, uuid_unix_ms
+from common.records.payloads import delivery_body
+from common.records.recognitions import Recognition
+from common.records.webhooks import EventName
+from streams.webhooks.events.fan_out import trigger_deliveries
+from tests.records import CAMERAS, OWNER, alert, recognition
+from tests.unit.streams.webhooks.builders import BOX, delivery, trigger_in_phase, webhook
+
+
+def _listed(made: Recognition) -> ListedRecognition:
+    return ListedRecognition(
+        id=made.id,
+        user_id=made.owner_id,
+        camera_id=made.camera_id,
+        camera_name=made.camera_name,
+        plate=made.plate,
+        confidence=made.confidence,
+        captured_ms=made.captured_ms,
+        box=made.box,
+        photo_key=made.photo_key,
+        crop_key=made.crop_key,
+    )
+
+
+def _api(body: Any) -> Any:
+    return json.loads(body.model_dump_json(by_alias=True))
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_recognition_is_as_in_lists(bare: bool) -> None:
+    made = recognition(1)
+    if bare:
+        made = msgspec.structs.replace(made, box=None, photo_key=None, crop_key=None)
+    payload = json.loads(delivery_body(msgspec.structs.replace(delivery(1), recognition=made), BOX))
+    shown = _api(recognition_body(_listed(made), photo_url=made.photo_key, crop_url=made.crop_key))
+
+    assert payload["data"] == {"recognition": shown}
+    assert set(payload) == {"id", "event", "createdAt", "data"}
+
+
+def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
+    notifications = [
+        {"type": "email", "addresses": ["guard@example.com"]},
+        {"type": "webhook", "url": "https://receiver.example.com/gate"},
+    ]
+    rule = alert(1, notifications_encrypted=BOX.encrypt(json.dumps(notifications)))
+    trigger = AlertTrigger(
+        id=rule.alert_id,
+        owner_id=OWNER,
+        alert=rule,
+        recognition=recognition(2),
+        decided_ms=recognition(2).captured_ms + 3,
+        is_late=True,
+    )
+    made = trigger_deliveries(trigger, [webhook()], BOX)
+    payload = json.loads(delivery_body(made[0], BOX))
+    wanted = {field.alias for field in AlertBody.model_fields.values()} - {"triggerCount"}
+
+    assert set(payload["data"]) == {"alert", "recognition", "triggerId", "late"}
+    assert payload["data"]["triggerId"] == str(trigger.id)
+    assert set(payload["data"]["alert"]) == wanted
+    assert payload["data"]["alert"]["notifications"] == notifications
+    assert payload["data"]["recognition"]["plate"] == recognition(2).plate
+    assert len({one.event_id for one in made}) == 1
+    assert len({one.id for one in made}) == len({one.endpoint for one in made}) == 3
+
+
+def test_what_is_shown_of_an_alert_is_neither_secret_nor_the_record_s_own() -> None:
+    private = set(AlertConfig.__struct_fields__) - set(ALERT_FIELDS)
+
+    assert {"version", "alert_id", "owner_id", "revision", "created_ms"} < private
+    assert not any("encrypted" in name or "secret" in name for name in ALERT_FIELDS)
+
+
+def test_a_correction_is_an_event_of_its_own_that_names_what_it_corrects() -> None:
+    first, last = (
+        trigger_deliveries(trigger_in_phase(phase), [webhook()], BOX)[0]
+        for phase in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
+    )
+    assert first.occurred_ms < last.occurred_ms
+    assert {uuid_unix_ms(one.event_id) == one.occurred_ms for one in (first, last)} == {True}
+    early, corrected = (json.loads(delivery_body(one, BOX)) for one in (first, last))
+    assert (early["event"], corrected["event"]) == ("alert.triggered", "alert.corrected")
+    assert early["id"] != corrected["id"]
+    assert early["data"]["triggerId"] == corrected["data"]["triggerId"]
+    assert (early["data"]["phase"], early["data"]["provisional"]) == ("early", True)
+    assert (corrected["data"]["phase"], corrected["data"]["earlyPlate"]) == ("withdrawn", "AB12")
+    assert "earlyPlate" not in early["data"]
+    assert "provisional" not in corrected["data"]
+    times = [each["data"]["alert"]["lastTriggeredAt"] for each in (early, corrected)]
+    assert times[0] == times[1] == early["data"]["recognition"]["timestamp"]
+
+
+def test_a_camera_has_the_fields_of_the_api() -> None:
+    at_ms = 1_795_000_000_000
+    camera = CameraConfig(
+        camera_id=CAMERAS[0],
+        owner_id=OWNER,
+        name="Gate",
+        stream_url_encrypted=BOX.encrypt("rtsp://user:hunter2@10.0.0.9/"),
+        enabled=True,
+        revision=1,
+        zones=(Zone(kind=ZoneKind.INCLUDE, points=()),),
+        identifier="gate",
+        created_ms=at_ms,
+    )
+    status = CameraStatus(
+        camera_id=CAMERAS[0],
+        owner_id=OWNER,
+        state=CameraState.OFFLINE,
+        revision=1,
+        worker="w",
+        at_ms=at_ms,
+    )
+    made = camera_delivery(
+        EventName.CAMERA_OFFLINE,
+        CameraEvent(camera=camera, status=status),
+        NIL_UUID,
+        cause=DeliveryCause.REPLAY,
+    )
+    payload = json.loads(delivery_body(made, BOX))
+    shown = CameraBody(
+        id=str(camera.camera_id),
+        identifier="gate",
+        name="Gate",
+        location="",
+        rtsp_url="rtsp://user:***@10.0.0.9/",
+        enabled=True,
+        status=CameraState.OFFLINE,
+        last_seen_at=None,
+        last_error=None,
+        frame_width=None,
+        frame_height=None,
+        sample_fps=None,
+        zones=[],
+        min_plate_width=0,
+        timezone=None,
+        created_at=datetime.fromtimestamp(at_ms / 1000, tz=UTC),
+    )
+
+    assert payload["data"]["camera"] | {"zones": []} == _api(shown)
+    assert payload["data"]["at"] == payload["createdAt"]
+    assert payload["replay"] is True
+    assert UUID(payload["id"]) == made.event_id

@@ -1,0 +1,161 @@
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from deploy.local.plan import APPLICATION, StackPlan, make_plan
+from deploy.local.settings import LocalStackSettings
+
+
+def _plan(
+    root: Path, environment: Mapping[str, str] | None = None, **settings: object
+) -> StackPlan:
+    validated = LocalStackSettings.model_validate({"local_dir": root, **settings})
+    return make_plan(validated, environment or {})
+
+
+def _names(plan: StackPlan) -> list[str]:
+    return [server.name for server in plan.servers]
+
+
+def test_all_four_servers_are_embedded_by_default(tmp_path: Path) -> None:
+    assert _names(_plan(tmp_path)) == ["kafka", "s3", "postgres", "clickhouse"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "address", "left_out"),
+    [
+        ("kafka_bootstrap_servers", "kafka.example:9092", "kafka"),
+        ("s3_endpoint", "https://s3.example", "s3"),
+        ("database_url", "postgresql://u:p@db.example/x", "postgres"),
+        ("clickhouse_url", "https://search.example:8443", "clickhouse"),
+    ],
+    ids=["kafka", "s3", "postgres", "clickhouse"],
+)
+def test_a_server_with_an_address_is_used_and_not_started(
+    tmp_path: Path, setting: str, address: str, left_out: str
+) -> None:
+    variable = f"PLATESTREAM_{setting.upper()}"
+
+    plan = _plan(tmp_path, {variable: address}, **{setting: address})
+
+    assert left_out not in _names(plan)
+    assert len(plan.servers) == 3
+    assert plan.environment[variable] == address
+
+
+def _given_to(plan: StackPlan) -> dict[str, dict[str, str]]:
+    whole = plan.process_environment()
+    programs = (program for group in plan.groups().values() for program in group)
+    return {program.name: program.environment_within(whole) for program in programs}
+
+
+def _holders(plan: StackPlan, variable: str) -> set[str]:
+    return {name for name, given in _given_to(plan).items() if variable in given}
+
+
+def test_what_the_caller_sets_reaches_every_process_that_uses_it_and_wins(tmp_path: Path) -> None:
+    given = {"PLATESTREAM_INGEST_SAMPLE_FPS": "25", "PLATESTREAM_CAMERA_FILES_FOLDER": ""}
+
+    plan = _plan(tmp_path, given)
+
+    assert plan.process_environment().items() >= given.items()
+    assert _given_to(plan)["ingest"].items() >= given.items()
+    assert _holders(plan, "PLATESTREAM_INGEST_SAMPLE_FPS") == {"ingest"}
+    assert _holders(plan, "PLATESTREAM_CAMERA_FILES_FOLDER") == {"api", "ingest"}
+
+
+def test_what_is_no_setting_reaches_the_services_own_processes(tmp_path: Path) -> None:
+    given = {"HTTPS_PROXY": "http://user:password@proxy.example", "SSL_CERT_FILE": "/etc/ca.pem"}
+    own = {program.name for program in APPLICATION}
+
+    plan = _plan(tmp_path, {**given, "JAVA_TOOL_OPTIONS": "-Xint", "PATH": "/bin"})
+
+    assert _holders(plan, "HTTPS_PROXY") == _holders(plan, "SSL_CERT_FILE") == own
+    assert _holders(plan, "JAVA_TOOL_OPTIONS") == {*own, "kafka", "s3"}
+    assert _holders(plan, "PATH") == {*own, *_names(plan)}
+
+
+@pytest.mark.parametrize(
+    ("secret", "holders"),
+    [
+        ("PLATESTREAM_SECRET_KEY", {"api", "ingest", "webhooks"}),
+        ("PLATESTREAM_DATABASE_URL", {"api", "relay"}),
+        ("PLATESTREAM_S3_SECRET_KEY", {"api", "ingest", "recognition", "webhooks"}),
+        ("PLATESTREAM_CLICKHOUSE_PASSWORD", {"api", "sink"}),
+        ("PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD", {"clickhouse"}),
+        ("PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD", {"clickhouse"}),
+        ("PLATESTREAM_SMTP_PASSWORD", {"webhooks"}),
+        ("PLATESTREAM_MQTT_PASSWORD", {"mqtt"}),
+        ("PLATESTREAM_RATE_LIMIT_STORE_URL", {"api"}),
+        ("PLATESTREAM_OF_ANOTHER_RELEASE", set()),
+    ],
+)
+def test_a_secret_is_given_only_to_who_uses_it(
+    tmp_path: Path, secret: str, holders: set[str]
+) -> None:
+    given = {"PLATESTREAM_MQTT_HOST": "broker.example", secret: "given"}
+
+    assert _holders(_plan(tmp_path, given), secret) == holders
+
+
+def test_the_servers_are_given_no_setting_of_the_service(tmp_path: Path) -> None:
+    given = _given_to(_plan(tmp_path))
+
+    for server in ("kafka", "s3", "postgres"):
+        assert not [name for name in given[server] if name.startswith("PLATESTREAM_")]
+
+
+@pytest.mark.parametrize(("host", "is_started"), [(None, False), ("", False), ("broker", True)])
+def test_the_mqtt_stage_runs_only_where_a_broker_is_named(
+    tmp_path: Path, host: str | None, is_started: bool
+) -> None:
+    plan = _plan(tmp_path, {} if host is None else {"PLATESTREAM_MQTT_HOST": host})
+
+    assert ("mqtt" in {program.name for program in plan.application}) is is_started
+
+
+def test_all_servers_addresses_are_in_the_environment(tmp_path: Path) -> None:
+    environment = _plan(tmp_path, kafka_port=1, s3_port=2, clickhouse_port=3).environment
+
+    assert environment["PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS"] == "127.0.0.1:1"
+    assert environment["PLATESTREAM_S3_ENDPOINT"] == "http://127.0.0.1:2"
+    assert environment["PLATESTREAM_CLICKHOUSE_URL"] == "http://127.0.0.1:3"
+    assert environment["PLATESTREAM_DATABASE_URL"].endswith("@127.0.0.1:15432/platestream")
+
+
+def test_every_port_is_listed_with_the_setting_that_moves_it(tmp_path: Path) -> None:
+    ports = {use.setting: use.port for use in _plan(tmp_path, api_port=81).ports()}
+
+    assert ports == {
+        "PLATESTREAM_API_PORT": 81,
+        "PLATESTREAM_KAFKA_PORT": 19092,
+        "PLATESTREAM_KAFKA_CONTROLLER_PORT": 19093,
+        "PLATESTREAM_S3_PORT": 19000,
+        "PLATESTREAM_POSTGRES_PORT": 15432,
+        "PLATESTREAM_CLICKHOUSE_PORT": 18123,
+    }
+
+
+def test_secrets_are_made_once_and_are_the_users_alone(tmp_path: Path) -> None:
+    first, second = _plan(tmp_path), _plan(tmp_path)
+
+    assert first.environment == second.environment
+    assert (tmp_path / "secrets.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_two_installations_share_no_secret(tmp_path: Path) -> None:
+    one, other = _plan(tmp_path / "one").secrets, _plan(tmp_path / "other").secrets
+
+    assert not {getattr(one, name) for name in one.__struct_fields__} & {
+        getattr(other, name) for name in other.__struct_fields__
+    }
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    plan = _plan(tmp_path)
+
+    assert plan.secrets.owner_password not in repr(plan.secrets)
+    assert plan.secrets.postgres_password not in repr(plan.servers)
+    assert plan.secrets.s3_secret_key not in repr(plan.servers)
+    assert plan.secrets.clickhouse_password not in repr(plan.servers)

@@ -1,0 +1,139 @@
+"""Publishing a worker's cameras: nothing is published of a camera after it is gone."""
+
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from cryptography.fernet import Fernet
+
+from common.records.cameras import CameraConfig, CameraStatus
+from common.records.frames import FrameMeta
+from common.secrets import SecretBox
+from common.urls.streams import StreamUrlRules
+from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
+from ingest.assignment.fleet import ConfigChange, Fleet
+from ingest.capture.opening import CaptureLimits
+from ingest.capture.reading import ReaderSettings
+from ingest.clocks import Instant
+from ingest.frames.pipeline import PipelineDeps, PipelineSettings, Snapshot
+from ingest.metrics import IngestMetrics
+from ingest.status import StatusRules
+
+START = Instant(1_800_000_000_000, 5_000.0)
+STAYS, GOES = UUID(int=1), UUID(int=2)
+RULES = CameraSessionSettings(
+    worker="one",
+    reader=ReaderSettings(
+        addresses=StreamUrlRules(),
+        limits=CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1),
+        reconnect_min_seconds=1,
+        reconnect_max_seconds=1,
+    ),
+    pipeline=PipelineSettings(
+        sample_fps=5, motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5
+    ),
+    status=StatusRules(offline_after_seconds=15),
+)
+
+
+class World:
+    """A fleet with two cameras, whose address nobody can read, and what it sent."""
+
+    def __init__(self) -> None:
+        self.published: list[tuple[UUID, bool]] = []
+        self.removed: list[UUID] = []
+        self.before_tick: Callable[[UUID], None] = lambda _: None
+        self.before_status: Callable[[UUID], None] = lambda _: None
+        metrics = IngestMetrics()
+        pipeline = PipelineDeps(
+            frames=self, snapshots=self, metrics=metrics, submit=lambda _: None, now=lambda: START
+        )
+        secrets = SecretBox(Fernet.generate_key().decode())
+        services = CameraSessionDeps(
+            pipeline=pipeline, secrets=secrets, metrics=metrics, now=lambda: START
+        )
+        self.fleet = Fleet(RULES, services, self, self)
+        self.fleet.own(0)
+        for camera_id in (STAYS, GOES):
+            self.fleet.apply(ConfigChange(0, camera_id, _config(camera_id)))
+        self.published.clear()
+
+    def delete_goes(self) -> None:
+        self.fleet.apply(ConfigChange(0, GOES, None))
+
+    def send_status(self, status: CameraStatus) -> None:
+        self.before_status(status.camera_id)
+        self.published.append((status.camera_id, True))
+
+    def delete_status(self, camera_id: UUID) -> None:
+        self.published.append((camera_id, False))
+
+    def remove(self, owner_id: UUID, camera_id: UUID) -> None:
+        self.removed.append(camera_id)
+
+    def has_room(self) -> bool:
+        return True
+
+    def send_frame(self, meta: FrameMeta, jpeg: bytes) -> bool:
+        return True
+
+    def send_tick(self, meta: FrameMeta) -> None:
+        self.before_tick(meta.camera_id)
+
+    def send_end(self, meta: FrameMeta) -> None:
+        pass
+
+    def offer(self, snapshot: Snapshot) -> None:
+        pass
+
+    def published_of_goes(self) -> list[bool]:
+        return [is_there for camera_id, is_there in self.published if camera_id == GOES]
+
+
+def _config(camera_id: UUID) -> CameraConfig:
+    return CameraConfig(
+        camera_id=camera_id,
+        owner_id=UUID(int=9),
+        name="gate",
+        stream_url_encrypted="x",
+        enabled=True,
+        revision=1,
+    )
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_each_camera_is_published_again_as_a_sign_of_life(world: World) -> None:
+    world.fleet.publish_due(START.later(6))
+    world.fleet.publish_due(START.later(7))
+
+    assert world.published == [(STAYS, True), (GOES, True)]
+
+
+def test_a_camera_that_was_deleted_meanwhile_is_not_published(world: World) -> None:
+    world.before_tick = lambda camera_id: world.delete_goes() if camera_id == STAYS else None
+
+    world.fleet.publish_due(START.later(6))
+
+    assert world.published_of_goes() == [False]
+    assert world.removed == [GOES]
+
+
+def test_a_camera_that_is_deleted_while_it_is_published_is_gone_in_the_end(world: World) -> None:
+    deleting = threading.Thread(target=world.delete_goes)
+
+    def delete(camera_id: UUID) -> None:
+        if camera_id == GOES:
+            deleting.start()
+            # Long enough to be done, were it not held up.
+            deleting.join(0.1)
+
+    world.before_status = delete
+    world.fleet.publish_due(START.later(6))
+    deleting.join(10)
+
+    assert world.published_of_goes() == [True, False]

@@ -1,0 +1,170 @@
+"""Plates too large for the detector are found in the shrunk image."""
+
+import numpy as np
+import pytest
+
+from recognition.detection.close_up_detector import CloseUpDetector, deduplicate_detections
+from recognition.detection.detector import Detector
+from recognition.models.runtime import Tensor
+from recognition.types import BgrImage, Detection
+from tests.unit.recognition.cards import (
+    SaidModel,
+    centre_rows,
+    detector_card,
+    recognizer_settings,
+)
+
+# Seen at 320x192 px at first, a quarter of its size, then at 160x96, an eighth.
+IMAGE = np.zeros((720, 1280, 3), np.uint8)
+SMALL = np.zeros((300, 400, 3), np.uint8)
+Row = tuple[float, float, float, float, float]
+
+
+NOTHING: Row = (0, 0, 0, 0, 0.0)
+
+
+def looks(
+    near: tuple[Row, ...],
+    far: tuple[Row, ...],
+    close: tuple[Row, ...] = (NOTHING,),
+    *,
+    any_size: bool = True,
+) -> tuple[CloseUpDetector, SaidModel]:
+    """A detector that says ``near``, then ``far`` and ``close`` of shrunk ones, and its model."""
+
+    def say(_: Tensor) -> dict[str, Tensor]:
+        return {"output0": centre_rows(*(near, far, close)[len(model.inputs) - 1])}
+
+    model = SaidModel(say)
+    settings = recognizer_settings()
+    detector = Detector(detector_card(dynamic_size=any_size), model, settings)
+    return CloseUpDetector(detector, detector), model
+
+
+def seen(finder: CloseUpDetector, image: BgrImage = IMAGE) -> list[Detection]:
+    return finder.detect_all([image])[0]
+
+
+def box(found: Detection) -> tuple[float, float, float, float]:
+    return found.left, found.top, found.right, found.bottom
+
+
+@pytest.mark.parametrize("near", [(), ((200, 100, 90, 40, 0.6),)])
+def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) -> None:
+    finder, model = looks(near or (NOTHING,), ((80, 48, 120, 40, 0.8),))
+
+    (found,) = deduplicate_detections(seen(finder))
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (96, 160), (64, 96)]
+    # 120x40 px of the shrunk image, which has 3 px of grey above: eight times as large.
+    assert box(found) == pytest.approx((160, 200, 1120, 520), abs=1)
+    assert found.score == pytest.approx(0.8)
+
+
+def test_of_one_plate_each_look_has_its_box() -> None:
+    # All of them lie around the middle of the image.
+    boxes = ((160, 96, 200, 60, 0.6),), ((80, 48, 120, 40, 0.8),), ((48, 32, 60, 20, 0.7),)
+    found = seen(looks(*boxes)[0])
+
+    assert [one.score for one in found] == pytest.approx([0.8, 0.7, 0.6])
+    assert [one.score for one in deduplicate_detections(found)] == pytest.approx([0.8])
+
+
+def test_a_weak_box_of_a_plate_is_not_worth_reading() -> None:
+    finder, _ = looks(((160, 96, 200, 60, 0.2),), ((80, 48, 120, 40, 0.8),))
+
+    assert [one.score for one in seen(finder)] == pytest.approx([0.8])
+
+
+def test_a_large_image_without_anything_large_is_seen_twice() -> None:
+    _, model = (made := looks((NOTHING,), (NOTHING,)))
+    assert seen(made[0]) == []
+    assert len(model.inputs) == 2
+
+    _, model = (made := looks((NOTHING,), (NOTHING,), ((48, 40, 60, 20, 0.7),)))
+    assert len(seen(made[0], SMALL)) == 1
+    assert len(model.inputs) == 3
+
+
+@pytest.mark.parametrize(
+    ("near", "left", "right"),
+    [((150, 96, 70, 20, 0.4), 460, 740), ((150, 96, 100, 20, 0.4), 400, 800)],
+    ids=["of usual size", "larger"],
+)
+def test_the_close_up_gives_the_edges_of_plates_of_usual_size(
+    near: Row, left: float, right: float
+) -> None:
+    # From afar the plate lies from 100 to 200 of 320 px.
+    finder, _ = looks((near,), ((75, 48, 50, 10, 0.8),))
+
+    found = seen(finder)[0]
+
+    assert (found.left, found.right) == pytest.approx((left, right), abs=1)
+    assert found.score == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("part", "kept"),
+    [((55, 96, 60, 30, 0.45), 1), ((34, 96, 100, 30, 0.45), 2)],
+    ids=["three quarters inside", "half inside"],
+)
+def test_a_part_of_a_large_plate_is_no_plate_of_its_own(part: Row, kept: int) -> None:
+    # The plate lies from 40 to 280 of 320 px.
+    finder, _ = looks((part,), ((80, 48, 120, 40, 0.8),))
+
+    assert len(deduplicate_detections(seen(finder))) == kept
+
+
+def test_plates_beside_each_other_are_both_found() -> None:
+    finder, _ = looks(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
+
+    assert [one.score for one in seen(finder)] == pytest.approx([0.8, 0.6])
+
+
+def test_a_sure_plate_of_usual_size_needs_no_second_look() -> None:
+    finder, model = looks(((160, 96, 70, 20, 0.6),), ())
+
+    assert len(seen(finder)) == len(model.inputs) == 1
+
+
+def test_small_plates_of_the_shrunk_image_count_for_nothing() -> None:
+    finder, model = looks((NOTHING,), ((80, 48, 20, 8, 0.9),))
+
+    assert seen(finder) == []
+    assert len(model.inputs) == 2
+
+
+def test_a_model_of_one_size_sees_small_images_in_grey() -> None:
+    finder, model = looks((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
+
+    (found,) = seen(finder, SMALL)
+
+    fed = [one[0, 0] for one in model.inputs]
+    assert {one.shape for one in fed} == {(320, 320)}
+    black = [int(np.count_nonzero(one == 0)) for one in fed]
+    assert black == [320 * 240, 160 * 120, 96 * 72]
+    assert box(found) == pytest.approx((50, 100, 350, 200), abs=1)
+
+
+def test_a_model_of_one_size_looks_again_at_large_images_as_flat_as_a_plate() -> None:
+    finder, model = looks((NOTHING,), ((160, 160, 120, 30, 0.8),), any_size=False)
+
+    assert len(seen(finder, np.zeros((500, 1200, 3), np.uint8))) == 1
+    assert len(model.inputs) == 3
+
+
+def test_a_model_of_one_size_sees_large_images_once() -> None:
+    finder, model = looks((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
+
+    assert seen(finder) == []
+    assert len(model.inputs) == 1
+
+
+def test_a_detector_of_large_strides_sees_an_image_that_fits_it() -> None:
+    model = SaidModel(lambda _: {"output0": centre_rows((0, 0, 0, 0, 0.0))})
+    card = detector_card(dynamic_size=True, stride=64)
+    detector = Detector(card, model, recognizer_settings())
+
+    seen(CloseUpDetector(detector, detector))
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (128, 192)]

@@ -1,0 +1,120 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from recognition.detection.detector import Detector
+from recognition.detection.zoom_detector import ZoomDetector
+from recognition.models.runtime import Tensor
+from recognition.types import Detection
+from tests.unit.recognition.cards import (
+    SaidModel,
+    centre_rows,
+    detector_card,
+    recognizer_settings,
+)
+
+# In the first input of 320x192 at a scale of 0.25, in a window of 256x160 at up to 1.5.
+IMAGE = np.zeros((720, 1280, 3), np.uint8)
+Row = tuple[float, float, float, float, float]
+_NOTHING: Row = (0, 0, 0, 0, 0.0)
+
+
+def looks(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDetector, SaidModel]:
+    """A detector that says ``first``, then ``second`` of each window, and its model."""
+
+    def say(tensor: Tensor) -> dict[str, Tensor]:
+        closer = len(model.inputs) - 2
+        rows = first if closer < 0 else (second(closer),)
+        return {"output0": centre_rows(*rows)}
+
+    model = SaidModel(say)
+    detector = Detector(detector_card(dynamic_size=True), model, recognizer_settings())
+    return ZoomDetector(detector), model
+
+
+def box(found: Detection) -> tuple[float, float, float, float]:
+    return found.left, found.top, found.right, found.bottom
+
+
+def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
+    # 64x24 px of the image around (640, 360); the second look has 205x128 px of it, at 1.25.
+    finder, model = looks(((160, 96, 16, 6, 0.2),), lambda _: (128, 80, 75, 25, 0.9))
+
+    (found,) = finder.detect(IMAGE)
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (160, 256)]
+    assert found.score == pytest.approx(0.9)
+    assert box(found) == pytest.approx((610, 350, 670, 370), abs=2)
+
+
+def test_a_window_stays_inside_the_image() -> None:
+    # The plate lies in the corner, and so in the corner of the window.
+    finder, _ = looks(((8, 9, 16, 6, 0.2),), lambda _: (40, 15, 75, 25, 0.9))
+
+    (found,) = finder.detect(IMAGE)
+
+    assert box(found) == pytest.approx((2, 2, 62, 22), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("width", "score", "looks_taken"),
+    [(40, 0.9, 1), (40, 0.41, 1), (40, 0.39, 2), (24, 0.61, 1), (24, 0.59, 2), (18, 0.9, 2)],
+)
+def test_the_smaller_the_surer_must_a_plate_be_to_be_looked_at_once(
+    width: float, score: float, looks_taken: int
+) -> None:
+    finder, model = looks(((160, 96, width, 8, score),), lambda _: _NOTHING)
+    finder.detect(IMAGE)
+    assert len(model.inputs) == looks_taken
+
+
+def test_an_image_that_was_not_shrunk_is_looked_at_once() -> None:
+    finder, model = looks(((160, 96, 100, 20, 0.6),), lambda _: _NOTHING)
+
+    finder.detect(IMAGE[:192, :320])
+
+    assert len(model.inputs) == 1
+
+
+def test_what_the_closer_look_does_not_see_keeps_its_first_score() -> None:
+    finder, _ = looks(((160, 96, 16, 6, 0.5), (60, 96, 16, 6, 0.3)), lambda _: _NOTHING)
+
+    assert [found.score for found in finder.detect(IMAGE)] == pytest.approx([0.5])
+
+
+def test_another_plate_in_the_window_takes_no_ones_place() -> None:
+    finder, _ = looks(((160, 96, 16, 6, 0.3),), lambda _: (20, 20, 30, 10, 0.9))
+
+    assert finder.detect(IMAGE) == []
+
+
+def test_two_candidates_of_one_plate_are_one() -> None:
+    # Apart enough for the first look, the same for the second.
+    finder, model = looks(
+        ((160, 96, 16, 6, 0.5), (166, 96, 16, 6, 0.45)),
+        lambda closer: (128 + 15 - 30 * closer, 80, 75, 25, 0.9 - closer / 10),
+    )
+
+    (found,) = finder.detect(IMAGE)
+
+    assert len(model.inputs) == 3
+    assert found.score == pytest.approx(0.9)
+
+
+def test_the_window_fits_a_detector_of_large_strides() -> None:
+    model = SaidModel(lambda _: {"output0": centre_rows((160, 96, 16, 6, 0.2))})
+    card = detector_card(dynamic_size=True, stride=64)
+
+    ZoomDetector(Detector(card, model, recognizer_settings())).detect(IMAGE)
+
+    assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (192, 256)]
+
+
+def test_looks_are_bounded() -> None:
+    rows = tuple((20 + 25 * (n % 12), 60 + 20 * (n // 12), 16, 6, 0.2) for n in range(36))
+    finder, model = looks(rows, lambda _: _NOTHING)
+
+    finder.detect(IMAGE)
+
+    assert len(model.inputs) == 1 + 20

@@ -1,0 +1,96 @@
+"""A card that does not fit its model is reported when the model is loaded."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from common.errors import MisconfiguredError
+from recognition.models.model_card import DetectorDecoder, Resize
+from recognition.models.model_check import check_detector, check_reader
+from recognition.models.runtime import Tensor
+from tests.unit.recognition.cards import ALPHABET, SLOTS, SaidModel, detector_card, reader_card
+
+PLATES = np.zeros((1, SLOTS, len(ALPHABET)), np.float32)
+
+
+def gives(**outputs: Tensor) -> SaidModel:
+    return SaidModel(lambda _: outputs)
+
+
+def test_models_that_fit_pass() -> None:
+    detector = gives(output0=np.zeros((1, 5, 2100), np.float32))
+    check_detector(detector_card(), detector)
+    assert detector.inputs[0].shape == (1, 3, 320, 320)
+    assert detector.inputs[0].dtype == np.float32
+    rows = detector_card(DetectorDecoder.END2END_ROWS)
+    check_detector(rows, gives(output0=np.zeros((0, 7), np.float32)))
+    reader = gives(plate=PLATES, region=np.zeros((1, 2), np.float32))
+    check_reader(reader_card(regions=("Brazil", "Unknown")), reader)
+    assert reader.inputs[0].shape == (1, 64, 128, 3)
+    assert reader.inputs[0].dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ({"other": np.zeros((1, 5, 9))}, "it gives other, not output0"),
+        ({"output0": np.zeros((1, 84, 9))}, r"shape \(1, 84, 9\), not 1 x 5 x anchors"),
+        ({"output0": np.zeros((4, 7))}, "not 1 x 5 x anchors"),
+    ],
+)
+def test_a_detector_that_gives_something_else_is_reported(
+    outputs: dict[str, Tensor], words: str
+) -> None:
+    with pytest.raises(MisconfiguredError, match=words):
+        check_detector(detector_card(), gives(**outputs))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ({"plate": PLATES[:, :9]}, "not 1 x 10 x 37"),
+        ({"plate": PLATES[..., :36]}, "not 1 x 10 x 37"),
+        ({"plate": PLATES}, "not region"),
+        ({"plate": PLATES, "region": np.zeros((1, 3))}, "region has shape"),
+    ],
+    ids=["slots", "alphabet", "no-region", "regions"],
+)
+def test_a_reader_that_gives_something_else_is_reported(
+    outputs: dict[str, Tensor], words: str
+) -> None:
+    with pytest.raises(MisconfiguredError, match=words):
+        check_reader(reader_card(regions=("Brazil", "Unknown")), gives(**outputs))
+
+
+def test_a_model_that_refuses_its_input_is_reported() -> None:
+    def refuse(tensor: Tensor) -> dict[str, Tensor]:
+        raise RuntimeError(f"got {tensor.shape}")
+
+    with pytest.raises(MisconfiguredError, match=r"is refused: got \(1, 3, 320, 320\)"):
+        check_detector(detector_card(), SaidModel(refuse))
+
+
+def test_a_size_that_any_is_said_of_is_tried_at_another() -> None:
+    card = detector_card()
+    free = msgspec.structs.replace(
+        card, input=msgspec.structs.replace(card.input, dynamic_size=True, stride=32)
+    )
+    detector = gives(output0=np.zeros((1, 5, 504), np.float32))
+    check_detector(free, detector)
+    check_detector(free, detector, (448, 256))
+    sizes = [tried.shape[2:] for tried in detector.inputs]
+    assert sizes == [(128, 192), (320, 320), (128, 192), (256, 448)]
+
+
+def test_another_way_of_resizing_is_refused() -> None:
+    detector, reader = detector_card(), reader_card()
+    stretched = msgspec.structs.replace(
+        detector, input=msgspec.structs.replace(detector.input, resize=Resize.STRETCH)
+    )
+    boxed = msgspec.structs.replace(
+        reader, input=msgspec.structs.replace(reader.input, resize=Resize.LETTERBOX)
+    )
+    with pytest.raises(MisconfiguredError, match="by letterbox, not by stretch"):
+        check_detector(stretched, gives(output0=np.zeros((1, 5, 9))))
+    with pytest.raises(MisconfiguredError, match="by stretch, not by letterbox"):
+        check_reader(boxed, gives(plate=PLATES))

@@ -1,0 +1,52 @@
+"""A recogniser process without models: does what the image's bytes tell it to."""
+
+import os
+import time
+from pathlib import Path
+
+from common.errors import InvalidInputError, MisconfiguredError
+from recognition.settings import RecognizerPoolSettings
+from recognition.workers.protocol import Job, JobOutcome
+from recognition.workers.worker import JobHandler, error_outcome, run_worker
+
+_MIB = 1024 * 1024
+
+
+def prepare(settings: RecognizerPoolSettings) -> JobHandler:
+    """Refuse to start where the settings ask for a reader of that name."""
+    if settings.reader_path.name == "missing.onnx":
+        raise MisconfiguredError("the reader is missing")
+    if settings.reader_path.name == "dies.onnx":
+        os._exit(3)
+    return perform
+
+
+def perform(jobs: list[Job]) -> list[JobOutcome]:
+    """Do what the jobs say."""
+    return [_outcome(job, len(jobs)) for job in jobs]
+
+
+def _outcome(job: Job, together: int) -> JobOutcome:
+    """Do what the job says; the answer's width is this process's id."""
+    word, _, what = job.image.decode().partition(" ")
+    match word:
+        case "sleep":
+            time.sleep(float(what))
+        case "wait":
+            while not Path(what).exists():
+                time.sleep(0.01)
+        case "crash":
+            os._exit(3)
+        case "refuse":
+            return error_outcome(InvalidInputError("The image is bad.", code="unreadable_image"))
+        case "together":
+            return JobOutcome(width_px=together)
+        case "grown":
+            return JobOutcome(width_px=os.getpid(), resident_bytes=int(what) * _MIB)
+        case "allocate":
+            bytearray(int(what) * _MIB)
+    return JobOutcome(width_px=os.getpid(), height_px=job.min_plate_width_px)
+
+
+if __name__ == "__main__":
+    run_worker(prepare)

@@ -1,0 +1,251 @@
+import asyncio
+from uuid import UUID
+
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from common.errors import InvalidInputError, TransientError
+from common.records.codec import encode
+from common.records.frames import (
+    FRAME_META_HEADER,
+    FrameKind,
+    FrameMeta,
+    FrameReference,
+    Point,
+    Zone,
+    ZoneKind,
+)
+from common.records.recognitions import FrameReadings, PlateReading
+from recognition.workers.pool import (
+    ImageReadings,
+    RecognizerBusyError,
+    RecognizerCrashedError,
+    RecognizerTimeoutError,
+)
+from streams.recognition.metrics import RecognitionMetrics
+from streams.recognition.reading.agent import POISON_FRAME, FrameRecord, ReadingAgent
+from streams.recognition.reading.frame_store import FrameCache
+from streams.recognition.reading.ordered_worker import Turn
+from tests.unit.streams.recognition.builders import reading
+
+CAMERA = UUID(int=7)
+NOW_MS = 1_790_000_000_000
+JPEG = b"\xff\xd8 image"
+REFERENCE = FrameReference(partition=2, offset=40)
+
+
+class ScriptedPool:
+    """Answers with readings or raises, one entry for each call."""
+
+    def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[bytes, int]] = []
+
+    async def read_image(
+        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
+    ) -> ImageReadings:
+        self.asked.append((data, min_plate_width_px))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return ImageReadings(answer, 1000, 500, 12.0)
+
+
+class Published:
+    """The published records with their keys; fails as often as asked."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.records: list[tuple[bytes, FrameReadings]] = []
+        self.failures = failures
+
+    async def __call__(self, key: bytes, record: FrameReadings) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise TransientError("Kafka is unavailable")
+        self.records.append((key, record))
+
+
+def stage(
+    pool: ScriptedPool,
+    published: Published,
+    cache: FrameCache | None = None,
+    registry: CollectorRegistry | None = None,
+) -> ReadingAgent:
+    return ReadingAgent(
+        pool=pool,
+        cache=cache or FrameCache(1000),
+        publish=published,
+        metrics=RecognitionMetrics(registry),
+        deadline_ms=60_000,
+        now_ms=lambda: NOW_MS,
+    )
+
+
+def record(
+    value: bytes = JPEG,
+    kind: FrameKind = FrameKind.FRAME,
+    captured_ms: int = NOW_MS - 100,
+    zones: tuple[Zone, ...] = (),
+    camera: UUID = CAMERA,
+    **headers: bytes,
+) -> FrameRecord:
+    meta = FrameMeta(
+        kind=kind,
+        camera_id=camera,
+        owner_id=UUID(int=1),
+        camera_name="Gate",
+        captured_ms=captured_ms,
+        width_px=1000,
+        height_px=500,
+        min_plate_width_px=33,
+        zones=zones,
+    )
+    return FrameRecord(
+        key=b"camera",
+        value=value,
+        headers={FRAME_META_HEADER: encode(meta), **headers},
+        reference=REFERENCE,
+    )
+
+
+async def turn() -> None:
+    return
+
+
+async def test_publishes_what_was_read() -> None:
+    found = reading("AB123CD")
+    pool, published = ScriptedPool((found,)), Published()
+    await stage(pool, published).handle(record(), turn)
+    ((key, out),) = published.records
+    assert key == b"camera"
+    assert out.readings == (found,)
+    assert out.frame == REFERENCE
+    assert out.camera_id == CAMERA
+    assert out.captured_ms == NOW_MS - 100
+    assert (out.width_px, out.height_px) == (1000, 500)
+    assert pool.asked == [(JPEG, 33)]
+
+
+async def test_a_frame_with_plates_is_kept_and_an_empty_one_is_not() -> None:
+    cache = FrameCache(1000)
+    await stage(ScriptedPool(()), Published(), cache).handle(record(), turn)
+    assert cache.get(REFERENCE) is None
+    await stage(ScriptedPool((reading("AB123CD"),)), Published(), cache).handle(record(), turn)
+    assert cache.get(REFERENCE) == JPEG
+
+
+async def test_a_tick_passes_through() -> None:
+    pool, published = ScriptedPool(), Published()
+    await stage(pool, published).handle(record(b"", FrameKind.TICK, NOW_MS - 90_000), turn)
+    ((_, out),) = published.records
+    assert out.kind is FrameKind.TICK
+    assert not out.stale
+    assert pool.asked == []
+
+
+@pytest.mark.parametrize(("age_ms", "stale"), [(60_000, False), (60_001, True)])
+async def test_frames_past_the_deadline_are_not_looked_at(age_ms: int, stale: bool) -> None:
+    pool, published = ScriptedPool(()), Published()
+    await stage(pool, published).handle(record(captured_ms=NOW_MS - age_ms), turn)
+    ((_, out),) = published.records
+    assert out.stale is stale
+    assert len(pool.asked) == (0 if stale else 1)
+
+
+async def test_frames_past_the_deadline_are_logged_once_a_minute_by_camera() -> None:
+    agent = stage(ScriptedPool(), Published())
+    late = [record(captured_ms=NOW_MS - 60_000 - age_ms) for age_ms in (1, 2_000, 30_000)]
+    with capture_logs() as logs:
+        for each in (*late, record(captured_ms=NOW_MS - 90_000, camera=UUID(int=99))):
+            await agent.handle(each, turn)
+
+    lines = [(log["event"], log["camera_id"], log["age_seconds"]) for log in logs]
+    assert lines == [
+        ("frame_stale", str(CAMERA), 60.0),
+        ("frame_stale", str(UUID(int=99)), 90.0),
+    ]
+
+
+@pytest.mark.parametrize("code", ["image_too_large", "truncated_image", "unreadable_image"])
+async def test_a_bad_image_is_a_reading_without_plates_and_no_dead_letter(code: str) -> None:
+    refusal = InvalidInputError("Not such an image.", code=code)
+    published, metrics = Published(), CollectorRegistry()
+    await stage(ScriptedPool(refusal), published, registry=metrics).handle(record(), turn)
+    ((_, out),) = published.records
+    assert out.readings == ()
+    assert not out.stale
+    refused = {"outcome": "refused"}
+    assert metrics.get_sample_value("platestream_recognition_frames_total", refused) == 1
+
+
+@pytest.mark.parametrize("fault", [RecognizerCrashedError, RecognizerTimeoutError])
+async def test_a_process_lost_once_is_tried_again(fault: type[TransientError]) -> None:
+    pool, published = ScriptedPool(fault("gone"), (reading("AB123CD"),)), Published()
+    await stage(pool, published).handle(record(), turn)
+    assert len(published.records[0][1].readings) == 1
+
+
+async def test_a_frame_that_no_process_survives_is_refused() -> None:
+    pool = ScriptedPool(RecognizerCrashedError("gone"), RecognizerTimeoutError("hung"))
+    published = Published()
+    with pytest.raises(InvalidInputError) as refused:
+        await stage(pool, published).handle(record(), turn)
+    assert refused.value.code == POISON_FRAME
+    assert published.records[0][1].readings == ()
+
+
+async def test_a_busy_pool_is_a_matter_of_time() -> None:
+    published = Published()
+    with pytest.raises(RecognizerBusyError):
+        await stage(ScriptedPool(RecognizerBusyError("full")), published).handle(record(), turn)
+    assert published.records == []
+
+
+async def test_what_kafka_did_not_take_is_done_again() -> None:
+    found = (reading("AB123CD"),)
+    handler, published = stage(ScriptedPool(found, found), (p := Published(failures=1))), p
+    with pytest.raises(TransientError):
+        await handler.handle(record(), turn)
+    await handler.handle(record(), turn)
+    assert len(published.records) == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {FRAME_META_HEADER: b"not json"}, {FRAME_META_HEADER: b'{"version":7}'}],
+    ids=["none", "unreadable", "version"],
+)
+async def test_a_record_without_a_readable_header_is_refused(headers: dict[str, bytes]) -> None:
+    broken = FrameRecord(key=b"camera", value=JPEG, headers=headers, reference=REFERENCE)
+    published = Published()
+    with pytest.raises(InvalidInputError):
+        await stage(ScriptedPool(), published).handle(broken, turn)
+    assert published.records == []
+
+
+async def test_plates_outside_the_zones_are_left_out() -> None:
+    left_half = Zone(
+        kind=ZoneKind.INCLUDE,
+        points=(Point(x=0, y=0), Point(x=0.5, y=0), Point(x=0.5, y=1), Point(x=0, y=1)),
+    )
+    found = (reading("AB123CD", x=100, y=100), reading("XY987ZW", x=800, y=100))
+    published = Published()
+    await stage(ScriptedPool(found), published).handle(record(zones=(left_half,)), turn)
+    assert [r.text for r in published.records[0][1].readings] == ["AB123CD"]
+
+
+async def test_results_wait_for_their_turn() -> None:
+    published = Published()
+    first, second = Turn(None), None
+    second = Turn(first)
+    later = asyncio.create_task(
+        stage(ScriptedPool((reading("SECOND1"),)), published).handle(record(), second.wait)
+    )
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert published.records == []
+    async with first:
+        await stage(ScriptedPool((reading("FIRST11"),)), published).handle(record(), first.wait)
+    await later
+    assert [r.readings[0].text for _, r in published.records] == ["FIRST11", "SECOND1"]

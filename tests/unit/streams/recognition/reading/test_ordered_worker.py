@@ -1,0 +1,290 @@
+"""A rebalance in the middle of frames: no reading may overtake one that was given up."""
+
+import asyncio
+import random
+from functools import partial
+from uuid import UUID
+
+from common.errors import TransientError
+from common.records.codec import encode
+from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from common.records.recognitions import FrameReadings, PlateReading
+from common.retry import RetryPolicy
+from recognition.workers.pool import ImageReadings
+from streams.recognition.metrics import RecognitionMetrics
+from streams.recognition.reading.agent import ReadingAgent
+from streams.recognition.reading.frame_store import FrameCache
+from streams.recognition.reading.ordered_worker import OrderedFrameWorker, OrderedTaskPool, Turn
+from streams.runtime.app import Event
+from streams.runtime.guard import Guard
+from tests.unit.streams.recognition.builders import CAMERA, HEIGHT_PX, START_MS, WIDTH_PX, reading
+from tests.unit.streams.recognition.builders import plates as plates_of
+from tests.unit.streams.recognition.builders import play as play_tracking
+from tests.unit.streams.runtime.fakes import FakeApp, event
+
+# Two vehicles, each read once and for certain, then nothing until both are over.
+PLATES = {0: (reading("AB123CD", x=100),), 1: (reading("XY987ZW", x=1500),)}
+END = 2
+
+
+def frame_event(offset: int, partition: int = 3) -> Event:
+    kind = FrameKind.TICK if offset == END else FrameKind.FRAME
+    meta = FrameMeta(
+        kind=kind,
+        camera_id=CAMERA,
+        owner_id=UUID(int=1),
+        camera_name="Gate",
+        captured_ms=START_MS + (5000 if offset == END else 200 * offset),
+        width_px=WIDTH_PX,
+        height_px=HEIGHT_PX,
+        min_plate_width_px=0,
+        zones=(),
+    )
+    return event(
+        offset, b"%d" % offset, headers={FRAME_META_HEADER: encode(meta)}, partition=partition
+    )
+
+
+class Topic:
+    """The readings topic; while ``takes`` is off it takes nothing, as long as one waits for it."""
+
+    def __init__(self) -> None:
+        self.records: list[FrameReadings] = []
+        self.takes = True
+        self.asked = asyncio.Event()
+        self.refuse = asyncio.Event()
+
+    async def publish(self, _: bytes, record: FrameReadings) -> None:
+        if not self.takes:
+            self.asked.set()
+            await self.refuse.wait()
+            raise TransientError("Kafka is unavailable")
+        self.records.append(record)
+
+    def tracked_plates(self) -> set[str]:
+        _, passes = play_tracking(self.records)
+        return set(plates_of(passes))
+
+
+class Pool:
+    """Reads what :data:`PLATES` says."""
+
+    async def read_image(
+        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
+    ) -> ImageReadings:
+        found: tuple[PlateReading, ...] = PLATES[int(data)]
+        return ImageReadings(found, WIDTH_PX, HEIGHT_PX, 1.0)
+
+
+class Worker:
+    """The reading agent of one process."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.app = FakeApp()
+        self.tasks = OrderedTaskPool(8)
+        guard = Guard(
+            self.app.as_app(),
+            stage="testing",
+            send_dead_letter=_no_dead_letter,
+            retry=RetryPolicy(first_pause_seconds=0.001, longest_pause_seconds=0.001),
+            dead_letters_per_minute=0,
+            max_dead_letter_bytes=1000,
+        )
+        reading_rules = ReadingAgent(
+            pool=Pool(),
+            cache=FrameCache(1000),
+            publish=topic.publish,
+            metrics=RecognitionMetrics(),
+            deadline_ms=60_000,
+            now_ms=lambda: START_MS,
+        )
+        self.worker = OrderedFrameWorker(self.tasks, guard, reading_rules)
+
+    async def submit(self, *events: Event) -> None:
+        self.app.deliver(*events)
+        for each in events:
+            await self.worker.submit(each)
+
+    async def finish(self) -> None:
+        for _ in range(10_000):
+            if not self.tasks.under_way:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("work is still in flight")
+
+
+async def _no_dead_letter(key: bytes | None, value: bytes) -> None:
+    raise AssertionError("nothing here is a dead letter")
+
+
+async def _until_both_are_in_flight(topic: Topic) -> None:
+    await topic.asked.wait()
+    # The second has been read meanwhile and awaits its turn: both took the check at the start.
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_no_reading_overtakes_one_that_a_rebalance_made_give_up() -> None:
+    topic = Topic()
+    old, new = Worker(topic), Worker(topic)
+
+    topic.takes = False
+    await old.submit(frame_event(0), frame_event(1))
+    await _until_both_are_in_flight(topic)
+    old.app.is_leaving = True
+    topic.takes = True
+    topic.refuse.set()
+    await old.finish()
+    await new.submit(frame_event(0), frame_event(1), frame_event(END))
+    await new.finish()
+
+    assert old.app.released == []
+    assert [record.frame.offset for record in topic.records] == [0, 1, END]
+    assert topic.tracked_plates() == {"AB123CD", "XY987ZW"}
+
+
+async def test_frames_still_waiting_when_the_rebalance_is_over_stay_given_up() -> None:
+    topic = Topic()
+    worker = Worker(topic)
+
+    topic.takes = False
+    await worker.submit(frame_event(0))
+    await topic.asked.wait()
+    worker.app.is_leaving = True
+    topic.refuse.set()
+    await worker.finish()
+    worker.app.is_leaving = False
+    topic.takes = True
+    await worker.submit(frame_event(1))
+    await worker.finish()
+
+    assert worker.app.released == []
+    assert topic.records == []
+
+
+async def test_a_frame_given_up_does_not_stop_other_partitions() -> None:
+    topic = Topic()
+    worker = Worker(topic)
+
+    topic.takes = False
+    await worker.submit(frame_event(0, partition=1))
+    await topic.asked.wait()
+    worker.app.is_leaving = True
+    topic.refuse.set()
+    await worker.finish()
+    worker.app.is_leaving = False
+    topic.takes = True
+    await worker.submit(frame_event(1, partition=2))
+    await worker.finish()
+
+    assert [record.frame.partition for record in topic.records] == [2]
+
+
+async def until_idle(tasks: OrderedTaskPool) -> None:
+    for _ in range(10_000):
+        if not tasks.under_way:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("work is still in flight")
+
+
+async def test_results_leave_in_order_whatever_the_work_takes() -> None:
+    tasks, out = OrderedTaskPool(8), list[int]()
+    chance = random.Random(1)
+
+    async def work(number: int, turn: Turn) -> None:
+        for _ in range(chance.randrange(20)):
+            await asyncio.sleep(0)
+        await turn.wait()
+        out.append(number)
+
+    for number in range(100):
+        await tasks.submit(0, partial(work, number))
+    await until_idle(tasks)
+    assert out == list(range(100))
+
+
+async def test_partitions_do_not_wait_for_each_other() -> None:
+    tasks, out, gate = OrderedTaskPool(4), list[int](), asyncio.Event()
+
+    async def work(partition: int, turn: Turn) -> None:
+        if partition == 0:
+            await gate.wait()
+        await turn.wait()
+        out.append(partition)
+
+    for partition in (0, 1, 1):
+        await tasks.submit(partition, partial(work, partition))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert out == [1, 1]
+    gate.set()
+    await until_idle(tasks)
+    assert out == [1, 1, 0]
+
+
+async def test_no_more_than_its_size_is_in_flight() -> None:
+    tasks, gate, peak = OrderedTaskPool(3), asyncio.Event(), 0
+
+    async def work(_: Turn) -> None:
+        nonlocal peak
+        peak = max(peak, tasks.under_way)
+        await gate.wait()
+
+    async def submit_all() -> None:
+        for _ in range(10):
+            await tasks.submit(0, work)
+
+    submitting = asyncio.create_task(submit_all())
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert tasks.under_way == 3
+    gate.set()
+    await submitting
+    await until_idle(tasks)
+    assert peak == 3
+
+
+async def test_work_that_fails_lets_the_next_one_go() -> None:
+    tasks, out = OrderedTaskPool(2), list[int]()
+
+    async def fail(_: Turn) -> None:
+        raise RuntimeError("must not happen, and must not stall the partition")
+
+    async def work(turn: Turn) -> None:
+        await turn.wait()
+        out.append(1)
+
+    await tasks.submit(0, fail)
+    await tasks.submit(0, work)
+    await until_idle(tasks)
+    assert out == [1]
+
+
+async def test_close_cancels_what_is_in_flight() -> None:
+    tasks, cancelled = OrderedTaskPool(2), list[str]()
+
+    async def work(turn: Turn) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("yes")
+            raise
+
+    await tasks.submit(0, work)
+    await tasks.submit(0, work)
+    await asyncio.sleep(0)
+    await tasks.close()
+    assert cancelled == ["yes", "yes"]
+    assert tasks.under_way == 0
+
+
+async def test_a_turn_comes_once_those_before_are_over() -> None:
+    first = Turn(None)
+    second = Turn(first)
+    waiting = asyncio.create_task(second.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    async with first:
+        pass
+    await waiting

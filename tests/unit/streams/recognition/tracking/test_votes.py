@@ -1,0 +1,53 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.recognition.tracking.votes import add_reading, voted_probabilities, voted_text
+from tests.unit.streams.recognition.builders import reading
+
+
+def test_vote_goes_by_character_over_readings_of_one_length() -> None:
+    votes = add_reading((), reading("AB123CD", 0.9))
+    votes = add_reading(votes, reading("AB127CD", 0.6))
+    votes = add_reading(votes, reading("AX123CD", 0.6))
+    votes = add_reading(votes, reading("B123CD", 0.95))
+    assert voted_text(votes) == "AB123CD"
+    probabilities = voted_probabilities(votes, "AB123CD")
+    weights = 0.9**3 + 2 * 0.6**3
+    assert probabilities[0] == pytest.approx((0.9**4 + 2 * 0.6**4) / weights)
+    assert probabilities[1] == pytest.approx((0.9**4 + 0.6**4) / weights, abs=0.01)
+
+
+def test_length_with_most_weight_wins() -> None:
+    votes = add_reading((), reading("AB123CD", 0.99))
+    votes = add_reading(votes, reading("B123CD", 0.8))
+    assert voted_text(votes) == "AB123CD"
+    votes = add_reading(votes, reading("B123CD", 0.8))
+    assert voted_text(votes) == "B123CD"
+
+
+def test_a_sure_reading_outweighs_unsure_ones() -> None:
+    votes = add_reading((), reading("AB723CD", 0.95))
+    for _ in range(3):
+        votes = add_reading(votes, reading("AB123CD", 0.5))
+    assert voted_text(votes) == "AB723CD"
+    assert min(voted_probabilities(votes, "AB723CD")) > 0.6
+
+
+def test_a_reading_of_no_confidence_hardly_counts() -> None:
+    votes = add_reading((), reading("AB123CD", 0.0))
+    assert voted_probabilities(votes, "AB123CD") == (0.0,) * 7
+    votes = add_reading(votes, reading("AB723CD", 0.5))
+    assert voted_text(votes) == "AB723CD"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["AB1", "AB2", "XB1", "AB"]), st.floats(0.1, 1.0))))
+def test_votes_are_probabilities_of_a_text_that_can_be(
+    said: list[tuple[str, float]],
+) -> None:
+    votes = add_reading((), reading("AB1", 0.5))
+    for text, confidence in said:
+        votes = add_reading(votes, reading(text, confidence))
+    winner = voted_text(votes)
+    assert all(0 <= p <= 1 for p in voted_probabilities(votes, winner))
+    assert len(voted_probabilities(votes, "AB1")) == 3

@@ -1,0 +1,130 @@
+"""A stage without Kafka: just enough of an app and its events for the guard."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import faust
+from aiokafka.producer.message_accumulator import BatchBuilder
+
+from streams.runtime.app import Event, StageApp, StageMetrics
+from streams.runtime.progress import PartitionProgress
+
+
+class FakeApp:
+    """What the guard needs of an app; remembers what was released."""
+
+    def __init__(self) -> None:
+        self.is_leaving = False
+        self.is_waiting = False
+        self.metrics = StageMetrics()
+        self.released: list[int] = []
+        self._progress: defaultdict[int, PartitionProgress] = defaultdict(PartitionProgress)
+
+    def deliver(self, *events: Event) -> None:
+        """Note that the events go to the stage."""
+        for each in events:
+            self._progress[each.message.partition].delivered(each.message.offset)
+
+    def release(self, event: Event) -> None:
+        """Remember the event's offset."""
+        self.released.append(event.message.offset)
+        self._progress[event.message.partition].done(event.message.offset)
+
+    def is_next(self, event: Event) -> bool:
+        """Return whether all that was delivered before the event is released."""
+        return self._progress[event.message.partition].is_next(event.message.offset)
+
+    def as_app(self) -> StageApp:
+        """Pose as the real one."""
+        return cast(StageApp, self)
+
+
+@dataclass(eq=False)
+class FakeEvent:
+    """An event with its message."""
+
+    message: SimpleNamespace
+    value: bytes | None = field(default=None)
+
+
+def event(
+    offset: int,
+    value: bytes | None = b"value",
+    key: bytes | None = b"key",
+    headers: Mapping[str, bytes] | None = None,
+    partition: int = 3,
+) -> Event:
+    """Return an event of ``things``."""
+    message = SimpleNamespace(
+        topic="things", partition=partition, offset=offset, key=key, value=value, headers=headers
+    )
+    return cast(Event, FakeEvent(message, value))
+
+
+class FakeBatch:
+    """aiokafka's own batch, with what was put into it."""
+
+    def __init__(self, batch_bytes: int) -> None:
+        self._batch = BatchBuilder(batch_bytes, 0)
+        self.messages: list[tuple[bytes, bytes | None]] = []
+
+    def append(self, *, timestamp: None, key: bytes, value: bytes | None) -> Any:
+        """Add a message; None where it is full."""
+        added = self._batch.append(timestamp=timestamp, key=key, value=value)
+        if added is not None:
+            self.messages.append((key, value))
+        return added
+
+    def close(self) -> None:
+        """Take no more."""
+        self._batch.close()
+
+
+class FakeTopic:
+    """A topic of eight partitions, its app and its producer in one. ``faults`` by partition."""
+
+    def __init__(self, batch_bytes: int = 4096) -> None:
+        self.sent: list[tuple[int, bytes, bytes | None]] = []
+        self.batches = 0
+        self.faults: dict[int, Exception] = {}
+        self.app = self
+        self._batch_bytes = batch_bytes
+
+    def as_topic(self) -> faust.TopicT:
+        """Pose as a real one."""
+        return cast(faust.TopicT, self)
+
+    def get_topic_name(self) -> str:
+        """Return a name."""
+        return "things"
+
+    async def batch_producer(self) -> "FakeTopic":
+        """Be the producer as well."""
+        return self
+
+    async def partitions_for(self, topic: str) -> set[int]:
+        """Return eight partitions."""
+        return set(range(8))
+
+    def create_batch(self) -> FakeBatch:
+        """Return an empty batch."""
+        return FakeBatch(self._batch_bytes)
+
+    async def send_batch(
+        self, batch: FakeBatch, topic: str, *, partition: int
+    ) -> asyncio.Future[None]:
+        """Take a batch, the first of all a little later."""
+        for _ in range(0 if self.sent else 5):
+            await asyncio.sleep(0)
+        promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if partition in self.faults:
+            promise.set_exception(self.faults[partition])
+            return promise
+        self.batches += 1
+        self.sent += [(partition, key, value) for key, value in batch.messages]
+        promise.set_result(None)
+        return promise

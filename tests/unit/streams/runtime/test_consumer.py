@@ -1,0 +1,327 @@
+"""The consumer's offsets, without a broker."""
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from faust.types import TP, ConsumerMessage
+
+from streams.runtime import consumer as consumer_module
+from streams.runtime.app import StageApp, build_app
+from streams.runtime.consumer import StageConsumer
+from streams.runtime.progress import Position
+from streams.runtime.settings import StreamSettings
+
+_TP = TP("things", 0)
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> StageApp:
+    return build_app(StreamSettings.model_validate({"stream_data_directory": tmp_path}), "testing")
+
+
+@pytest.fixture
+async def consumer(app: StageApp) -> AsyncIterator[StageConsumer]:
+    async def nothing(*_: Any) -> None:
+        return
+
+    consumer = app.transport.create_consumer(
+        callback=nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing
+    )
+    assert isinstance(consumer, StageConsumer)
+    app.topics.acking_topics.add(_TP.topic)
+    app.consumer_generation_id = 1
+    yield consumer
+    consumer._thread.thread_loop.close()
+
+
+def _message(offset: int, generation_id: int = 1) -> ConsumerMessage:
+    return ConsumerMessage(
+        _TP.topic, _TP.partition, offset, 0.0, 0, None, None, b"", None, tp=_TP,
+        generation_id=generation_id,
+    )  # fmt: skip
+
+
+async def _deliver(consumer: StageConsumer, *offsets: int) -> list[ConsumerMessage]:
+    found = [_message(offset) for offset in offsets]
+    for message in found:
+        await consumer.callback(message)
+    return found
+
+
+async def test_an_acknowledged_message_is_not_committed_before_it_is_released(
+    consumer: StageConsumer,
+) -> None:
+    first, second = await _deliver(consumer, 10, 11)
+    assert consumer.ack(first)
+    assert consumer.ack(second)
+    assert consumer._new_offset(_TP) is None
+    consumer.release(second)
+    assert consumer._new_offset(_TP) is None
+    consumer.release(first)
+    assert consumer._new_offset(_TP) == 12
+    assert list(consumer._filter_tps_with_pending_acks()) == [_TP]
+
+
+async def test_a_message_from_before_a_rebalance_is_not_released(consumer: StageConsumer) -> None:
+    (message,) = await _deliver(consumer, 10)
+    consumer.app.consumer_generation_id = 2
+    consumer.release(message)
+    assert consumer._new_offset(_TP) is None
+
+
+async def test_a_jump_ahead_is_fetched_once_more_before_it_is_believed(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _deliver(consumer, 10)
+    sought: list[dict[TP, int]] = []
+
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        return {_TP: [_message(15)]}
+
+    async def seek(positions: dict[TP, int]) -> None:
+        sought.append(positions)
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    monkeypatch.setattr(consumer._thread, "seek_wait", seek)
+    monkeypatch.setattr(consumer._thread, "assignment", lambda: {_TP})
+    assert await consumer._getmany({_TP}, 1.0) == {}
+    found = await consumer._getmany({_TP}, 1.0)
+    assert [message.offset for message in found[_TP]] == [15]
+    assert sought == [{_TP: 11}]
+
+
+async def test_a_partition_that_was_revoked_unread_is_not_sought(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _deliver(consumer, 10)
+    sought: list[dict[TP, int]] = []
+    found: dict[TP, list[ConsumerMessage]] = {_TP: [_message(11)]}
+
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        consumer.app.rebalancing = bool(found)
+        return found
+
+    async def seek(positions: dict[TP, int]) -> None:
+        sought.append(positions)
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    monkeypatch.setattr(consumer._thread, "seek_wait", seek)
+    monkeypatch.setattr(consumer._thread, "assignment", set)
+    assert await consumer._getmany({_TP}, 1.0) == {}
+    found, consumer.app.rebalancing = {}, False
+    assert await consumer._getmany({_TP}, 1.0) == {}
+    assert sought == [{}]
+
+
+async def test_nothing_is_taken_during_a_rebalance(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        raise AssertionError("fetched")
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    consumer.app.rebalancing = True
+    assert await consumer._getmany({_TP}, 1.0) == {}
+
+
+@pytest.mark.parametrize(
+    ("fetched_ago", "position"), [(0.0, 4), (3600.0, 5)], ids=["first-in-an-hour", "not-fetched"]
+)
+async def test_a_partition_that_was_quiet_for_an_hour_is_no_error(
+    consumer: StageConsumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fetched_ago: float,
+    position: int,
+) -> None:
+    now = time.monotonic()
+    state = SimpleNamespace(highwater=5, position=position, timestamp=(now - fetched_ago) * 1000)
+    assignment = SimpleNamespace(active=True, state_value=lambda _: state)
+    subscription = SimpleNamespace(assignment=assignment)
+    fetcher = SimpleNamespace(_subscriptions=SimpleNamespace(subscription=subscription))
+    thread = consumer._thread
+    monkeypatch.setattr(thread, "_consumer", SimpleNamespace(_fetcher=fetcher))
+    monkeypatch.setattr(thread, "assignment", lambda: {_TP})
+    thread.time_started = now - 7200
+    consumer.app.monitor.stream_inbound_time[_TP] = now - 3600
+
+    await consumer.verify_all_partitions_active()
+
+    assert caplog.records == []
+
+
+async def test_every_message_of_the_largest_size_can_pass(app: StageApp) -> None:
+    largest = app.settings.kafka_max_message_bytes
+    assert app.conf.producer_max_request_size == largest
+    assert app.conf.consumer_max_fetch_size == largest
+    assert app.conf.producer_acks == -1
+    assert not app.conf.web_enabled
+
+
+async def test_a_message_is_next_once_all_before_it_are_released(consumer: StageConsumer) -> None:
+    first, second = await _deliver(consumer, 10, 11)
+    assert consumer.is_next(first)
+    assert not consumer.is_next(second)
+    consumer.release(first)
+    assert consumer.is_next(second)
+
+
+async def test_a_message_from_before_a_rebalance_is_never_next(consumer: StageConsumer) -> None:
+    (message,) = await _deliver(consumer, 10)
+    consumer.app.consumer_generation_id = 2
+    assert not consumer.is_next(message)
+    await _deliver(consumer, 10)
+    assert not consumer.is_next(message)
+
+
+class _Broker:
+    """What Kafka knows of the partition, for a consumer that owns it."""
+
+    def __init__(self, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.first = self.end = 0
+        self.committed: int | None = None
+        self.since: int | None = None
+        self.may_commit = True
+        self.sought: list[dict[TP, int]] = []
+        self.found: dict[TP, list[ConsumerMessage]] = {}
+
+        async def first(*_: Any) -> dict[TP, int]:
+            return {_TP: self.first}
+
+        async def end(*_: Any) -> dict[TP, int]:
+            return {_TP: self.end}
+
+        async def since(*_: Any) -> int | None:
+            return self.since
+
+        async def seek_to_committed() -> dict[TP, int]:
+            return {} if self.committed is None else {_TP: self.committed}
+
+        async def commit(offsets: dict[TP, int]) -> bool:
+            if self.may_commit:
+                self.committed = offsets[_TP]
+            return self.may_commit
+
+        async def seek(positions: dict[TP, int]) -> None:
+            self.sought.append(positions)
+
+        async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+            return self.found
+
+        thread = consumer._thread
+        monkeypatch.setattr(thread, "earliest_offsets", first)
+        monkeypatch.setattr(thread, "highwaters", end)
+        monkeypatch.setattr(thread, "offset_since", since)
+        monkeypatch.setattr(thread, "seek_to_committed", seek_to_committed)
+        monkeypatch.setattr(thread, "commit", commit)
+        monkeypatch.setattr(thread, "seek_wait", seek)
+        monkeypatch.setattr(thread, "getmany", fetch)
+        monkeypatch.setattr(thread, "assignment", lambda: {_TP})
+
+
+@pytest.fixture
+def broker(consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch) -> _Broker:
+    return _Broker(consumer, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("committed", "first", "end", "start"),
+    [(None, 3, 9, 3), (5, 3, 9, 5), (9, 3, 9, 9), (100, 500, 500, 500)],
+    ids=["at first", "in the log", "at its end", "taken by retention"],
+)
+async def test_reading_starts_at_what_is_left_to_do(
+    consumer: StageConsumer,
+    broker: _Broker,
+    committed: int | None,
+    first: int,
+    end: int,
+    start: int,
+) -> None:
+    broker.committed, broker.first, broker.end = committed, first, end
+    await consumer.perform_seek()
+    assert broker.sought == [{_TP: start}]
+    assert broker.committed == committed
+    assert await consumer.positions() == {_TP: Position(done=start, end=end)}
+
+
+@pytest.mark.parametrize(("since", "start"), [(None, 4990), (4985, 4985)])
+async def test_a_log_that_lost_its_end_is_read_from_there_and_committed_on(
+    consumer: StageConsumer, broker: _Broker, since: int | None, start: int
+) -> None:
+    broker.committed, broker.end, broker.since = 5000, 4990, since
+    await consumer.perform_seek()
+    assert broker.sought == [{_TP: start}]
+    assert broker.committed == start
+    (message,) = await _deliver(consumer, start)
+    consumer.release(message)
+    assert consumer._filter_committable_offsets([_TP]) == {_TP: start + 1}
+
+
+async def test_a_log_that_lost_its_end_is_committed_on_where_going_back_could_not_be(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    broker.committed, broker.end, broker.may_commit = 5000, 4990, False
+    await consumer.perform_seek()
+    (message,) = await _deliver(consumer, 4990)
+    consumer.release(message)
+    assert consumer._filter_committable_offsets([_TP]) == {_TP: 4991}
+
+
+async def test_what_retention_takes_unread_while_nothing_is_in_flight_is_done(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    broker.committed, broker.end = 100, 500
+    await consumer.perform_seek()
+    broker.first = 500
+    assert await consumer.positions() == {_TP: Position(done=500, end=500)}
+
+
+async def test_what_is_in_flight_is_to_be_done_whatever_retention_takes(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    broker.committed, broker.end = 100, 500
+    await consumer.perform_seek()
+    await _deliver(consumer, 100)
+    broker.first = 500
+    assert await consumer.positions() == {_TP: Position(done=100, end=500)}
+
+
+class _EndedError(Exception):
+    """The process ended."""
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(status: int) -> None:
+        raise _EndedError(status)
+
+    monkeypatch.setattr(consumer_module, "end_process", end)
+
+
+@pytest.mark.usefixtures("ended")
+async def test_a_log_that_loses_its_end_while_it_is_read_ends_the_process(
+    consumer: StageConsumer, broker: _Broker
+) -> None:
+    await _deliver(consumer, 4999)
+    broker.committed, broker.end, broker.found = 5000, 4991, {_TP: [_message(0)]}
+    with pytest.raises(_EndedError, match="75"):
+        await consumer._getmany({_TP}, 1.0)
+    assert broker.committed == 4991
+
+
+@pytest.mark.usefixtures("ended")
+async def test_records_from_before_a_rebalance_are_no_sign_of_a_lost_end(
+    consumer: StageConsumer, broker: _Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _deliver(consumer, 4999)
+
+    async def fetch(*_: Any) -> dict[TP, list[ConsumerMessage]]:
+        consumer.app.consumer_generation_id = 2
+        return {_TP: [_message(10)]}
+
+    monkeypatch.setattr(consumer._thread, "getmany", fetch)
+    assert await consumer._getmany({_TP}, 1.0)

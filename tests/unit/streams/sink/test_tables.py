@@ -1,0 +1,122 @@
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
+from common.records.codec import encode
+from common.records.ids import MAX_PASS_MS, NIL_UUID, image_call_id, trigger_id
+from common.records.recognitions import PassOutcome, RecognitionSource
+from streams.runtime.batch_agent import read_batch
+from streams.sink.tables import OUTCOME_TABLE, RECOGNITION_TABLE, TRIGGER_TABLE
+from tests.records import alert, recognition
+
+RECOGNITION = RECOGNITION_TABLE.row_of
+TRIGGER = TRIGGER_TABLE.row_of
+
+
+def test_one_unreadable_message_does_not_stop_the_others() -> None:
+    good = encode(recognition(1))
+    newer = encode(msgspec.structs.replace(recognition(1), version=2))
+    batch = read_batch(
+        [("a", good), ("b", newer), ("c", None), ("d", b"{"), ("e", good)], RECOGNITION
+    )
+    assert list(batch.read) == ["a", "e"]
+    assert [(message, error.code) for message, error in batch.refused] == [
+        ("b", "unknown_record_version"),
+        ("c", "unreadable_record"),
+        ("d", "unreadable_record"),
+    ]
+
+
+def test_rows_are_as_stored() -> None:
+    sent = msgspec.structs.replace(recognition(1), plate="ab-123")
+    row = read_batch([("a", encode(sent))], RECOGNITION).read["a"]
+    assert (row.plate, row.id, row.captured_ms) == ("AB123", sent.id, sent.captured_ms)
+
+
+def test_an_id_of_another_time_is_refused() -> None:
+    late_ms = recognition(1).captured_ms + MAX_PASS_MS + 1
+    liar = msgspec.structs.replace(recognition(1), captured_ms=late_ms)
+    ((_, error),) = read_batch([("a", encode(liar))], RECOGNITION).refused
+    assert error.code == "id_of_other_time"
+
+
+def _trigger(number: int) -> AlertTrigger:
+    rule, seen = alert(1), recognition(number)
+    return AlertTrigger(
+        id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+        owner_id=rule.owner_id,
+        alert=rule,
+        recognition=msgspec.structs.replace(seen, plate="ab-123"),
+        decided_ms=seen.captured_ms + 40,
+    )
+
+
+def test_a_trigger_is_a_row() -> None:
+    sent = _trigger(3)
+    row = read_batch([("a", encode(sent))], TRIGGER).read["a"]
+    assert (row.id, row.alert_id, row.plate) == (sent.id, sent.alert.alert_id, "AB123")
+    assert (row.recognition_id, row.captured_ms) == (
+        sent.recognition.id,
+        sent.recognition.captured_ms,
+    )
+
+
+def test_a_trigger_of_another_time_is_refused() -> None:
+    liar = msgspec.structs.replace(_trigger(3), id=_trigger(4).id)
+    never = msgspec.structs.replace(_trigger(3), decided_ms=-1)
+    refused = read_batch([("a", encode(liar)), ("b", encode(never))], TRIGGER).refused
+    assert [error.code for _, error in refused] == ["id_of_other_time", "time_out_of_range"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "plate"),
+    [
+        (TriggerPhase.CONFIRMED, "AB1"),
+        (TriggerPhase.CORRECTED, "AB123"),
+        (TriggerPhase.WITHDRAWN, "AB1"),
+    ],
+)
+def test_what_became_of_an_early_trigger_is_the_same_row(phase: TriggerPhase, plate: str) -> None:
+    first = msgspec.structs.replace(_trigger(3), phase=TriggerPhase.EARLY)
+    captured_ms = first.recognition.captured_ms
+    early = EarlyTrigger(plate="ab 1", captured_ms=captured_ms, decided_ms=first.decided_ms)
+    # The recognition's own frame is a later one.
+    last = msgspec.structs.replace(_trigger(40), id=first.id, phase=phase, early=early)
+    rows = read_batch([("a", encode(first)), ("b", encode(last))], TRIGGER).read
+    before, after = rows["a"], rows["b"]
+    assert (before.phase, after.phase) == (TriggerPhase.EARLY, phase)
+    assert (after.id, after.captured_ms, after.decided_ms) == (
+        before.id,
+        before.captured_ms,
+        before.decided_ms,
+    )
+    assert after.recognition_id == last.recognition.id
+    assert after.plate == plate
+
+
+def _outcome(at_ms: int) -> PassOutcome:
+    return PassOutcome(
+        id=image_call_id(at_ms, UUID(int=5)),
+        owner_id=UUID(int=1),
+        camera_id=NIL_UUID,
+        source=RecognitionSource.API,
+        at_ms=at_ms,
+        accepted=True,
+    )
+
+
+def test_an_outcome_is_a_row() -> None:
+    sent = _outcome(1_790_000_000_000)
+    row = read_batch([("a", encode(sent))], OUTCOME_TABLE.row_of).read["a"]
+    assert (row.id, row.user_id, row.at_ms) == (sent.id, sent.owner_id, sent.at_ms)
+    assert (row.source, row.accepted) == ("api", True)
+
+
+def test_an_outcome_of_another_time_is_refused() -> None:
+    sent = _outcome(1_790_000_000_000)
+    for at_ms, code in ((sent.at_ms + 1, "id_of_other_time"), (-1, "time_out_of_range")):
+        liar = encode(msgspec.structs.replace(sent, at_ms=at_ms))
+        ((_, error),) = read_batch([("a", liar)], OUTCOME_TABLE.row_of).refused
+        assert error.code == code

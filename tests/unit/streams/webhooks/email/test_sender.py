@@ -1,0 +1,125 @@
+"""How many emails an address gets in an hour, whatever the server does."""
+
+import asyncio
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+import aiosmtplib
+import msgspec
+import pytest
+
+from common.records.alerts import AlertTrigger
+from common.records.deliveries import Delivery, EmailTarget, trigger_delivery
+from streams.webhooks.delivery.schedule import SendKind
+from streams.webhooks.email.sender import EmailSender
+from streams.webhooks.email.settings import EmailSettings
+from tests.records import alert, recognition
+
+GUARD = "guard@example.com"
+
+
+class Server:
+    """An SMTP server that can be unavailable or slow."""
+
+    def __init__(self) -> None:
+        self.is_unavailable = False
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def send(self, *email: object, **options: object) -> None:
+        """Take an email."""
+        await self.may_answer.wait()
+        if self.is_unavailable:
+            raise aiosmtplib.SMTPConnectError("unavailable")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server that emails go to."""
+    made = Server()
+    monkeypatch.setattr(aiosmtplib, "send", made.send)
+    return made
+
+
+@pytest.fixture
+def sender(server: Server) -> EmailSender:
+    """A sender of two emails an hour, at a moment that does not pass."""
+    return _sender(mail_per_address_per_hour=2)
+
+
+def _sender(clock: Callable[[], float] = lambda: 1.0, **bounds: int) -> EmailSender:
+    settings = EmailSettings.model_validate(
+        {"smtp_host": "127.0.0.1", "smtp_from": "gate@example.com", **bounds}
+    )
+    return EmailSender(settings, _no_image, timeout_seconds=1, clock=clock)
+
+
+async def _no_image(key: str) -> bytes | None:
+    return None
+
+
+def _delivery(number: int = 1, **changed: UUID) -> Delivery:
+    made = msgspec.structs.replace(recognition(number), **changed)
+    trigger = AlertTrigger(
+        id=made.id, owner_id=made.owner_id, alert=alert(1), recognition=made, decided_ms=1
+    )
+    target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="unused")
+    return trigger_delivery(trigger, "email-1", target)
+
+
+async def test_only_what_was_accepted_counts(server: Server, sender: EmailSender) -> None:
+    server.is_unavailable = True
+    meanwhile = [(await sender.send(_delivery(), GUARD)).kind for _ in range(5)]
+    server.is_unavailable = False
+    afterwards = [(await sender.send(_delivery(), GUARD.upper())).kind for _ in range(4)]
+
+    assert meanwhile == [SendKind.FAILED] * 5
+    assert afterwards == [SendKind.ACCEPTED] * 2 + [SendKind.REFUSED] * 2
+
+
+async def test_emails_in_flight_at_once_neither_exceed_the_limit_nor_are_lost(
+    server: Server, sender: EmailSender
+) -> None:
+    server.may_answer.clear()
+    sending = [asyncio.create_task(sender.send(_delivery(n), GUARD)) for n in range(4)]
+    await asyncio.sleep(0)
+    server.may_answer.set()
+    kinds = [(await task).kind for task in sending]
+
+    assert kinds == [SendKind.ACCEPTED] * 2 + [SendKind.FAILED] * 2
+    assert (await sender.send(_delivery(), GUARD)).kind is SendKind.REFUSED
+
+
+@pytest.mark.usefixtures("server")
+async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over() -> None:
+    now = 1.0
+    sender = _sender(lambda: now, mail_per_owner_per_hour=3)
+    results = [await sender.send(_delivery(n), f"guard-{n}@example.com") for n in range(5)]
+    other = await sender.send(_delivery(9, owner_id=uuid4()), GUARD)
+    now += 3600
+    later = await sender.send(_delivery(10), GUARD)
+
+    kinds = [result.kind for result in results]
+    assert kinds == [SendKind.ACCEPTED] * 3 + [SendKind.REFUSED] * 2
+    assert results[-1].error == "The account had its 3 e-mails of this hour already."
+    assert (other.kind, later.kind) == (SendKind.ACCEPTED, SendKind.ACCEPTED)
+
+
+@pytest.mark.usefixtures("server")
+async def test_what_the_account_may_not_send_does_not_use_up_the_address() -> None:
+    now = 1.0
+    sender = _sender(lambda: now, mail_per_owner_per_hour=1, mail_per_address_per_hour=1)
+    await sender.send(_delivery(1), GUARD)
+    refused = await sender.send(_delivery(2), "other@example.com")
+    now += 3600
+
+    assert refused.kind is SendKind.REFUSED
+    assert (await sender.send(_delivery(3), "other@example.com")).kind is SendKind.ACCEPTED
+
+
+@pytest.mark.usefixtures("server")
+async def test_an_account_may_be_without_a_limit() -> None:
+    sender = _sender(mail_per_owner_per_hour=0)
+    kinds = {(await sender.send(_delivery(n), f"g{n}@example.com")).kind for n in range(600)}
+
+    assert kinds == {SendKind.ACCEPTED}

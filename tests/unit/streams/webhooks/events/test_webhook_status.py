@@ -1,0 +1,126 @@
+"""How deliveries to a webhook go, and when it is switched off."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from common.records.deliveries import (
+    AttemptOutcome,
+    DeliveryAttempt,
+    WebhookStatus,
+)
+from common.retry import RetryPolicy
+from streams.runtime.guard import DeadLetterSender, Guard
+from streams.webhooks.events.subscription_cache import SubscriptionCache
+from streams.webhooks.events.webhook_status import (
+    SwitchOffRules,
+    WebhookStatusUpdater,
+    apply_attempt,
+)
+from tests.unit.streams.runtime.fakes import FakeApp, FakeTopic, event
+from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery
+
+
+async def _none(key: bytes | None, value: bytes) -> None:
+    raise AssertionError("nothing is to be dead-lettered")
+
+
+def _guard(app: FakeApp, send: DeadLetterSender = _none) -> Guard:
+    return Guard(
+        app.as_app(),
+        stage="webhooks",
+        send_dead_letter=send,
+        retry=RetryPolicy(),
+        dead_letters_per_minute=2,
+        max_dead_letter_bytes=1_000,
+    )
+
+
+DAY = 86_400_000
+RULES = SwitchOffRules(failures=20, over_ms=DAY)
+
+
+def _attempt(
+    started_ms: int, outcome: AttemptOutcome = AttemptOutcome.RETRYING, code: int | None = 503
+) -> DeliveryAttempt:
+    return DeliveryAttempt(
+        id=WEBHOOK,
+        delivery=delivery(1),
+        number=1,
+        started_ms=started_ms,
+        duration_ms=1,
+        outcome=outcome,
+        status=code,
+    )
+
+
+def _after(*attempts: DeliveryAttempt, known: WebhookStatus | None = None) -> WebhookStatus | None:
+    first = 0 if known is None else known.attempts_offset + 1
+    for offset, attempt in enumerate(attempts, start=first):
+        after = apply_attempt(known, attempt, offset=offset, revision=4, rules=RULES)
+        known = after or known
+    return known
+
+
+def test_failures_count_until_a_success() -> None:
+    failing = _after(_attempt(1), _attempt(2), _attempt(3, AttemptOutcome.DEAD, 404))
+    assert failing is not None
+    assert (failing.failure_count, failing.given_up_count) == (3, 1)
+    assert failing.last_delivery_status == 404
+    well = _after(_attempt(9, AttemptOutcome.DELIVERED, 204), known=failing)
+    assert well is not None
+    assert well.given_up_count == 0
+    assert (well.failure_count, well.last_delivery_ms, well.last_delivery_status) == (0, 9, 204)
+
+
+def test_an_attempt_read_again_counts_once() -> None:
+    failing = _after(_attempt(1), _attempt(2))
+    again = apply_attempt(failing, _attempt(2), offset=1, revision=4, rules=RULES)
+
+    assert again is None
+
+
+@pytest.mark.parametrize(
+    ("count", "over_ms", "is_off"),
+    [(20, DAY, True), (19, DAY, False), (20, DAY - 1, False), (500, DAY // 2, False)],
+)
+def test_switched_off_after_20_in_a_row_over_a_day(count: int, over_ms: int, is_off: bool) -> None:
+    times = [1 + over_ms * number // (count - 1) for number in range(count)]
+    found = _after(*(_attempt(at_ms) for at_ms in times))
+
+    assert found is not None
+    assert found.failure_count == count
+    assert (found.disabled_revision == 4) is is_off
+    assert (found.disabled_reason is not None) is is_off
+    if is_off:
+        # Switched on again, it has all its chances again.
+        later = _after(_attempt(3 * DAY), known=found)
+        assert later == msgspec.structs.replace(
+            found,
+            attempts_offset=count,
+            failure_count=count + 1,
+            failing_count=1,
+            failing_since_ms=3 * DAY,
+            last_delivery_ms=3 * DAY,
+        )
+
+
+@pytest.mark.parametrize("is_earlier_done", [False, True])
+async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
+    app, subscriptions = FakeApp(), SubscriptionCache(BOX)
+    guard = _guard(app)
+    rules = SwitchOffRules(failures=20, over_ms=86_400_000)
+    updater = WebhookStatusUpdater(guard, subscriptions, FakeTopic().as_topic(), rules)
+    earlier, later = event(7), event(8)
+    app.deliver(earlier, later)
+    if is_earlier_done:
+        app.release(earlier)
+
+    async def take(events: Any) -> None:
+        await updater.publish_statuses([(one, _attempt(5)) for one in events])
+
+    await guard.run_batch([later], take)
+
+    assert (subscriptions.status(WEBHOOK) is not None) is is_earlier_done
+    assert (8 in app.released) is is_earlier_done

@@ -1,0 +1,37 @@
+"""What the reader is shown of countries that no photo shows."""
+
+import numpy as np
+import pytest
+
+from tools.training.layouts import COUNTRIES, random_layout
+from tools.training.rendered import render_samples
+
+SLOTS = 10
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_random_layout_fits_its_plate_and_the_readers_slots(seed: int) -> None:
+    layout = random_layout(np.random.default_rng(seed))
+    letters = sum(len(group) for row in layout.rows for group in row)
+    assert 2 <= letters <= SLOTS
+    assert len(layout.rows) * layout.lettering.height_mm < layout.height_mm
+    assert layout.background != layout.ink
+
+
+def test_every_pattern_is_made_of_known_places() -> None:
+    places = {place for c in COUNTRIES for pattern in c.patterns for place in pattern}
+    assert places <= set("LNCDX ")
+
+
+def test_rendered_samples_have_their_texts_boxes_and_only_what_fits() -> None:
+    rendered = render_samples(0.4, 12, SLOTS, seed=1)
+    assert rendered.samples
+    for sample in rendered.samples:
+        height, width = sample.image.shape[:2]
+        assert 0 < sample.box[0] < sample.box[2] < width
+        assert 0 < sample.box[1] < sample.box[3] < height
+        assert 1 <= len(sample.text) <= SLOTS
+
+
+def test_without_a_share_nothing_is_rendered() -> None:
+    assert render_samples(0.0, 12, SLOTS, seed=1).samples == ()

@@ -1,0 +1,1 @@
+"""What developers run: training, evaluation, benchmarks, scenes. No serving process imports it."""

@@ -1,0 +1,146 @@
+"""The recognitions a second that one core matches with so many rules.
+
+Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All rules are
+of one owner, the worst case, as a recognition meets its owner's rules only. An event is a record as
+it lies on its topic: decoded, normalised, matched. Prints a table for docs/benchmarks.md.
+"""
+
+import argparse
+import math
+import random
+import string
+import time
+import tracemalloc
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from common.alerting.rule import rule_of, seen_plate
+from common.alerting.rule_index import RuleIndex
+from common.records.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
+from common.records.codec import decode, encode
+from common.records.recognitions import Recognition
+from tests.records import alert, recognition
+
+_SIZES = (10, 10_000)
+_PLATES_PER_RULE = 5
+_ROUNDS = 9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a book of rules costs, on one core."""
+
+    events_per_second: float
+    candidates_per_event: float
+    megabytes: float
+
+
+def _plate(chance: random.Random) -> str:
+    letters = "".join(chance.choices(string.ascii_uppercase, k=4))
+    return f"{letters[:2]}{chance.randrange(100):02}{letters[2:]}{chance.randrange(10)}"
+
+
+class Kind(StrEnum):
+    """What a rule of the benchmark looks for."""
+
+    EXACT = "exact plates"
+    BEGINNING = "beginnings (AB12*)"
+    UNKNOWN = "an unknown character (AB?2CD3)"
+    ONE_EDIT = "plates, one edit forgiven"
+    TWO_EDITS = "plates, two edits forgiven"
+    ANY = "any plate, at one camera"
+
+
+_MIXED = (*(Kind.EXACT,) * 5, Kind.BEGINNING, Kind.UNKNOWN, *(Kind.ONE_EDIT,) * 2, Kind.ANY)
+_MIXES: dict[str, tuple[Kind, ...]] = {
+    "mixed: 5 exact, 2 wildcards, 2 forgiving, 1 any": _MIXED,
+    **{kind.value: (kind,) for kind in Kind},
+}
+
+
+def _rule(chance: random.Random, number: int, kind: Kind) -> AlertConfig:
+    plates = tuple(_plate(chance) for _ in range(_PLATES_PER_RULE))
+    if kind is Kind.BEGINNING:
+        plates = tuple(f"{plate[:4]}*" for plate in plates)
+    if kind is Kind.UNKNOWN:
+        plates = tuple(f"{plate[:2]}?{plate[3:]}" for plate in plates)
+    is_any = kind is Kind.ANY
+    return alert(
+        number,
+        plate_match_mode=PlateMatchMode.ANY if is_any else PlateMatchMode.SPECIFIC,
+        plates=plates,
+        match_tolerance={Kind.ONE_EDIT: 1, Kind.TWO_EDITS: 2}.get(kind, 0),
+        camera_scope=CameraScope.SPECIFIC if is_any else CameraScope.ALL,
+        # The cameras of these rules are others: what fires costs what firing costs.
+        camera_ids=(UUID(int=number),) if is_any else (),
+        schedule_enabled=number % 2 == 0,
+        schedule=AlertSchedule(start_time="22:00", end_time="06:00"),
+        timezone="Europe/Lisbon",
+    )
+
+
+def _events(chance: random.Random, count: int) -> list[bytes]:
+    return [
+        encode(msgspec.structs.replace(recognition(number), plate=_plate(chance)))
+        for number in range(count)
+    ]
+
+
+@dataclass(frozen=True)
+class _Book:
+    book: RuleIndex
+    megabytes: float
+
+
+def _book(kinds: tuple[Kind, ...], size: int) -> _Book:
+    chance = random.Random(size)
+    rules = [rule_of(_rule(chance, number, kinds[number % len(kinds)])) for number in range(size)]
+    tracemalloc.start()
+    book = RuleIndex()
+    for rule in rules:
+        book.put(rule)
+    megabytes = tracemalloc.get_traced_memory()[0] / 1e6
+    tracemalloc.stop()
+    return _Book(book, megabytes)
+
+
+def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
+    """Return what books of each size cost: best of rounds that take turns, as cores are shared."""
+    books = [_book(kinds, size) for size in _SIZES]
+    best, candidates = [math.inf] * len(books), [0] * len(books)
+    for _ in range(_ROUNDS):
+        for number, each in enumerate(books):
+            began = time.process_time()
+            candidates[number] = _match_all(each.book, events)
+            best[number] = min(best[number], time.process_time() - began)
+    return [
+        Measured(len(events) / seconds, count / len(events), each.megabytes)
+        for seconds, count, each in zip(best, candidates, books, strict=True)
+    ]
+
+
+def _match_all(book: RuleIndex, events: list[bytes]) -> int:
+    return sum(len(book.matching(seen_plate(decode(Recognition, value)))) for value in events)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.alert_rules")
+    parser.add_argument("--events", type=int, default=5_000)
+    events = _events(random.Random(7), parser.parse_args().events)
+    print("| rules | events/s, 10 | 10,000 | ÷ | alerts an event, of 10,000 | MB |")
+    print("|---|---|---|---|---|---|")
+    for name, kinds in _MIXES.items():
+        few, many = _measure(kinds, events)
+        print(
+            f"| {name} | {few.events_per_second:.0f} | {many.events_per_second:.0f} |"
+            f" {many.events_per_second / few.events_per_second:.2f} |"
+            f" {many.candidates_per_event:.3f} | {many.megabytes:.0f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The measure of the list call: FastAPI, the same query, and nothing else.
+
+Served by uvicorn as ``tools.benchmarks.bare_list:app`` with the stack's ClickHouse in its
+environment and the owner in ``BARE_OWNER``.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from fastapi import FastAPI
+
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.recognitions import ListedRecognition, RecognitionFilter, list_recognitions
+from common.settings import ClickHouseSettings, load_settings
+from common.timestamps import format_timestamp
+
+
+@asynccontextmanager
+async def _connected(app: FastAPI) -> AsyncIterator[None]:
+    app.state.client = ClickHouseClient(load_settings(ClickHouseSettings))
+    yield
+    await app.state.client.close()
+
+
+app = FastAPI(lifespan=_connected)
+
+
+@app.get("/recognitions")
+async def recognitions(limit: int = 50) -> dict[str, Any]:
+    """Answer with the owner's newest recognitions."""
+    wanted = RecognitionFilter(user_id=UUID(os.environ["BARE_OWNER"]))
+    page = await list_recognitions(app.state.client, wanted, None, limit)
+    return {"recognitions": [_fields(found) for found in page.rows], "nextKey": None}
+
+
+def _fields(found: ListedRecognition) -> dict[str, Any]:
+    box = found.box
+    return {
+        "id": str(found.id),
+        "userId": str(found.user_id),
+        "cameraId": str(found.camera_id),
+        "cameraName": found.camera_name,
+        "plate": found.plate,
+        "confidence": found.confidence,
+        "timestamp": format_timestamp(found.captured_ms),
+        "photoUrl": found.photo_key,
+        "cropUrl": found.crop_key,
+        "plateCoordinates": None
+        if box is None
+        else {"x": box.x, "y": box.y, "width": box.width, "height": box.height},
+    }

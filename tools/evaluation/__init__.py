@@ -1,0 +1,1 @@
+"""The evaluation on labelled photos: outcomes, scores, a report."""

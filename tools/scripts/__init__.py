@@ -1,0 +1,1 @@
+"""Scripts that keep the repository's generated files true."""

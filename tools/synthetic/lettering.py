@@ -1,0 +1,89 @@
+"""Plate letters as ink masks: cut from the free fonts beside this module, or drawn by us."""
+
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from tools.synthetic.strokes import stroke_letter
+
+Mask = NDArray[np.float32]
+
+_FONTS = Path(__file__).parent / "fonts"
+# Large enough that a 90 mm letter at 4 px/mm is always shrunk, never blown up.
+_DRAWING_SIZE_PX = 480
+
+
+class Face(Enum):
+    """A typeface that plates are lettered in: a font file, or letters of our own drawing."""
+
+    DIN = "OSP-DIN.ttf"
+    ROAD_NARROW = "RG2014B.ttf"
+    ROAD = "RG2014C.ttf"
+    ROAD_WIDE = "RG2014D.ttf"
+    EVEN_STROKE = "strokes"
+
+
+@lru_cache(maxsize=512)
+def glyph_mask(face: Face, character: str) -> Mask:
+    """Return the ink of one character, 0 (paper) to 1 (ink).
+
+    It is cropped to its bounds; letters of equal cells keep the whole width of their cell.
+    """
+    if face is Face.EVEN_STROKE:
+        return stroke_letter(character)
+    font = ImageFont.truetype(str(_FONTS / face.value), _DRAWING_SIZE_PX)
+    left, top, right, bottom = (int(edge) for edge in font.getbbox(character))
+    canvas = Image.new("L", (right - left + 8, bottom - top + 8), 0)
+    ImageDraw.Draw(canvas).text((4 - left, 4 - top), character, font=font, fill=255)
+    ink = np.asarray(canvas, dtype=np.float32) / 255
+    rows, columns = np.nonzero(ink > 0.5)
+    return np.ascontiguousarray(ink[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1])
+
+
+def natural_width(face: Face, character: str, height: float) -> float:
+    """Return how wide a character is when drawn `height` tall, in the unit of `height`."""
+    mask = glyph_mask(face, character)
+    return height * float(mask.shape[1]) / float(mask.shape[0])
+
+
+def stamp(canvas: Mask, face: Face, character: str, box: tuple[float, float, float, float]) -> None:
+    """Ink one character into `canvas` (modified), stretched to box (left, top, width, height) px.
+
+    The place is kept to a fraction of a pixel, so that letters do not jump to the pixel grid.
+    """
+    mask = glyph_mask(face, character)
+    left, top, width, height = box
+    small = cv2.resize(
+        mask, (max(1, round(width)), max(1, round(height))), interpolation=cv2.INTER_AREA
+    )
+    move = np.array([[1, 0, left % 1], [0, 1, top % 1]], dtype=np.float32)
+    x, y = int(left), int(top)
+    shifted = cv2.warpAffine(small, move, (small.shape[1] + 1, small.shape[0] + 1))
+    target = canvas[y : y + shifted.shape[0], x : x + shifted.shape[1]]
+    np.maximum(target, shifted[: target.shape[0], : target.shape[1]], out=target)
+
+
+def line_width(face: Face, text: str, height: float, spacing: float) -> float:
+    """Return the width of a line of small print, in the unit of `height` and `spacing`."""
+    widths = [height * 0.35 if c == " " else natural_width(face, c, height) for c in text]
+    return sum(widths) + spacing * max(0, len(text) - 1)
+
+
+def stamp_line(
+    canvas: Mask, face: Face, text: str, centre_top: tuple[float, float], height: float
+) -> None:
+    """Ink a centred line of small print (state or country name) into `canvas` (modified)."""
+    spacing = height * 0.14
+    x = centre_top[0] - line_width(face, text, height, spacing) / 2
+    for character in text:
+        if character == " ":
+            x += height * 0.35 + spacing
+            continue
+        width = natural_width(face, character, height)
+        stamp(canvas, face, character, (x, centre_top[1], width, height))
+        x += width + spacing

@@ -1,0 +1,47 @@
+"""Brings an ultralytics detector into ONNX: ``python -m tools.training.convert PT ONNX``.
+
+The engine runs this in a process of its own where its settings name a ``.pt`` file.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+OPSET = 17
+
+
+def convert(checkpoint: Path, out: Path) -> None:
+    """Write ``out`` from ``checkpoint``: any batch and size, no suppression inside.
+
+    Raises:
+        SystemExit: the libraries are missing, or the checkpoint is no detector.
+    """
+    try:
+        from ultralytics import YOLO
+        from ultralytics.nn.tasks import DetectionModel
+    except ImportError as error:
+        raise SystemExit(
+            f"a .pt file needs ultralytics (pip install -e '.[train]' in the clone): {error}"
+        ) from error
+    with TemporaryDirectory(dir=out.parent) as folder:
+        copy = Path(shutil.copy(checkpoint, folder))
+        model = YOLO(str(copy))
+        if model.task != "detect":
+            raise SystemExit(f"{checkpoint} is a model for {model.task}, not for detection")
+        if isinstance(model.model, DetectionModel):
+            model.model.__class__ = DetectionModel  # ours train in bfloat16: the graph is float32
+        written = model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True)
+        Path(written).replace(out)
+
+
+def main() -> None:
+    """The command line."""
+    os.environ.setdefault("YOLO_OFFLINE", "1")
+    os.environ.setdefault("YOLO_AUTOINSTALL", "false")
+    convert(Path(sys.argv[1]), Path(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,304 @@
+"""Trains the plate detector on a CPU, from YOLOv5n weights that know COCO.
+
+``python -m tools.training.detector train --photos DIR --labels labels.jsonl --start FILE
+--work DIR`` starts, or goes on after an interruption; ``... export --weights last.pt --out FILE``
+writes the ONNX file. ``work/detector`` shows how it goes: the loss of each epoch (``loss.png``,
+``results.csv``) and some of what is learnt from (``train_batch*.jpg``).
+"""
+
+import argparse
+import csv
+import math
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("YOLO_OFFLINE", "1")
+os.environ.setdefault("YOLO_AUTOINSTALL", "false")
+
+import albumentations
+import cv2
+import numpy as np
+import torch
+from ultralytics import YOLO
+from ultralytics.models.yolo.detect import DetectionTrainer
+from ultralytics.nn.tasks import DetectionModel
+
+from tools.evaluation.photos import load_photos, read_image
+from tools.training.curves import draw_curves
+from tools.training.detector_data import (
+    Drawn,
+    write_dataset,
+    write_description,
+    write_others,
+)
+from tools.training.detector_net import PlateModel, load_exported
+from tools.training.halves import halve
+from tools.training.labels import load_labels
+from tools.training.quantise import quantise
+
+Batch = dict[str, Any]
+"""A batch of ultralytics' data loader: tensors and lists by name."""
+
+ARCHITECTURE = "yolov5n.yaml"
+OPSET = 17
+
+PHOTO_CHANGES = (
+    albumentations.ToGray(p=0.12),
+    albumentations.MotionBlur(blur_limit=(3, 7), p=0.12),
+    albumentations.ImageCompression(quality_range=(25, 80), p=0.2),
+    albumentations.RandomBrightnessContrast(brightness_limit=(-0.5, 0.2), p=0.2),
+    albumentations.GaussNoise(std_range=(0.02, 0.12), p=0.12),
+)
+"""What cameras do to a picture and the photos lack: infrared, motion, compression, night."""
+
+
+RATE, LAST_RATE_SHARE, WARM_UP_STEPS = 0.0008, 0.01, 100
+
+SCALE = (0.4, 2.1)
+"""Of a photo brought to the training size: 416 px cut from photos as the engine sees them, 640 px
+wide, and from smaller and larger ones, cost half of what whole photos of 640 px cost."""
+
+SIZE_PX = 416
+SOME_PHOTOS = 96
+"""So many tell what an exported file's normalisations were."""
+
+TURN_DEGREES = 1.5
+"""Boxes stay level when a photo is turned: at 6 degrees the box of a wide plate grows 40 % higher
+than the plate, and that is then what is learnt."""
+
+
+class PlateTrainer(DetectionTrainer):
+    """ultralytics' trainer with the measured CPU recipe: bfloat16, channels last, own threads."""
+
+    start: Path | None = None
+    threads = 2
+    minutes = math.inf
+    rate = RATE
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """As ultralytics' own."""
+        super().__init__(*args, **kwargs)
+        self.step, self.began = -1, time.monotonic()
+
+    def get_model(
+        self, cfg: Any = None, weights: torch.nn.Module | None = None, verbose: bool = True
+    ) -> torch.nn.Module:
+        """A one-class network in channels-last order, from ``weights`` or from ``start``."""
+        model = PlateModel(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
+        if weights is not None:
+            model.load(weights)
+        elif self.start is not None:
+            load_start(model, self.start, Path(self.data["train"]))
+        return model.to(memory_format=torch.channels_last)
+
+    def preprocess_batch(self, batch: Batch) -> Batch:
+        """As ultralytics' own, in channels-last order."""
+        batch = super().preprocess_batch(batch)
+        batch["img"] = batch["img"].contiguous(memory_format=torch.channels_last)
+        return batch
+
+    def get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
+        """As ultralytics' own, photos prepared in a process of their own also without a GPU."""
+        self.args.workers = 1
+        return super().get_dataloader(*args, **kwargs)
+
+    def optimizer_step(self) -> None:
+        """A step at a rate that falls with each step, to its end also where the time is short."""
+        self.step = self.step + 1 if self.step >= 0 else self.start_epoch * len(self.train_loader)
+        done = (self.step + 1) / (self.epochs * len(self.train_loader))
+        done = min(1.0, max(done, (time.monotonic() - self.began) / 60 / self.minutes))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate_at(self.rate, self.step, done)
+        super().optimizer_step()
+        self.stop: bool = self.stop or done >= 1.0
+
+    def validate(self) -> tuple[Any, float]:
+        """Nothing: ``tools.training.evaluate`` measures, at the engine's size."""
+        return self.metrics, 0.0
+
+    def final_eval(self) -> None:
+        """Nothing, as ``validate``."""
+
+    def save_model(self) -> bool:
+        """As ultralytics' own; a checkpoint has its name only when it is whole."""
+        last: Path = self.wdir / "last.pt"
+        self.last = last.with_suffix(".new")
+        is_saved: bool = super().save_model()
+        self.last = self.last.replace(last)
+        return is_saved
+
+    def save_metrics(self, metrics: dict[str, Any]) -> None:
+        """As ultralytics' own, and a picture of the losses so far."""
+        super().save_metrics(metrics)
+        draw_losses(self.csv)
+
+    def plot_metrics(self) -> None:
+        """Nothing: ultralytics' picture is half of what was not measured."""
+
+    def _setup_train(self) -> None:
+        super()._setup_train()
+        torch.set_num_threads(self.threads)
+
+
+def rate_at(highest: float, step: int, done: float) -> float:
+    """The rate after ``step`` steps, the share ``done`` (0–1) of the training."""
+    share = LAST_RATE_SHARE + (1 - LAST_RATE_SHARE) * (1 + math.cos(math.pi * done)) / 2
+    return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
+
+
+def load_start(model: PlateModel, path: Path, photos: Path) -> None:
+    """Give ``model`` the weights of an exported file, or all that fit of an npz or a checkpoint.
+
+    ``photos`` is the folder of the training photos.
+    """
+    if path.suffix == ".onnx":
+        load_exported(model, path, _some(photos))
+        return
+    state, start = model.state_dict(), _tensors(path)
+    fitting = {k: v for k, v in start.items() if k in state and state[k].shape == v.shape}
+    model.load_state_dict(fitting, strict=False)
+    print(f"start: {len(fitting)} of {len(start)} tensors")
+
+
+def _some(folder: Path) -> torch.Tensor:
+    """N×3×H×W of some photos of a folder, red first, 0–1."""
+    paths = sorted(folder.glob("*.jpg"))
+    chosen = paths[:: max(1, len(paths) // SOME_PHOTOS)]
+    sized = [cv2.resize(read_image(path), (SIZE_PX, SIZE_PX)) for path in chosen]
+    return torch.from_numpy(np.stack(sized)).permute(0, 3, 1, 2).float() / 255
+
+
+def _tensors(path: Path) -> dict[str, torch.Tensor]:
+    if path.suffix == ".npz":
+        return {k: torch.from_numpy(v.astype(np.float32)) for k, v in np.load(path).items()}
+    state: dict[str, torch.Tensor] = YOLO(str(path)).model.float().state_dict()
+    return state
+
+
+def epochs_of(checkpoint: Path) -> int:
+    """How many epochs a checkpoint has behind it; 0 where there is none."""
+    if not checkpoint.exists():
+        return 0
+    # ultralytics pickles whole networks; these are of our own making.
+    return int(torch.load(checkpoint, weights_only=False)["epoch"]) + 1
+
+
+def draw_losses(results: Path) -> None:
+    """Write ``loss.png`` beside the file in which ultralytics notes each epoch."""
+    with results.open() as file:
+        rows = [{k.strip(): float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    names = [name for name in rows[0] if name.startswith("train/")]
+    losses = {name: {row["epoch"]: row[name] for row in rows} for name in names}
+    draw_curves(losses, "epoch", results.with_name("loss.png"))
+
+
+def train(args: argparse.Namespace) -> None:
+    """Prepare the data set once, then train or go on training; what is finished stays."""
+    args.work = args.work.resolve()  # ultralytics has a place of its own for relative ones
+    finished = args.work / args.name / "finished"
+    last = args.work / args.name / "weights" / "last.pt"
+    if finished.exists() or epochs_of(last) >= args.epochs:
+        print(f"{finished.parent}: finished before")
+        return
+    data = args.work / "data"
+    if (data / "data.yaml").exists():
+        print(f"{data}: taken as it is; --others counts for nothing")
+    else:
+        labels, drawn = load_labels(args.labels), Drawn(args.floating, args.screens)
+        for split in ("train", "val"):
+            photos = load_photos(args.photos, split)
+            write_dataset(photos, labels, data, split, args.seed, drawn)
+        if args.others:
+            write_others(args.others, data)
+        write_description(data)
+    overrides = _settings(args, data / "data.yaml")
+    if last.exists():
+        print(f"{last}: goes on where it ended; --start counts for nothing")
+        overrides |= {"model": str(last), "resume": str(last)}
+    PlateTrainer.start, PlateTrainer.threads = args.start, args.threads
+    PlateTrainer.minutes, PlateTrainer.rate = args.minutes, args.rate
+    PlateTrainer(overrides=overrides).train()
+    finished.touch()
+
+
+def export(args: argparse.Namespace) -> None:
+    """Write the ONNX files: any batch, any multiple of 32 as size, no suppression inside."""
+    model = YOLO(str(args.weights))
+    model.model.__class__ = DetectionModel  # the graph is to compute in float32
+    written = Path(model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True))
+    halve(written, args.float_out)
+    quantise(written, args.out, load_photos(args.photos, "train"), args.seed)
+
+
+def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
+    return {
+        "model": ARCHITECTURE,
+        "data": str(data),
+        "project": str(args.work),
+        "name": args.name,
+        "exist_ok": True,
+        "epochs": args.epochs,
+        "imgsz": args.size,
+        "batch": args.batch,
+        "nbs": args.batch,  # a step of the optimiser each batch: there is time for few
+        "seed": args.seed,
+        "freeze": args.freeze,
+        "optimizer": "AdamW",
+        "lr0": args.rate,
+        "momentum": 0.9,
+        "weight_decay": 0.0005,
+        "warmup_epochs": 0,
+        "mosaic": 0.35,
+        "close_mosaic": 1,
+        "scale": SCALE,
+        "degrees": TURN_DEGREES,
+        "shear": TURN_DEGREES / 2,
+        "perspective": 0.0,
+        "augmentations": list(PHOTO_CHANGES),
+        "device": "cpu",
+        "cache": "ram",
+        "amp": False,
+        "plots": True,
+        "val": False,  # under a falling rate the last epoch is the best
+    }
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    trainer = commands.add_parser("train")
+    trainer.set_defaults(run=train)
+    trainer.add_argument("--photos", type=Path, required=True)
+    trainer.add_argument("--labels", type=Path, required=True)
+    trainer.add_argument(
+        "--start", type=Path, required=True, help="npz, checkpoint or 16-bit ONNX file"
+    )
+    trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
+    trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")
+    trainer.add_argument("--floating", type=int, default=Drawn.floating, help="drawn plates alone")
+    trainer.add_argument("--screens", type=int, default=Drawn.screens, help="drawn without a plate")
+    trainer.add_argument("--name", default="detector")
+    trainer.add_argument("--epochs", type=int, default=18)
+    trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
+    trainer.add_argument("--rate", type=float, default=RATE, help="of the first steps")
+    trainer.add_argument("--size", type=int, default=SIZE_PX)
+    trainer.add_argument("--batch", type=int, default=8)
+    trainer.add_argument("--freeze", type=int, default=1, help="first layers left as they are")
+    trainer.add_argument("--threads", type=int, default=2)
+    trainer.add_argument("--seed", type=int, default=7)
+    exporter = commands.add_parser("export")
+    exporter.set_defaults(run=export)
+    exporter.add_argument("--weights", type=Path, required=True)
+    exporter.add_argument("--photos", type=Path, required=True, help="for the 8-bit ranges")
+    exporter.add_argument("--out", type=Path, required=True, help="8-bit convolutions, for CPUs")
+    exporter.add_argument("--float-out", type=Path, required=True, help="16-bit weights, for GPUs")
+    exporter.add_argument("--seed", type=int, default=7)
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Completes labels: most photos have one plate boxed, and may show others.
+
+A published detector (the teacher) looks at every photo. What it is sure of and nobody boxed
+becomes a label; what it half believes is neither taught as plate nor as background.
+``python -m tools.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``;
+without a teacher the boxes count as they are.
+"""
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from recognition.detection.detector import Detector
+from recognition.images import decode_image
+from recognition.settings import RecognizerSettings, RuntimeName
+from recognition.types import Box, Detection, iou
+from tools.evaluation.photos import Photo, load_photos
+
+SURE, UNSURE = 0.5, 0.08
+"""Teacher scores from which an unboxed find is a label, and from which it is masked."""
+
+SAME_PLATE_IOU = 0.25
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is taught about one photo: ``plates`` are plates, ``masked`` is painted over."""
+
+    photo: str
+    plates: tuple[Box, ...]
+    masked: tuple[Box, ...]
+
+
+def complete(photo: Photo, finds: list[Detection]) -> Labels:
+    """The photo's own boxes, with what the teacher found besides."""
+    own = tuple(p.box for p in photo.plates)
+    other = [f for f in finds if not any(_same(f.box, box) for box in own)]
+    sure = tuple(f.box for f in other if f.score >= SURE and not photo.exhaustive)
+    unsure = tuple(f.box for f in other if f.score < SURE and not photo.exhaustive)
+    return Labels(photo.name, own + sure, unsure)
+
+
+def load_labels(path: Path) -> dict[str, Labels]:
+    """Labels by photo name."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return {
+        row["photo"]: Labels(
+            row["photo"], tuple(map(tuple, row["plates"])), tuple(map(tuple, row["masked"]))
+        )
+        for row in rows
+    }
+
+
+def _same(a: Box, b: Box) -> bool:
+    inside = b[0] <= (a[0] + a[2]) / 2 <= b[2] and b[1] <= (a[1] + a[3]) / 2 <= b[3]
+    return inside or iou(a, b) > SAME_PLATE_IOU
+
+
+def load_teacher(args: argparse.Namespace) -> Detector:
+    """Load the detector that the command line names.
+
+    Raises:
+        MisconfiguredError: it is no detector that the engine knows.
+    """
+    given = {
+        "recognition_detector_model": args.teacher,
+        "recognition_input_size": args.teacher_size,
+        "recognition_runtime": RuntimeName.ONNXRUNTIME,
+        "recognition_threads": args.threads,
+    }
+    return Detector.load(RecognizerSettings.model_validate(given))
+
+
+def finds_of(teacher: Detector, photo: Photo) -> list[Detection]:
+    """What the teacher at least half believes, in pixels of the photo."""
+    return teacher.search(decode_image(photo.path.read_bytes()), UNSURE)
+
+
+def main() -> None:
+    """Write one line of labels a photo of both splits; photos already in the file are kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--teacher", type=Path, help="ONNX detector (recognition/models)")
+    parser.add_argument("--teacher-size", type=int, default=416)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    teacher = None if args.teacher is None else load_teacher(args)
+    name = None if args.teacher is None else args.teacher.name
+    done = set[str]()
+    if args.out.exists():
+        whole, _, _ = args.out.read_text().rpartition("\n")  # the last line may be half of one
+        args.out.write_text(whole + "\n" if whole else "")
+        done = set(load_labels(args.out))
+        if any(json.loads(line).get("teacher") != name for line in whole.splitlines()):
+            parser.error(f"{args.out} is of another teacher")
+    photos = load_photos(args.photos, "train") + load_photos(args.photos, "val")
+    with args.out.open("a") as out:
+        for photo in photos:
+            if photo.name not in done:
+                finds = finds_of(teacher, photo) if teacher else []
+                out.write(json.dumps(asdict(complete(photo, finds)) | {"teacher": name}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Fits how likely what is found and read is a plate at all, and writes it into the detector's card.
+
+    python -m tools.training.plate_chance --photos DIR --labels labels.jsonl --others DIR
+
+Signs, adverts and buttons are found now and then, and read as surely as a plate. Takes the engine
+as it is served, but from a low score on, so that unsure finds count too. Plates are those of photos
+with one that no reader learnt from, seen as they are, small, close and turned. What is no plate:
+finds on training photos that meet neither a label nor a doubtful place, and all finds on pictures
+without a plate that the detector learnt nothing from (``other_pictures``). Both count half as much
+as the views of plates do.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from recognition.detection.detector import Detector
+from recognition.engine import Recognizer
+from recognition.images import decode_image
+from recognition.models.model_card import PlateProbabilityCard
+from recognition.reading.confidence import PlateFeatures, feature_vector
+from recognition.reading.reader import Reader
+from recognition.settings import RecognizerSettings
+from recognition.types import BgrImage, Box, iou
+from tools.evaluation.photos import Photo, as_image, load_photos
+from tools.training.calibration import fit_logistic
+from tools.training.cards import change_cards
+from tools.training.labels import Labels, load_labels
+from tools.training.other_pictures import Half, half_of
+from tools.training.reader_data import is_held_out
+
+MEETS_IOU, IS_IOU = 0.1, 0.3
+"""Boxes that overlap less are apart; those that overlap more are the same plate."""
+
+OTHERS_COUNT = 0.5
+"""How much all finds beside plates, and all on pictures without one, count beside as many views of
+plates. The more, the fewer readings of what is no plate are reported, and the less sure those of
+plates are said to be (HISTORY.md); and some finds beside plates are plates nobody boxed."""
+
+LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
+"""Lower than what is reported by default: settings can ask for it."""
+
+RIDGE = 0.3
+"""Holds the weights of what is rare, as texts of three characters are, near 0."""
+
+SMALLER, AROUND, DEGREES = (0.4, 0.7), (0.03, 0.08, 0.15, 0.3, 0.5, 1.0), 8.0
+"""Of the views: how much smaller, with how much of the plate's width around it, how far turned."""
+
+
+class View(NamedTuple):
+    """A picture and where the plates are in it."""
+
+    image: BgrImage
+    plates: tuple[Box, ...]
+
+
+class Row(NamedTuple):
+    """What was found and read, whether it is a plate, and how much it counts."""
+
+    signs: PlateFeatures
+    is_plate: bool
+    weight: float
+
+
+class FeatureFinder:
+    """The engine, without what is to be fitted."""
+
+    def __init__(self, settings: RecognizerSettings) -> None:
+        """Load the models that the settings name."""
+        detector = Detector.load(settings)
+        detector.plate_probability_card = None  # what is measured must not depend on the last one
+        self._reader = Reader.load(settings)
+        self._engine = Recognizer(settings, (detector, self._reader))
+
+    def finds(self, image: BgrImage) -> Iterator[tuple[Box, PlateFeatures]]:
+        """What is found and read in a picture."""
+        found = self._engine.detect(image)
+        for one, text in zip(found, self._reader.read_plates(image, found), strict=True):
+            if len(text.text) >= LEAST_CHARACTERS:
+                yield one.box, self._engine.plate_features(image, one, text)
+
+
+def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) -> Iterator[View]:
+    """A photo as it is, smaller and turned, and its plates cut out."""
+    yield View(image, plates)
+    scale = float(rng.uniform(*SMALLER))
+    small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    yield View(as_image(small), tuple(_scaled(box, scale) for box in plates))
+    height, width = image.shape[:2]
+    degrees = float(rng.choice([-DEGREES, DEGREES]))
+    turn = np.asarray(cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0), np.float64)
+    turned = cv2.warpAffine(image, turn, (width, height), borderMode=cv2.BORDER_REFLECT)
+    yield View(as_image(turned), tuple(_turned(box, turn) for box in plates))
+    for left, top, right, bottom in plates:
+        around = float(rng.choice(AROUND)) * (right - left)
+        x, y = max(0, int(left - around)), max(0, int(top - around))
+        part = image[y : int(bottom + around), x : int(right + around)]
+        yield View(np.ascontiguousarray(part), ((left - x, top - y, right - x, bottom - y),))
+
+
+def of_plates(
+    photo: Photo, finder: FeatureFinder, rng: np.random.Generator
+) -> list[list[PlateFeatures]]:
+    """What is found at a photo's plates, in each view of them; none where readers know them all."""
+    certain = [p.text for p in photo.plates if p.text and not p.uncertain]
+    if not any(map(is_held_out, certain)):
+        return []
+    image, plates = decode_image(photo.path.read_bytes()), tuple(p.box for p in photo.plates)
+    return [
+        [
+            signs
+            for box, signs in finder.finds(view.image)
+            if any(iou(box, plate) >= IS_IOU for plate in view.plates)
+        ]
+        for view in views(image, plates, rng)
+    ]
+
+
+def of_no_plates(photo: Photo, labels: Labels, finder: FeatureFinder) -> list[PlateFeatures]:
+    """What is found on a photo where no plate is."""
+    perhaps = labels.plates + labels.masked
+    found = finder.finds(decode_image(photo.path.read_bytes()))
+    return [s for box, s in found if not any(iou(box, one) > MEETS_IOU for one in perhaps)]
+
+
+def counted(found: list[list[PlateFeatures]], are_plates: bool, weight: float) -> list[Row]:
+    """What was found on pictures, as rows of one kind and weight."""
+    return [Row(signs, are_plates, weight) for picture in found for signs in picture]
+
+
+def fitted(rows: list[Row]) -> PlateProbabilityCard:
+    """The most likely weights."""
+    features = np.array([feature_vector(row.signs) for row in rows])
+    start = np.zeros(features.shape[1])
+    counts = np.array([row.weight for row in rows])
+    are = [row.is_plate for row in rows]
+    weights = fit_logistic(features, are, start, ridge=RIDGE, counts=counts)
+    names = PlateProbabilityCard.__struct_fields__
+    return PlateProbabilityCard(**dict(zip(names, (round(w, 3) for w in weights), strict=True)))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--labels", type=Path, required=True)
+    parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
+    args = parser.parse_args()
+    if next(half_of(args.others, Half.KEPT_BACK), None) is None:
+        parser.error(f"{args.others} holds no pictures")
+    cv2.setNumThreads(1)
+    settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
+    finder, labels = FeatureFinder(settings), load_labels(args.labels)
+    photos, rng = load_photos(args.photos, "train"), np.random.default_rng(0)
+    plates = [view for photo in photos for view in of_plates(photo, finder, rng)]
+    beside = [of_no_plates(photo, labels[photo.name], finder) for photo in photos]
+    kept_back = half_of(args.others, Half.KEPT_BACK)
+    others = [[signs for _, signs in finder.finds(picture)] for picture in kept_back]
+    for name, found in (("views of plates", plates), ("photos", beside), ("others", others)):
+        print(f"{name}: {len(found)} pictures, {sum(map(len, found))} finds")
+    if not plates:
+        parser.error(f"no plate of {args.photos} was kept from the readers")
+    rows = counted(plates, True, 1.0)
+    rows += counted(beside, False, OTHERS_COUNT * len(plates) / len(beside))
+    rows += counted(others, False, OTHERS_COUNT * len(plates) / len(others))
+    card = fitted(rows)
+    print(card)
+    change_cards(settings.detector_path, {"plate_chance": msgspec.to_builtins(card)})
+
+
+def _scaled(box: Box, scale: float) -> Box:
+    left, top, right, bottom = (edge * scale for edge in box)
+    return left, top, right, bottom
+
+
+def _turned(box: Box, turn: npt.NDArray[np.floating]) -> Box:
+    """The level box around a box that is turned."""
+    left, top, right, bottom = box
+    corners = np.array([(x, y, 1.0) for x in (left, right) for y in (top, bottom)]) @ turn.T
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    return float(left), float(top), float(right), float(bottom)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Turns a detector's convolutions into 8-bit ones: half the time of 16-bit ones, a quarter of f32.
+
+Only what goes into a convolution is brought to 8 bits. What comes out stays as it is until the next
+one, so that a runtime joins the activation to the convolution, and boxes (hundreds of pixels) and
+scores (0-1) never share a scale. With NNCF's defaults, which bring what lies between to 8 bits too,
+an early checkpoint found 238 of 471 plates; as floats 387, in this way 380.
+
+The file takes pictures as decoders give them: their pixels are 8 bits already.
+"""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    CalibrationMethod,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+
+from recognition.detection.input_sizing import letterbox
+from recognition.images import decode_image
+from recognition.models.model_card import InputCard
+from recognition.models.runtime import to_tensor
+from recognition.models.third_party_models import DEFAULT_GREY, detector_card
+from tools.evaluation.photos import Photo
+from tools.training.halves import save_plain
+
+CALIBRATION_PHOTOS = 100
+CALIBRATION_PX = 640
+
+PIXEL_SCALE = 1 / 255
+"""Of what goes into the first convolution: one of its 8-bit steps is one of a pixel's."""
+
+WITHOUT = "dfl"
+"""In the names of the operations that stay: the one that makes a distance of a distribution."""
+
+
+class _Photos(CalibrationDataReader):
+    def __init__(self, photos: list[Photo], card: InputCard) -> None:
+        self._feeds = self._each(photos, card)
+
+    def get_next(self) -> dict[str, Any] | None:
+        """The next photo as the detector sees it."""
+        return next(self._feeds, None)
+
+    @staticmethod
+    def _each(photos: list[Photo], card: InputCard) -> Iterator[dict[str, Any]]:
+        for photo in photos:
+            image = decode_image(photo.path.read_bytes())
+            canvas, _ = letterbox(image, CALIBRATION_PX, CALIBRATION_PX, DEFAULT_GREY)
+            yield {card.name: to_tensor([canvas], card)}
+
+
+def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
+    """Write ``source`` to ``out`` with 8-bit convolutions, their ranges from ``photos``.
+
+    ``source`` is an ultralytics export of 32-bit floats, without a card. Weights keep 7 bits:
+    processors without VNNI add two products in 16 bits, and would overflow.
+    """
+    chosen = random.Random(seed).sample(photos, min(CALIBRATION_PHOTOS, len(photos)))
+    graph = onnx.load(source).graph
+    pixels = {"scale": np.array(PIXEL_SCALE, np.float32), "zero_point": np.array(0, np.uint8)}
+    with TemporaryDirectory() as folder:
+        written = Path(folder) / "quantised.onnx"
+        quantize_static(
+            source,
+            written,
+            _Photos(chosen, detector_card(source).input),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            reduce_range=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            calibrate_method=CalibrationMethod.MinMax,
+            op_types_to_quantize=["Conv"],
+            nodes_to_exclude=[n.name for n in graph.node if WITHOUT in n.name],
+            extra_options={
+                "OpTypesToExcludeOutputQuantization": ["Conv"],
+                "TensorQuantOverrides": {graph.input[0].name: [pixels]},
+            },
+        )
+        model = onnx.load(written)
+    take_pictures(model)
+    save_plain(model, out)
+
+
+def take_pictures(model: onnx.ModelProto) -> None:
+    """Let an 8-bit detector take pictures as they are: uint8, N×H×W×3, blue first.
+
+    It took floats, N×3×H×W, red first, pixel ÷ 255, and brought them to 8 bits, which are the
+    pixels again. The numbers that come out stay the same (measured, also that a 768x448 px picture
+    takes 1.5 ms less of 18).
+    """
+    graph = model.graph
+    makers = {output: node for node in graph.node for output in node.output}
+    pictures = graph.input[0]
+    (to_8_bits,) = _takers(graph, pictures.name)
+    (to_floats,) = _takers(graph, to_8_bits.output[0])
+    (first,) = _takers(graph, to_floats.output[0])
+    weights = makers[first.input[1]].input[0]
+    for initialiser in graph.initializer:
+        if initialiser.name == weights:
+            # Outputs x colours x height x width: red and blue change places.
+            turned = np.ascontiguousarray(numpy_helper.to_array(initialiser)[:, ::-1])
+            initialiser.CopyFrom(numpy_helper.from_array(turned, weights))
+    batch, _, height, width = (side.dim_param for side in pictures.type.tensor_type.shape.dim)
+    sides = [batch, height, width, 3]
+    pictures.type.CopyFrom(helper.make_tensor_type_proto(TensorProto.UINT8, sides))
+    # Only in this order (to floats, then the axes) does OpenVINO still compute the first
+    # convolution in 8 bits.
+    to_floats.input[0], first.input[0] = pictures.name, f"{pictures.name}_planes"
+    planes = helper.make_node(
+        "Transpose", [to_floats.output[0]], [first.input[0]], perm=[0, 3, 1, 2]
+    )
+    graph.node.insert(list(graph.node).index(to_floats) + 1, planes)
+    graph.node.remove(to_8_bits)
+
+
+def _takers(graph: onnx.GraphProto, tensor: str) -> list[onnx.NodeProto]:
+    return [node for node in graph.node if tensor in node.input]

@@ -1,0 +1,94 @@
+"""The published reader's graph as a trainable network, and back into an ONNX file.
+
+The graph is kept as it is, node for node: training only changes the values of its weights.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx2torch
+import torch
+from onnx import numpy_helper, version_converter
+
+OPSET = 17
+
+Floats = npt.NDArray[np.float32]
+
+
+def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
+    """The network of an ONNX file and its trainable weights by the ONNX initialiser's name.
+
+    The network maps N×3-channel uint8-valued images to (slot probabilities, region probabilities).
+    """
+    return trainable(onnx.load(path), lambda name, _: _is_learnt(name))
+
+
+def trainable(
+    model: onnx.ModelProto, is_learnt: Callable[[str, Floats], bool]
+) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
+    """The network of a graph, and by the ONNX initialiser's name the weights that are to learn.
+
+    ``is_learnt`` is asked by name and values. Weights are recognised by their values, as conversion
+    keeps no names: no two of them may be the same.
+    """
+    network = onnx2torch.convert(model)
+    by_value = {_key(t): (owner, name) for owner, name, t in _tensors(network)}
+    weights = {}
+    for initialiser in model.graph.initializer:
+        array = numpy_helper.to_array(initialiser)
+        if array.dtype != np.float32 or not is_learnt(initialiser.name, array):
+            continue
+        owner, name = by_value.pop(_key(torch.from_numpy(array.copy())))
+        value = getattr(owner, name).detach().clone()
+        if name in owner._buffers:
+            del owner._buffers[name]
+        parameter = torch.nn.Parameter(value)
+        setattr(owner, name, parameter)
+        weights[initialiser.name] = parameter
+    for parameter in network.parameters():
+        parameter.requires_grad_(False)
+    for parameter in weights.values():
+        parameter.requires_grad_(True)
+    return network, weights
+
+
+def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None:
+    """Write the graph of ``start`` with ``weights`` in place of its own."""
+    model = onnx.load(start)
+    for initialiser in model.graph.initializer:
+        if initialiser.name in weights:
+            array = weights[initialiser.name].detach().numpy().astype(np.float32)
+            initialiser.CopyFrom(numpy_helper.from_array(array, initialiser.name))
+    model = version_converter.convert_version(model, OPSET)
+    model.producer_name, model.producer_version, model.doc_string = "platestream", "", ""
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, out)
+
+
+def blend(
+    old: dict[str, torch.Tensor], new: dict[str, torch.Tensor], share: float
+) -> dict[str, torch.Tensor]:
+    """Weights on the line from ``old`` (share 0) to ``new`` (share 1).
+
+    **Source:** Wortsman et al., Robust fine-tuning of zero-shot models (WiSE-FT), CVPR 2022.
+    """
+    return {k: old[k] * (1 - share) + new[k] * share for k in old}
+
+
+def _is_learnt(name: str) -> bool:
+    """Whether a float initialiser was trained: the rest are pooling filters and constants."""
+    return "const_fold" not in name and not name.endswith("Cast/x:0")
+
+
+def _tensors(network: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str, torch.Tensor]]:
+    for owner in network.modules():
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and tensor.dtype == torch.float32:
+                yield owner, name, tensor
+
+
+def _key(tensor: torch.Tensor) -> tuple[tuple[int, ...], bytes]:
+    return tuple(tensor.shape), tensor.detach().contiguous().numpy().tobytes()

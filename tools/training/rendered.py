@@ -1,0 +1,82 @@
+"""Rendered plates as training samples: layouts that the photos lack, and every character."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from tools.evaluation.photos import Image, as_image
+from tools.synthetic.layouts import Band, Gap, Layout
+from tools.synthetic.noise import cloud
+from tools.synthetic.plates import Plate, random_plate
+from tools.training.dressing import dressed
+from tools.training.layouts import random_layout
+from tools.training.reader_data import CONTEXT, Sample
+
+PLATE_WIDTH_PX = (70, 260)
+
+TINTED_SHARE = 0.4
+"""Of the plates, those with an uneven ground, as the pictures on American ones make it."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """Plates drawn once; ``share``, 0–1, of what the reader sees comes from here."""
+
+    share: float
+    samples: tuple[Sample, ...]
+
+    def draw(self, rng: np.random.Generator) -> Sample:
+        """One of the plates with its surroundings."""
+        return self.samples[int(rng.integers(len(self.samples)))]
+
+
+def render_samples(share: float, count: int, slots: int, seed: int) -> Rendered:
+    """``count`` plates of at most ``slots`` characters; none at all where ``share`` is 0."""
+    rng = np.random.default_rng(seed)
+    plates = (random_plate(rng, random_layout(rng)) for _ in range(count if share else 0))
+    return Rendered(share, tuple(mounted(p, rng) for p in plates if len(p.text) <= slots))
+
+
+def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
+    """A drawn plate on plain bodywork, 70 to 260 px wide."""
+    width = int(rng.uniform(*PLATE_WIDTH_PX))
+    height = round(width * plate.image.shape[0] / plate.image.shape[1])
+    size = (width, height)
+    front = as_image(plate.image[..., ::-1])
+    if plate.layout.band is Band.STATE:
+        front = dressed(front, _gap(plate.layout), rng)
+    front = as_image(cv2.resize(front, size, interpolation=cv2.INTER_AREA))
+    if rng.random() < TINTED_SHARE:
+        front = _tinted(front, rng)
+    alpha = cv2.resize(plate.alpha, size, interpolation=cv2.INTER_AREA)[..., None]
+    left, top = round(width * CONTEXT), round(height * CONTEXT)
+    image = _bodywork(width + 2 * left, height + 2 * top, rng)
+    part = image[top : top + height, left : left + width]
+    part[:] = (part * (1 - alpha) + front * alpha).astype(np.uint8)
+    box = (float(left), float(top), float(left + width), float(top + height))
+    return Sample(image, box, plate.text, "rendered")
+
+
+def _gap(layout: Layout) -> float | None:
+    """Where the first gap of a plate of one row lies, as a share of the width."""
+    if len(layout.rows) != 1 or not layout.gaps[0] or layout.gaps[0][0] is not Gap.SPACE:
+        return None
+    style, groups = layout.lettering, layout.rows[0]
+    whole = sum(map(len, groups)) * style.pitch_mm + style.gap_mm * len(layout.gaps[0])
+    middle = len(groups[0]) * style.pitch_mm + style.gap_mm / 2
+    return 0.5 + (middle - whole / 2) / layout.width_mm
+
+
+def _tinted(front: Image, rng: np.random.Generator) -> Image:
+    patches = cloud(front.shape[:2], rng, coarse=3, octaves=3)[..., None]
+    tint = rng.uniform(-90, 60, 3) * rng.uniform(0.2, 1.0)
+    return np.asarray(np.clip(front + patches * tint, 0, 255), dtype=np.uint8)
+
+
+def _bodywork(width: int, height: int, rng: np.random.Generator) -> Image:
+    """A plain, uneven surface of any colour around the plate."""
+    colour = rng.uniform(0, 255) + rng.normal(0, 45, 3)
+    coarse = colour + rng.normal(0, 30, (3, 3, 1))
+    few = np.clip(coarse, 0, 255).astype(np.uint8)
+    return as_image(cv2.resize(few, (width, height), interpolation=cv2.INTER_CUBIC))
