@@ -7,6 +7,8 @@ from uuid import UUID
 from common.records.ids import uuid_unix_ms
 
 _DAY_MS = 86_400_000
+_TIME_ORDERED = 8
+"""The UUID version of a recognition's id, which begins with its time."""
 
 RECOGNITION_FOLDER = "recognitions/"
 """Below it: owner, year, month, day, recognition."""
@@ -22,6 +24,8 @@ def _day_path(day: int) -> str:
 
 
 def _folder(owner_id: UUID, recognition: UUID) -> str:
+    if recognition.version != _TIME_ORDERED:
+        raise ValueError(f"not the id of a recognition: {recognition}")
     day = _day_path(uuid_unix_ms(recognition) // _DAY_MS)
     return f"{RECOGNITION_FOLDER}{owner_id}/{day}/{recognition}"
 

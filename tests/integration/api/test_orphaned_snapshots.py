@@ -3,7 +3,7 @@
 import io
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from sqlalchemy import Engine
@@ -13,6 +13,7 @@ from api.db.database import Database
 from api.db.engine import open_engine
 from api.erasure.snapshots import SnapshotRemoval
 from common.errors import TransientError
+from common.records.ids import recognition_id
 from common.records.object_keys import photo_key, snapshot_key
 from common.settings import DatabaseSettings, S3Settings
 from tests.integration.api.cameras import add_camera, add_owner, remove_camera
@@ -61,7 +62,10 @@ async def test_a_snapshot_that_outlived_its_camera_is_removed(
     owner_id, other_id = add_owner(engine), add_owner(engine)
     deleted_id, _ = camera(s3_settings, engine, owner_id)
     kept = {camera(s3_settings, engine, one)[1] for one in (owner_id, other_id)}
-    others = {photo_key(owner_id, uuid4()), f"snapshots/{owner_id}/README"}
+    others = {
+        photo_key(owner_id, recognition_id(NOW_MS, deleted_id, "track")),
+        f"snapshots/{owner_id}/README",
+    }
     put(s3_settings, *others)
     store, clock = ImageStore(s3_settings), [NOW_MS]
     removal = SnapshotRemoval(database, store, lambda: clock[0])

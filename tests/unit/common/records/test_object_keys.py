@@ -1,10 +1,10 @@
 """Keys of objects, read back."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
-from common.records.object_keys import camera_of_snapshot, snapshot_key
+from common.records.object_keys import camera_of_snapshot, photo_key, snapshot_key
 
 
 def test_a_snapshots_key_names_its_camera() -> None:
@@ -17,3 +17,8 @@ def test_a_snapshots_key_names_its_camera() -> None:
 )
 def test_another_key_names_no_camera(key: str) -> None:
     assert camera_of_snapshot(key) is None
+
+
+def test_an_id_without_a_time_gives_no_key() -> None:
+    with pytest.raises(ValueError, match="not the id of a recognition"):
+        photo_key(UUID(int=6), uuid4())
