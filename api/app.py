@@ -67,6 +67,7 @@ def create_app(open_services: OpenServices = _no_services) -> FastAPI:
         async with open_services() as services:
             app.state.services = services
             app.state.services_by_type = services.by_type()
+            app.state.metrics.include(services.owner_limits)
             yield
 
     app = FastAPI(

@@ -31,6 +31,7 @@ from api.erasure.watch import ErasureList, ErasureWatch
 from api.health.service import Check, Health
 from api.limits.failures import FailedAuthentications
 from api.limits.limiter import RateLimiter, limit_rules
+from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.cursor import ResumeTokens
 from api.live.feed import RecognitionFeed
@@ -112,6 +113,7 @@ class Services:
 
     authenticator: Authenticator
     limiter: RateLimiter
+    owner_limits: OwnerLimits
     recognitions: Recognitions
     live: LiveRecognitions
     image_recognition: ImageRecognition
@@ -256,23 +258,25 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     authenticator = _authenticator(settings, outside)
     watch = ErasureWatch(found.erasures, outside.caches.recent)
     retention = timedelta(days=settings.image_retention_days) or None
+    limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
     return Services(
         authenticator=authenticator,
-        limiter=RateLimiter(limit_rules(settings), outside.shared_limits),
+        limiter=RateLimiter(limit_rules(settings), limits, outside.shared_limits),
+        owner_limits=limits,
         recognitions=Recognitions(
             found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
         ),
-        live=_live(settings, outside, box, watch),
+        live=_live(settings, outside, box, watch, limits),
         image_recognition=_image_recognition(settings, outside),
         credits=Credits(database),
-        cameras=_cameras(settings, outside, StreamVault(rules.streams, box)),
-        alerts=_alerts(settings, outside, alerts, gate),
+        cameras=_cameras(settings, outside, StreamVault(rules.streams, box), limits),
+        alerts=_alerts(outside, alerts, gate, limits),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
-        api_keys=ApiKeys(database, authenticator, per_owner=settings.api_keys_per_owner),
+        api_keys=ApiKeys(database, authenticator, limits),
         sessions=_sessions(settings, outside, authenticator),
-        webhooks=_webhooks(settings, outside, webhooks, gate),
+        webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), now),
         analytics=Analytics(database, found.traffic, now),
         images=outside.images,
@@ -295,11 +299,15 @@ def _authenticator(settings: ApiSettings, outside: AppDependencies) -> Authentic
 
 
 def _live(
-    settings: ApiSettings, outside: AppDependencies, box: SecretBox, watch: ErasureWatch
+    settings: ApiSettings,
+    outside: AppDependencies,
+    box: SecretBox,
+    watch: ErasureWatch,
+    limits: OwnerLimits,
 ) -> LiveRecognitions:
     caches, rules = outside.caches, stream_rules(settings)
-    tokens = ResumeTokens(box)
-    return LiveRecognitions(caches.recent, caches.ping, watch.ready, tokens, rules, outside.now_ms)
+    tokens, now = ResumeTokens(box), outside.now_ms
+    return LiveRecognitions(caches.recent, caches.ping, watch.ready, tokens, rules, limits, now)
 
 
 def _image_recognition(settings: ApiSettings, outside: AppDependencies) -> ImageRecognition:
@@ -312,16 +320,18 @@ def _image_recognition(settings: ApiSettings, outside: AppDependencies) -> Image
     )
 
 
-def _cameras(settings: ApiSettings, outside: AppDependencies, vault: StreamVault) -> Cameras:
+def _cameras(
+    settings: ApiSettings, outside: AppDependencies, vault: StreamVault, limits: OwnerLimits
+) -> Cameras:
     statuses, rules = outside.caches.cameras, camera_rules(settings)
-    return Cameras(outside.database, statuses, vault, rules, outside.now_ms)
+    return Cameras(outside.database, statuses, vault, rules, limits, outside.now_ms)
 
 
 def _alerts(
-    settings: ApiSettings, outside: AppDependencies, rows: AlertRepository, gate: OutboundGate
+    outside: AppDependencies, rows: AlertRepository, gate: OutboundGate, limits: OwnerLimits
 ) -> Alerts:
-    history, limit = TriggerHistory(outside.repositories.triggers), settings.alerts_per_owner
-    return Alerts(outside.database, rows, gate, history, per_owner=limit)
+    history = TriggerHistory(outside.repositories.triggers)
+    return Alerts(outside.database, rows, gate, history, limits)
 
 
 def _sessions(
@@ -330,13 +340,6 @@ def _sessions(
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
     lifetime = timedelta(hours=settings.session_hours)
     return Sessions(outside.database, authenticator, attempts, lifetime=lifetime)
-
-
-def _webhooks(
-    settings: ApiSettings, outside: AppDependencies, rows: WebhookRepository, gate: OutboundGate
-) -> Webhooks:
-    board, limit = outside.caches.webhooks, settings.webhooks_per_owner
-    return Webhooks(outside.database, rows, gate, board, per_owner=limit)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

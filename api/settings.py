@@ -7,17 +7,54 @@ from common.settings import (
     ClickHouseSettings,
     DatabaseSettings,
     EncryptionSettings,
+    Fragment,
     KafkaSettings,
     NetworkList,
     Port,
     ProcessSettings,
     S3Settings,
+    SampleRateSettings,
     WebhookAddressSettings,
 )
 from recognition.settings import RecognizerPoolSettings, all_processors_but_one
 
 
+class OwnerLimitSettings(Fragment):
+    """Limits of an owner who has none of their own (``platestream owner limits``)."""
+
+    cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
+    frames_per_second_per_owner: int = Field(
+        5000,
+        ge=1,
+        description="Frames a second that one owner's enabled cameras may ask for in all: the sum "
+        "of their sampleFps.",
+    )
+    alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
+    webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
+    api_keys_per_owner: int = Field(50, ge=1, description="API keys that one owner may have.")
+    streams_per_owner: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        description="Streams that one owner may have open at one API process, with all keys and "
+        "sessions together.",
+    )
+    requests_per_minute_per_owner: int = Field(
+        1000,
+        ge=1,
+        description="Requests that one owner may make in a minute, with all keys and sessions "
+        "together, unless keys have no limit.",
+    )
+    image_calls_per_minute_per_owner: int = Field(
+        300,
+        ge=1,
+        description="Image calls that one owner may make in a minute, with all keys and sessions "
+        "together, unless keys have no limit.",
+    )
+
+
 class ApiSettings(
+    OwnerLimitSettings,
     ProcessSettings,
     DatabaseSettings,
     KafkaSettings,
@@ -26,6 +63,7 @@ class ApiSettings(
     EncryptionSettings,
     CameraAddressSettings,
     WebhookAddressSettings,
+    SampleRateSettings,
     RecognizerPoolSettings,
 ):
     """The settings of the API process."""
@@ -71,11 +109,7 @@ class ApiSettings(
     camera_subscription_credits: int = Field(
         0, ge=0, description="Credits that each camera costs for 30 days; 0: nothing."
     )
-    cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
-    alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
     plates_per_alert: int = Field(1000, ge=1, description="Plates that one alert may name.")
-    webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
-    api_keys_per_owner: int = Field(50, ge=1, description="API keys that one owner may have.")
     image_retention_days: int = Field(
         0,
         ge=0,
@@ -114,13 +148,6 @@ class ApiSettings(
     )
     streams_per_key: int = Field(
         5, ge=1, le=1000, description="Streams that one key may have open at one API process."
-    )
-    streams_per_owner: int = Field(
-        100,
-        ge=1,
-        le=100_000,
-        description="Streams that one owner may have open at one API process, with all keys and "
-        "sessions together.",
     )
     streams_per_process: int = Field(
         500, ge=1, le=100_000, description="Streams that may be open at one API process."

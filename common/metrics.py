@@ -46,6 +46,7 @@ MetricName = Literal[
     "platestream_mqtt_refused_total",
     "platestream_mqtt_event_age_seconds",
     "platestream_relay_rows_set_aside",
+    "platestream_api_owner_limit_ratio",
 ]
 
 
@@ -315,6 +316,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit="rows",
         rise="Kafka can never take a row of the outbox: config_outbox says why (error).",
     ),
+    Metric(
+        name="platestream_api_owner_limit_ratio",
+        kind=MetricKind.GAUGE,
+        unit="ratio",
+        rise="An owner used 0.8 or more of a limit within ten minutes; 1: calls were refused, or "
+        "the next one is.",
+        labels=("owner", "limit"),
+    ),
 )
 
 
@@ -344,7 +353,12 @@ def histogram(
     return Histogram(metric.name, metric.rise, metric.labels, registry=registry, buckets=buckets)
 
 
+def described(name: MetricName) -> Metric:
+    """Return the description of a metric."""
+    return next(metric for metric in METRICS if metric.name == name)
+
+
 def _described(name: MetricName, kind: MetricKind) -> Metric:
-    metric = next(metric for metric in METRICS if metric.name == name)
+    metric = described(name)
     assert metric.kind is kind, f"{name} is a {metric.kind}"
     return metric

@@ -282,6 +282,17 @@ class EncryptionSettings(Fragment):
     )
 
 
+class SampleRateSettings(Fragment):
+    """The sample rate of cameras."""
+
+    ingest_sample_fps: float = Field(
+        5.0,
+        gt=0,
+        le=60,
+        description="Frames a second that are looked at, for cameras without a value of their own.",
+    )
+
+
 class CameraAddressSettings(Fragment):
     """Stream addresses that cameras may have beyond the usual (see common.urls.streams)."""
 

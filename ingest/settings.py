@@ -11,11 +11,17 @@ from common.settings import (
     Port,
     ProcessSettings,
     S3Settings,
+    SampleRateSettings,
 )
 
 
 class IngestSettings(
-    ProcessSettings, KafkaSettings, S3Settings, EncryptionSettings, CameraAddressSettings
+    ProcessSettings,
+    KafkaSettings,
+    S3Settings,
+    EncryptionSettings,
+    CameraAddressSettings,
+    SampleRateSettings,
 ):
     """Settings of one ingest worker."""
 
@@ -28,12 +34,6 @@ class IngestSettings(
         "",
         description="File of certificates (PEM): those of https and rtsps cameras must be signed "
         "by one of them and name the host of their address; empty: not verified.",
-    )
-    ingest_sample_fps: float = Field(
-        5.0,
-        gt=0,
-        le=60,
-        description="Frames a second that are looked at, for cameras without a value of their own.",
     )
     ingest_motion_gate: bool = Field(
         True, description="Holds back frames of a scene in which nothing moves."

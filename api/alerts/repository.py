@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import lock_owner, require_owner
 from api.db.records import alert_config
 from api.db.tables import Alert, Camera, Owner
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.security.credentials import new_signing_secret
 from common.records.alerts import AlertConfig, AlertSchedule, Notification
@@ -55,10 +56,6 @@ class AlertListing:
 _NOTIFICATIONS = "notifications"
 
 
-class TooManyAlertsError(Exception):
-    """The owner has as many alerts as the settings allow."""
-
-
 class AlertRepository:
     """Rows of alerts; notifications are encrypted on the way in, since URLs may hold secrets."""
 
@@ -80,17 +77,17 @@ class AlertRepository:
         )
 
     def insert(
-        self, session: Session, owner_id: UUID, fields: Mapping[str, Any], *, limit: int
+        self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> AlertRow:
         """Insert an alert and publish it; ``fields`` are all that a client decides of.
 
         Raises:
-            TooManyAlertsError: the owner has ``limit`` alerts.
+            ApiError: the owner has as many as may be.
         """
         owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Alert).where(Alert.owner_id == owner_id)
-        if (session.scalar(owned) or 0) >= limit:
-            raise TooManyAlertsError
+        alerts = (session.scalar(owned) or 0) + 1
+        limits.require(OwnerLimit.ALERTS, owner_id, owner.limits, alerts)
         if owner.notification_secret_encrypted is None:
             owner.notification_secret_encrypted = self._box.encrypt(new_signing_secret())
         alert = new_alert(owner_id, fields)

@@ -24,7 +24,6 @@ from api.alerts.repository import (
     AlertListing,
     AlertRepository,
     AlertRow,
-    TooManyAlertsError,
     unknown_cameras,
 )
 from api.alerts.schemas import (
@@ -34,6 +33,7 @@ from api.alerts.schemas import (
 )
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault, found
+from api.limits.owner_limits import OwnerLimits
 from api.validation.fields import from_unix_ms, from_unix_ms_if_any
 from common.errors import PlatestreamError
 from common.records.alerts import Notification
@@ -161,15 +161,13 @@ class Alerts:
         rows: AlertRepository,
         gate: OutboundGate,
         history: TriggerHistory,
-        *,
-        per_owner: int,
+        limits: OwnerLimits,
     ) -> None:
-        """``per_owner`` is how many alerts an owner may have."""
         self._history = history
         self._database = database
         self._rows = rows
         self._gate = gate
-        self._per_owner = per_owner
+        self._limits = limits
 
     async def all_of(self, owner_id: UUID) -> AlertListing:
         """Return the owner's alerts, newest first, with how often they triggered."""
@@ -220,10 +218,7 @@ class Alerts:
 
     def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
         check_cameras(session, owner_id, fields["camera_ids"])
-        try:
-            return self._rows.insert(session, owner_id, fields, limit=self._per_owner)
-        except TooManyAlertsError as error:
-            raise ApiError(ErrorCode.LIMIT_REACHED, "No more alerts are allowed.") from error
+        return self._rows.insert(session, owner_id, fields, self._limits)
 
     def _change(
         self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import lock_owner
+from api.accounts.repository import lock_owner, require_owner
 from api.accounts.service import NewKey, create_key
 from api.api_keys.schemas import ApiKeyCreate, ApiKeyUpdate
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, found
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import repository
 from api.security.authentication import Authenticator
 from api.security.permissions import Principal, Scope
@@ -105,11 +106,12 @@ def _is_later(one: datetime | None, other: datetime | None) -> bool:
 class ApiKeys:
     """The keys of all owners; every call names the caller it acts for."""
 
-    def __init__(self, database: Database, authenticator: Authenticator, *, per_owner: int) -> None:
-        """``per_owner`` is how many keys an owner may have."""
+    def __init__(
+        self, database: Database, authenticator: Authenticator, limits: OwnerLimits
+    ) -> None:
         self._database = database
         self._authenticator = authenticator
-        self._per_owner = per_owner
+        self._limits = limits
 
     async def all_of(self, owner_id: UUID) -> list[KeyRecord]:
         """Return the owner's keys, newest first."""
@@ -157,8 +159,8 @@ class ApiKeys:
         values = KeyValues(body.name, frozenset(body.scopes), body.enabled, expires_at)
         granter.check(values, None)
         existing = repository.key_ids(session, caller.owner_id)
-        if len(existing) >= self._per_owner:
-            raise ApiError(ErrorCode.LIMIT_REACHED, "No more API keys are allowed.")
+        own = require_owner(session, caller.owner_id).limits
+        self._limits.require(OwnerLimit.API_KEYS, caller.owner_id, own, len(existing) + 1)
         return create_key(
             session,
             caller.owner_id,

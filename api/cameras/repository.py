@@ -11,7 +11,6 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import lock_owner
 from api.cameras.subscriptions import Subscription
 from api.db.records import camera_config
 from api.db.tables import Camera
@@ -76,10 +75,6 @@ class DuplicateIdentifierError(Exception):
     """The owner has a camera with this identifier."""
 
 
-class TooManyCamerasError(Exception):
-    """The owner has as many cameras as the settings allow."""
-
-
 def list_cameras(session: Session, owner_id: UUID) -> list[CameraRow]:
     """Return the owner's cameras, newest first."""
     found = session.scalars(
@@ -109,19 +104,28 @@ def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow 
     return None if camera is None else _row(camera)
 
 
-def insert_camera(
-    session: Session, owner_id: UUID, values: CameraValues, *, limit: int
-) -> CameraRow:
+def count_cameras(session: Session, owner_id: UUID) -> int:
+    """Return how many cameras an owner has, hidden ones included."""
+    owned = select(func.count()).select_from(Camera).where(Camera.owner_id == owner_id)
+    return session.scalar(owned) or 0
+
+
+def frames_per_second(session: Session, owner_id: UUID, default: float) -> float:
+    """Return the frames a second that an owner's enabled cameras ask for in all.
+
+    ``default`` is that of cameras without a value of their own.
+    """
+    asked = select(func.sum(func.coalesce(Camera.sample_fps, default)))
+    found = session.scalar(asked.where(Camera.owner_id == owner_id, Camera.enabled))
+    return float(found or 0)
+
+
+def insert_camera(session: Session, owner_id: UUID, values: CameraValues) -> CameraRow:
     """Insert a camera, hidden until :func:`confirm_camera`, and publish it.
 
     Raises:
         DuplicateIdentifierError: the owner has a camera with this identifier.
-        TooManyCamerasError: the owner has ``limit`` cameras.
     """
-    lock_owner(session, owner_id)
-    owned = select(func.count()).select_from(Camera).where(Camera.owner_id == owner_id)
-    if (session.scalar(owned) or 0) >= limit:
-        raise TooManyCamerasError
     camera = Camera(owner_id=owner_id, **_columns(values))
     session.add(camera)
     return _written(session, camera)

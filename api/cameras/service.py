@@ -9,14 +9,13 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import require_owner
+from api.accounts.repository import lock_owner, require_owner
 from api.cameras import repository, subscriptions
 from api.cameras.repository import (
     CameraRow,
     CameraValues,
     CameraView,
     DuplicateIdentifierError,
-    TooManyCamerasError,
 )
 from api.cameras.schemas import CameraCreate, CameraUpdate
 from api.cameras.status_cache import CameraStatusCache, condition_of
@@ -24,7 +23,9 @@ from api.cameras.stream_vault import StreamVault, edited_values, new_values
 from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
+from api.db.tables import Owner
 from api.errors import ApiError, ErrorCode, FieldFault, found
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.settings import ApiSettings
 
 log = structlog.get_logger()
@@ -34,11 +35,14 @@ _ABANDONED_AFTER_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class CameraPolicy:
-    """The settings of cameras: time to be taken, silence that means offline, limit and price."""
+    """The settings of cameras: time to be taken, silence that means offline, rate and price.
+
+    ``sample_fps`` is that of cameras without a value of their own (frames a second).
+    """
 
     take_seconds: float
     stale_ms: float
-    per_owner: int
+    sample_fps: float
     subscription_credits: int
 
 
@@ -47,7 +51,7 @@ def camera_rules(settings: ApiSettings) -> CameraPolicy:
     return CameraPolicy(
         take_seconds=settings.camera_take_seconds,
         stale_ms=settings.camera_status_stale_seconds * 1000,
-        per_owner=settings.cameras_per_owner,
+        sample_fps=settings.ingest_sample_fps,
         subscription_credits=settings.camera_subscription_credits,
     )
 
@@ -69,9 +73,11 @@ class Cameras:
         statuses: CameraStatusCache,
         vault: StreamVault,
         rules: CameraPolicy,
+        limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
+        self._limits = limits
         self._database = database
         self._statuses = statuses
         self._vault = vault
@@ -116,7 +122,7 @@ class Cameras:
 
         Raises:
             ApiError: 400 for the stream address, 402 where it is switched on and the credits do not
-                cover it, 404, 409 for the identifier.
+                cover it, 404, 409 for the identifier or a limit.
         """
         return self._view(
             await self._database.run(
@@ -148,8 +154,12 @@ class Cameras:
 
     def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> _NewCamera:
         price = self._rules.subscription_credits
+        owner = lock_owner(session, owner_id)
+        cameras = repository.count_cameras(session, owner_id) + 1
+        self._limits.require(OwnerLimit.CAMERAS, owner_id, owner.limits, cameras)
+        self._require_frames(session, owner, self._demand(values))
         with _conflicts_as_answers():
-            row = repository.insert_camera(session, owner_id, values, limit=self._rules.per_owner)
+            row = repository.insert_camera(session, owner_id, values)
         if not price:
             return _NewCamera(row, None)
         lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
@@ -168,13 +178,28 @@ class Cameras:
     def _change(
         self, session: Session, owner_id: UUID, camera_id: UUID, body: CameraUpdate
     ) -> CameraRow:
+        owner = lock_owner(session, owner_id)
         row = found(repository.lock_camera(session, owner_id, camera_id))
         values = edited_values(row.values, body, self._vault)
         if values == row.values:
             return row
+        self._require_frames(session, owner, self._demand(values) - self._demand(row.values))
         self._pay_to_switch_on(session, row, values)
         with _conflicts_as_answers():
             return repository.change_camera(session, camera_id, values)
+
+    def _demand(self, values: CameraValues) -> float:
+        """Return the frames a second that a camera asks for."""
+        if not values.enabled:
+            return 0.0
+        return self._rules.sample_fps if values.sample_fps is None else values.sample_fps
+
+    def _require_frames(self, session: Session, owner: Owner, more: float) -> None:
+        """Refuse ``more`` frames a second beyond the owner's limit; less is always taken."""
+        if more > 0:
+            asked = repository.frames_per_second(session, owner.id, self._rules.sample_fps)
+            limit = OwnerLimit.FRAMES_PER_SECOND
+            self._limits.require(limit, owner.id, owner.limits, asked + more)
 
     def _pay_to_switch_on(self, session: Session, row: CameraRow, values: CameraValues) -> None:
         """Pay for a camera that is switched on after its period has ended."""
@@ -230,5 +255,3 @@ def _conflicts_as_answers() -> Iterator[None]:
     except DuplicateIdentifierError as error:
         fault = FieldFault("identifier", "is that of another camera")
         raise ApiError(ErrorCode.DUPLICATE_IDENTIFIER, fields=(fault,)) from error
-    except TooManyCamerasError as error:
-        raise ApiError(ErrorCode.LIMIT_REACHED, "No more cameras are allowed.") from error

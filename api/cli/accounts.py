@@ -11,6 +11,7 @@ from api.accounts import repository as accounts_repository
 from api.accounts.repository import OwnerAccount
 from api.accounts.service import NewKey, change_password, create_key, create_owner, owner_by_email
 from api.cli.erasure import owner_remove
+from api.cli.limits import owner_limits
 from api.cli.shared import (
     EmailOption,
     JsonOption,
@@ -28,6 +29,7 @@ from common.errors import InvalidInputError
 owner_app = command_group("Accounts.")
 key_app = command_group("API keys.")
 owner_app.command("remove")(owner_remove)
+owner_app.command("limits")(owner_limits)
 
 PasswordOption = Annotated[
     str | None, typer.Option(help="Visible to others on this machine: better leave it out.")

@@ -42,7 +42,10 @@ class Base(DeclarativeBase):
 
 
 class Owner(Base):
-    """An account: everything else belongs to one. ``email`` is lower case."""
+    """An account: everything else belongs to one. ``email`` is lower case.
+
+    ``limits`` are those of its own, by name; for the others the installation's hold.
+    """
 
     __tablename__ = "owners"
 
@@ -51,6 +54,7 @@ class Owner(Base):
     password_hash: Mapped[str]
     timezone: Mapped[str] = mapped_column(server_default="UTC")
     notification_secret_encrypted: Mapped[str | None]
+    limits: Mapped[dict[str, int]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

@@ -5,10 +5,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
+from api.limits.owner_limits import OwnerLimit, OwnerLimits, refusal_sentence
 from api.limits.storage import Counted, LimitStore, SharedOrOwn
 from api.settings import ApiSettings
 
@@ -36,6 +39,22 @@ def limit_rules(settings: ApiSettings) -> LimitRules:
     )
 
 
+class LimitedCaller(Protocol):
+    """A caller whose requests are counted; ``limits`` are those of the owner's own."""
+
+    @property
+    def owner_id(self) -> UUID:
+        """Names the owner."""
+
+    @property
+    def credential_id(self) -> UUID:
+        """Names the key or the session."""
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Sizes by name."""
+
+
 class LimitKind(StrEnum):
     """The limits, each of which counts by itself."""
 
@@ -55,19 +74,29 @@ class _Limit:
 class RateLimiter:
     """Counts requests: in a store that processes share, or in the memory of this one."""
 
-    def __init__(self, rules: LimitRules, shared: LimitStore | None = None) -> None:
+    def __init__(
+        self, rules: LimitRules, owner_limits: OwnerLimits, shared: LimitStore | None = None
+    ) -> None:
         """Without ``shared`` this process counts alone."""
+        self._owner_limits = owner_limits
+        self._rates = {
+            OwnerLimit.REQUESTS_PER_MINUTE: rules.per_minute,
+            OwnerLimit.IMAGE_CALLS_PER_MINUTE: rules.recognize_per_minute,
+        }
         own = _Counter(rules, LimitStore())
         self._counters = SharedOrOwn(own, None if shared is None else _Counter(rules, shared))
 
-    async def admit(self, caller: str, *, recognizes: bool) -> Mapping[str, str]:
-        """Count a request and return headers that tell what is left.
+    async def admit(self, caller: LimitedCaller, *, recognizes: bool) -> Mapping[str, str]:
+        """Count a request and return headers that tell what is left to the credential.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
         kinds = (LimitKind.GENERAL, LimitKind.RECOGNIZE) if recognizes else (LimitKind.GENERAL,)
-        return await self._counters.ask(lambda counter: counter.admit(caller, kinds))
+        credential = str(caller.credential_id)
+        left = await self._counters.ask(lambda counter: counter.admit(credential, kinds))
+        await self._count_for_owner(caller, recognizes=recognizes)
+        return left
 
     async def admit_address(self, address: str) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
@@ -76,6 +105,37 @@ class RateLimiter:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
         return await self._counters.ask(lambda counter: counter.admit(address, (LimitKind.DEMO,)))
+
+    async def _count_for_owner(self, caller: LimitedCaller, *, recognizes: bool) -> None:
+        """Count the request for the owner, with what its other credentials made.
+
+        Raises:
+            ApiError: 429.
+        """
+        limits = self._limits_of_owner(caller, recognizes=recognizes)
+        if not limits:
+            return
+        sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
+        windows = [
+            RateLimitItemPerMinute(size, namespace=f"owner-{limit}")
+            for limit, size in zip(limits, sizes, strict=True)
+        ]
+        counted = await self._counters.ask(
+            lambda counter: counter.count(str(caller.owner_id), windows)
+        )
+        number = len(limits) - 1 if counted.refused is None else counted.refused
+        limit, size = limits[number], sizes[number]
+        self._owner_limits.note(limit, caller.owner_id, size - counted.remaining, size)
+        if counted.refused is not None:
+            raise rate_limited(size, counted.reset_at, refusal_sentence(limit, size))
+
+    def _limits_of_owner(self, caller: LimitedCaller, *, recognizes: bool) -> list[OwnerLimit]:
+        """Return the owner's limits that a request counts in.
+
+        Where keys have no limit, only owners have one who were given it.
+        """
+        limits = list(self._rates) if recognizes else [OwnerLimit.REQUESTS_PER_MINUTE]
+        return [limit for limit in limits if self._rates[limit] or limit in caller.limits]
 
 
 class _Counter:
@@ -102,6 +162,9 @@ class _Counter:
             raise rate_limited(limits[counted.refused].usual.amount, counted.reset_at)
         # The last one is the tightest and the one to tell of.
         return _left(limits[-1], counted) if limits else {}
+
+    async def count(self, caller: str, windows: Sequence[RateLimitItem]) -> Counted:
+        return await self._store.count(caller, windows)
 
     async def _note_refusal(self, limit: _Limit, caller: str) -> None:
         """Block a caller whose requests, those that passed and those refused, are far too many."""

@@ -62,7 +62,7 @@ async def stream_recognitions(
 ) -> EventStream:
     """Send the caller's new recognitions as server-sent events, for as long as they are read."""
     with ExitStack() as held:
-        held.enter_context(live.slot(caller.owner_id, caller.credential_id))
+        held.enter_context(live.slot(caller))
         events = await live.open(
             caller.owner_id, wanted_by(query), last_event_id, partial(check_again, request)
         )

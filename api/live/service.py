@@ -7,31 +7,32 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode, FieldFault
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.recent import RecentRecognitions
 from api.live.schemas import Wanted
 from api.live.stream import Check, ReaderStream, StreamContext
+from api.security.permissions import Principal
 from api.settings import ApiSettings
 from common.errors import TransientError
 
 _RETRY_AFTER_SECONDS = 5
-_OF_THE_OWNER = "Too many streams of this account are open; close one, or wait."
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamBounds:
-    """Bounds of the streams that are open: with one credential, of one owner, in all."""
+    """Bounds of the streams that are open: with one credential, and in all."""
 
     per_credential: int
-    per_owner: int
     in_all: int
 
 
 class StreamSlots:
     """Counts open streams."""
 
-    def __init__(self, bounds: StreamBounds) -> None:
+    def __init__(self, bounds: StreamBounds, limits: OwnerLimits) -> None:
         self._bounds = bounds
+        self._limits = limits
         self._open: Counter[UUID] = Counter()
         self._of_owner: Counter[UUID] = Counter()
 
@@ -41,13 +42,14 @@ class StreamSlots:
         return self._open.total()
 
     @contextmanager
-    def taken(self, owner_id: UUID, credential_id: UUID) -> Iterator[None]:
+    def taken(self, caller: Principal) -> Iterator[None]:
         """Hold a slot.
 
         Raises:
             ApiError: 429, there is none.
         """
-        self._require_room(owner_id, credential_id)
+        self._require_room(caller)
+        owner_id, credential_id = caller.owner_id, caller.credential_id
         self._open[credential_id] += 1
         self._of_owner[owner_id] += 1
         try:
@@ -57,12 +59,13 @@ class StreamSlots:
             self._open -= Counter((credential_id,))
             self._of_owner -= Counter((owner_id,))
 
-    def _require_room(self, owner_id: UUID, credential_id: UUID) -> None:
-        code, bounds = ErrorCode.TOO_MANY_STREAMS, self._bounds
-        if self._open[credential_id] >= bounds.per_credential or self.open >= bounds.in_all:
-            raise ApiError(code, retry_after_seconds=_RETRY_AFTER_SECONDS)
-        if self._of_owner[owner_id] >= bounds.per_owner:
-            raise ApiError(code, _OF_THE_OWNER, retry_after_seconds=_RETRY_AFTER_SECONDS)
+    def _require_room(self, caller: Principal) -> None:
+        bounds, owner_id = self._bounds, caller.owner_id
+        of_credential = self._open[caller.credential_id]
+        if of_credential >= bounds.per_credential or self.open >= bounds.in_all:
+            raise ApiError(ErrorCode.TOO_MANY_STREAMS, retry_after_seconds=_RETRY_AFTER_SECONDS)
+        wanted = self._of_owner[owner_id] + 1
+        self._limits.require(OwnerLimit.STREAMS, owner_id, caller.limits, wanted)
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,6 @@ def stream_rules(settings: ApiSettings) -> StreamRules:
         heart_beat_seconds=settings.stream_heart_beat_seconds,
         bounds=StreamBounds(
             per_credential=settings.streams_per_key,
-            per_owner=settings.streams_per_owner,
             in_all=settings.streams_per_process,
         ),
     )
@@ -95,6 +97,7 @@ class LiveRecognitions:
         ready: Callable[[], Awaitable[None]],
         tokens: ResumeTokens,
         rules: StreamRules,
+        limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
         """``ping`` raises while ``recent`` is not being fed.
@@ -106,7 +109,7 @@ class LiveRecognitions:
         self._ping = ping
         self._ready = ready
         self._tokens = tokens
-        self._slots = StreamSlots(rules.bounds)
+        self._slots = StreamSlots(rules.bounds, limits)
         self._is_ending = False
         self._context = StreamContext(
             tokens, rules.heart_beat_seconds, now_ms, lambda: self._is_ending
@@ -121,12 +124,12 @@ class LiveRecognitions:
         """End all streams within a moment; their readers come back to another process."""
         self._is_ending = True
 
-    def slot(self, owner_id: UUID, credential_id: UUID) -> AbstractContextManager[None]:
-        """Return a context in which one stream of the owner, with that credential, is open.
+    def slot(self, caller: Principal) -> AbstractContextManager[None]:
+        """Return a context in which one more stream of the caller is open.
 
         Entering it raises ApiError (429) where too many are.
         """
-        return self._slots.taken(owner_id, credential_id)
+        return self._slots.taken(caller)
 
     async def open(
         self, owner_id: UUID, wanted: Wanted, last_event_id: str | None, check: Check

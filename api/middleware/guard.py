@@ -131,8 +131,8 @@ async def _admit(request: Request, access: Access) -> None:
     principal = await _authenticate(request)
     request.state.principal = principal
     # Before the scope: a call that is refused counts like any other, and so does a flood of them.
-    limiter, caller = service_of(request, RateLimiter), str(principal.credential_id)
-    left = await limiter.admit(caller, recognizes=access.recognizes)
+    limiter = service_of(request, RateLimiter)
+    left = await limiter.admit(principal, recognizes=access.recognizes)
     set_limit_headers(request.scope, left)
     check_scope(principal, access)
 

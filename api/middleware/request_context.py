@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import ApiError, ErrorCode
@@ -45,6 +46,10 @@ class ApiMetrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
+
+    def include(self, collector: Collector) -> None:
+        """Show what ``collector`` has at the moment of asking."""
+        self._registry.register(collector)
 
     def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""

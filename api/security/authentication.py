@@ -65,7 +65,7 @@ class Authenticator:
         digest = credentials.key_hash(key)
         record = await self._accepted(self._keys, digest, address, lambda found: _key(found, now))
         self._note_use(record, now)
-        return Principal(record.owner_id, record.id, record.scopes)
+        return Principal(record.owner_id, record.id, record.scopes, limits=record.limits)
 
     async def authenticate_session(self, token: str, address: str) -> Principal:
         """Return the caller that the session cookie stands for; an owner may do everything.
@@ -77,7 +77,9 @@ class Authenticator:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _SESSION_ENDED)
         digest = credentials.token_hash(token)
         record = await self._accepted(self._sessions, digest, address, _session)
-        return Principal(record.owner_id, record.id, ALL_SCOPES, is_session=True)
+        return Principal(
+            record.owner_id, record.id, ALL_SCOPES, is_session=True, limits=record.limits
+        )
 
     def expect_key(self, key: str) -> None:
         """Take a key that was just made, whatever failed at its caller's address."""

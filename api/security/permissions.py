@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import TypeVar
 from uuid import UUID
@@ -115,12 +115,16 @@ SESSION_COOKIE = "session"
 
 @dataclass(frozen=True)
 class Principal:
-    """A caller with their permissions. ``credential_id`` is that of the key or the session."""
+    """A caller with their permissions. ``credential_id`` is that of the key or the session.
+
+    ``limits`` are those of the owner's own.
+    """
 
     owner_id: UUID
     credential_id: UUID
     scopes: frozenset[Scope]
     is_session: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def require(self, *scopes: Scope) -> None:
         """Refuse to go on without all of ``scopes``.

@@ -1,13 +1,14 @@
 """API keys and sessions in PostgreSQL."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from api.db.tables import ApiKey, LoginSession
+from api.db.tables import ApiKey, LoginSession, Owner
 from api.security.permissions import Scope
 
 LAST_USED_GRAIN = timedelta(minutes=1)
@@ -19,6 +20,7 @@ class KeyRecord:
     """A stored key; its plain text is not stored.
 
     ``ancestors`` are the keys by which it was made, its maker first; they may be revoked.
+    ``limits`` are the owner's own, where they were asked for.
     """
 
     id: UUID
@@ -31,16 +33,18 @@ class KeyRecord:
     last_used_at: datetime | None
     created_at: datetime
     ancestors: tuple[UUID, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A stored session; its token is not stored."""
+    """A stored session; its token is not stored. ``limits`` as of a key."""
 
     id: UUID
     owner_id: UUID
     expires_at: datetime
     created_at: datetime
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 def add_key(
@@ -122,8 +126,9 @@ def delete_key(session: Session, owner_id: UUID, key_id: UUID) -> bool:
 
 def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
     """Return the key with this hash. Equality of an index tells an attacker nothing of the key."""
-    key = session.scalars(select(ApiKey).where(ApiKey.key_hash == key_hash)).one_or_none()
-    return None if key is None else _key(key)
+    of_hash = select(ApiKey, Owner.limits).join(Owner).where(ApiKey.key_hash == key_hash)
+    found = session.execute(of_hash).one_or_none()
+    return None if found is None else _key(*found)
 
 
 def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
@@ -152,10 +157,11 @@ def add_session(
 
 def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
     """Return the session whose token has this hash."""
-    row = session.scalars(
-        select(LoginSession).where(LoginSession.token_hash == token_hash)
-    ).one_or_none()
-    return None if row is None else _session(row)
+    of_hash = (
+        select(LoginSession, Owner.limits).join(Owner).where(LoginSession.token_hash == token_hash)
+    )
+    found = session.execute(of_hash).one_or_none()
+    return None if found is None else _session(*found)
 
 
 def delete_session(session: Session, session_id: UUID) -> None:
@@ -171,13 +177,17 @@ def delete_expired_sessions(session: Session, now: datetime) -> int:
     return len(gone.all())
 
 
-def _session(row: LoginSession) -> SessionRecord:
+def _session(row: LoginSession, limits: Mapping[str, int] | None = None) -> SessionRecord:
     return SessionRecord(
-        id=row.id, owner_id=row.owner_id, expires_at=row.expires_at, created_at=row.created_at
+        id=row.id,
+        owner_id=row.owner_id,
+        expires_at=row.expires_at,
+        created_at=row.created_at,
+        limits=limits or {},
     )
 
 
-def _key(key: ApiKey) -> KeyRecord:
+def _key(key: ApiKey, limits: Mapping[str, int] | None = None) -> KeyRecord:
     known = {scope.value for scope in Scope}
     return KeyRecord(
         id=key.id,
@@ -191,4 +201,5 @@ def _key(key: ApiKey) -> KeyRecord:
         last_used_at=key.last_used_at,
         created_at=key.created_at,
         ancestors=tuple(key.ancestors),
+        limits=limits or {},
     )

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import lock_owner
 from api.db.records import webhook_config
 from api.db.tables import Webhook
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from common.records.topics import CONFIG_WEBHOOKS
 from common.records.webhooks import WebhookConfig
@@ -67,10 +68,6 @@ _ENCRYPTED = frozenset({"url", "secret", "headers"})
 """Fields that may hold secrets; their columns are named so and ``_encrypted``."""
 
 
-class TooManyWebhooksError(Exception):
-    """The owner has as many webhooks as the settings allow."""
-
-
 class WebhookRepository:
     """Rows of webhooks; what may hold secrets is encrypted on the way in."""
 
@@ -87,17 +84,17 @@ class WebhookRepository:
         return [self._row(webhook) for webhook in found]
 
     def insert(
-        self, session: Session, owner_id: UUID, fields: Mapping[str, Any], *, limit: int
+        self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> WebhookRow:
         """Insert a webhook and publish it; ``fields`` are all that a client decides of.
 
         Raises:
-            TooManyWebhooksError: the owner has ``limit`` webhooks.
+            ApiError: the owner has as many as may be.
         """
-        lock_owner(session, owner_id)
+        owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Webhook).where(Webhook.owner_id == owner_id)
-        if (session.scalar(owned) or 0) >= limit:
-            raise TooManyWebhooksError
+        webhooks = (session.scalar(owned) or 0) + 1
+        limits.require(OwnerLimit.WEBHOOKS, owner_id, owner.limits, webhooks)
         webhook = Webhook(owner_id=owner_id, **self._columns(fields))
         session.add(webhook)
         return self._written(session, webhook)

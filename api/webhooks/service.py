@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from api.adapters.outbound import OutboundGate
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, found, invalid_field
+from api.limits.owner_limits import OwnerLimits
 from api.security.credentials import new_signing_secret
 from api.security.permissions import Principal, Scope
 from api.webhooks.repository import (
-    TooManyWebhooksError,
     WebhookRepository,
     WebhookRow,
 )
@@ -86,15 +86,13 @@ class Webhooks:
         rows: WebhookRepository,
         gate: OutboundGate,
         statuses: WebhookStatusCache,
-        *,
-        per_owner: int,
+        limits: OwnerLimits,
     ) -> None:
-        """``per_owner`` is how many webhooks an owner may have."""
         self._statuses = statuses
         self._database = database
         self._rows = rows
         self._gate = gate
-        self._per_owner = per_owner
+        self._limits = limits
 
     async def all_of(self, owner_id: UUID) -> list[WebhookRow]:
         """Return the owner's webhooks, newest first."""
@@ -167,10 +165,7 @@ class Webhooks:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:
-        try:
-            return self._rows.insert(session, owner_id, fields, limit=self._per_owner)
-        except TooManyWebhooksError as error:
-            raise ApiError(ErrorCode.LIMIT_REACHED, "No more webhooks are allowed.") from error
+        return self._rows.insert(session, owner_id, fields, self._limits)
 
     def _change(
         self, session: Session, caller: Principal, webhook_id: UUID, body: WebhookUpdate

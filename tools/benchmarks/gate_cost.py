@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from api.db.database import Database
 from api.limits.failures import FailedAuthentications
 from api.limits.limiter import LimitRules, RateLimiter
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.middleware.guard import check_scope
 from api.recognize.routes import recognize
@@ -61,13 +62,13 @@ async def measure(requests: int, store: LimitStore | None) -> float:
     database = cast(Database, _OneKey(_record(key)))
     authenticator = Authenticator(database, FailedAuthentications(100, store))
     rules = LimitRules(10_000_000, 10_000_000, 0, block_seconds=300)
-    limiter = RateLimiter(rules, store)
+    limiter = RateLimiter(rules, OwnerLimits(dict.fromkeys(OwnerLimit, 10_000_000)), store)
     access = declared_access(recognize)
     header = f"Bearer {key}"
     started = time.process_time()
     for _ in range(requests):
         principal = await authenticator.authenticate(header, "192.0.2.1")
-        await limiter.admit(str(principal.credential_id), recognizes=access.recognizes)
+        await limiter.admit(principal, recognizes=access.recognizes)
         check_scope(principal, access)
     took = time.process_time() - started
     if store is not None:

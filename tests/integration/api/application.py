@@ -66,6 +66,7 @@ _SETTINGS = {
     "s3_secret_key": "nobody connects by it",
     "camera_status_stale_seconds": 30,
     "cameras_per_owner": PER_OWNER,
+    "frames_per_second_per_owner": 100,
     "alerts_per_owner": PER_OWNER,
     "webhooks_per_owner": PER_OWNER,
     "api_keys_per_owner": PER_OWNER,

@@ -46,7 +46,7 @@ def add_camera(engine: Engine, owner_id: UUID, name: str = "gate") -> UUID:
     """Insert a camera that a worker has taken."""
 
     def work(session: Session) -> UUID:
-        row = repository.insert_camera(session, owner_id, values(name), limit=1000)
+        row = repository.insert_camera(session, owner_id, values(name))
         assert repository.confirm_camera(session, row.id)
         return row.id
 

@@ -372,7 +372,7 @@ async def test_alerts_of_another_owner_do_not_exist(
 
 async def _new_camera(application: Application, owner: Caller) -> UUID:
     def work(session: Session) -> UUID:
-        row = cameras_repository.insert_camera(session, owner.owner_id, camera_values(), limit=9)
+        row = cameras_repository.insert_camera(session, owner.owner_id, camera_values())
         assert cameras_repository.confirm_camera(session, row.id)
         return row.id
 

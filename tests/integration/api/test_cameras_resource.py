@@ -166,6 +166,33 @@ async def test_the_same_stream_or_identifier_twice_is_409(client: httpx.AsyncCli
 
 
 @pytest.mark.usefixtures("worker")
+async def test_the_cameras_of_an_owner_ask_for_so_many_frames_in_all(
+    client: httpx.AsyncClient,
+) -> None:
+    async def made(number: int, **fields: object) -> httpx.Response:
+        body = {"name": "Gate", "rtspUrl": f"rtsp://10.0.0.8/{number}", **fields}
+        return await client.post("/api/cameras", json=body)
+
+    async def changed(camera_id: str, **fields: object) -> int:
+        return (await client.put(f"/api/cameras/{camera_id}", json=fields)).status_code
+
+    fast = (await made(1, sampleFps=60)).json()["camera"]["id"]
+    # 5 of its own setting's, then 35: 100 in all.
+    usual = (await made(2)).json()["camera"]["id"]
+    assert (await made(3, sampleFps=35)).status_code == 201
+    refused = await made(4, sampleFps=0.5)
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    assert "limit of 100 frames a second" in refused.json()["error"]
+    assert (await made(5, sampleFps=60, enabled=False)).status_code == 201
+
+    assert await changed(usual, sampleFps=6) == 409
+    assert await changed(usual, name="Yard", sampleFps=5) == 200
+    assert await changed(fast, sampleFps=10) == 200
+    assert await changed(usual, sampleFps=55) == 200
+    assert await changed(fast, sampleFps=11) == 409
+
+
+@pytest.mark.usefixtures("worker")
 async def test_the_limit_of_cameras_is_409(client: httpx.AsyncClient) -> None:
     bodies = [BODY | {"rtspUrl": f"rtsp://10.0.0.{number}/"} for number in range(1, 7)]
     answers = [await client.post("/api/cameras", json=body) for body in bodies]

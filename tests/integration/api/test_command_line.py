@@ -64,6 +64,41 @@ def test_the_same_owner_twice_is_an_error() -> None:
     assert len(_run("owner", "list")["owners"]) == 1
 
 
+def test_an_owner_may_have_limits_of_its_own() -> None:
+    _create_owner()
+    before = _run("owner", "limits", *OWNER)
+    assert (before["own"], before["limits"]["cameras"]) == ({}, 1000)
+
+    changed = _run("owner", "limits", *OWNER, "--set", "cameras=20", "--set", "streams=3")
+    assert changed["own"] == {"cameras": 20, "streams": 3}
+    assert changed["limits"] == before["limits"] | changed["own"]
+    assert _run("owner", "limits", *OWNER) == changed
+
+    assert _run("owner", "limits", *OWNER, "--unset", "cameras")["own"] == {"streams": 3}
+
+
+@pytest.mark.parametrize(
+    ("size", "sentence"),
+    [
+        ("cameras", "a whole number from 1"),
+        ("cameras=0", "a whole number from 1"),
+        ("cameras=-3", "a whole number from 1"),
+        ("cameras=1e9", "a whole number from 1"),
+        ("cameras=99999999999", "a whole number from 1"),
+        ("elephants=3", "unknown limit elephants; known: cameras,"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_changes_nothing(size: str, sentence: str) -> None:
+    _create_owner()
+    refused = CliRunner().invoke(
+        app, ["owner", "limits", *OWNER, "--set", "alerts=5", "--set", size]
+    )
+
+    assert refused.exit_code == 1
+    assert sentence in refused.stderr
+    assert _run("owner", "limits", *OWNER)["own"] == {}
+
+
 def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseSettings) -> None:
     owner_id = UUID(_create_owner()["id"])
     engine = open_engine(api_database)
@@ -160,7 +195,7 @@ def test_a_camera_is_listed_without_its_password(database: Database) -> None:
 
     def work(session: Session) -> str:
         owner = owner_by_email(session, "owner@platestream.example")
-        row = insert_camera(session, owner.id, camera_values("Gate"), limit=9)
+        row = insert_camera(session, owner.id, camera_values("Gate"))
         assert confirm_camera(session, row.id)
         return str(row.id)
 

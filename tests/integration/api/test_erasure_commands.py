@@ -358,7 +358,7 @@ async def furnish(world: World) -> dict[str, UUID]:
     owner_id = world.owner.owner_id
 
     def insert(session: Session) -> UUID:
-        row = insert_camera(session, owner_id, camera_values("Gate"), limit=9)
+        row = insert_camera(session, owner_id, camera_values("Gate"))
         assert confirm_camera(session, row.id)
         return row.id
 
@@ -469,7 +469,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
 
     # What a call in flight added meanwhile goes with it, and the stages are notified.
     def insert(session: Session) -> UUID:
-        return insert_camera(session, world.owner.owner_id, camera_values("Late"), limit=9).id
+        return insert_camera(session, world.owner.owner_id, camera_values("Late")).id
 
     late = await database.run(insert)
     removed = await remove(world.owner)

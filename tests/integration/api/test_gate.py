@@ -404,7 +404,7 @@ async def _one_of_each(application: Application, owner: Caller) -> list[str]:
     """Return the ids of a camera, an alert, a webhook and a key of the owner."""
 
     def work(session: Session) -> str:
-        row = insert_camera(session, owner.owner_id, camera_values(), limit=9)
+        row = insert_camera(session, owner.owner_id, camera_values())
         assert confirm_camera(session, row.id)
         return str(row.id)
 

@@ -16,6 +16,8 @@ from api.limits.limiter import LimitRules, RateLimiter
 from api.limits.storage import STORE_SECONDS, LimitStore, SharedLimitStore
 from api.sessions.attempts import AttemptRules, LoginAttempts
 from tests.services.redis import RedisServer, redis_process
+from tests.unit.api.callers import caller as principal
+from tests.unit.api.callers import endless_limits
 
 pytestmark = pytest.mark.integration
 
@@ -24,7 +26,7 @@ RULES = LimitRules(per_minute=10, recognize_per_minute=3, demo_per_minute=2, blo
 
 async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) -> str:
     try:
-        await limiter.admit(caller, recognizes=recognizes)
+        await limiter.admit(principal(caller), recognizes=recognizes)
     except ApiError as error:
         assert error.status == 429
         return str(error.code)
@@ -49,7 +51,7 @@ async def processes(
 ) -> AsyncIterator[tuple[RateLimiter, RateLimiter]]:
     """The limiters of two API processes on one store."""
     first, second = stores
-    yield RateLimiter(RULES, first), RateLimiter(RULES, second)
+    yield RateLimiter(RULES, endless_limits(), first), RateLimiter(RULES, endless_limits(), second)
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ async def test_a_block_holds_in_every_process(
 
     assert last == "temporarily_blocked"
     with pytest.raises(ApiError) as refused:
-        await processes[1].admit(caller, recognizes=False)
+        await processes[1].admit(principal(caller), recognizes=False)
     assert refused.value.code == "temporarily_blocked"
     assert refused.value.retry_after_seconds is not None
     assert 28 <= refused.value.retry_after_seconds <= 30
@@ -99,8 +101,8 @@ async def test_a_block_holds_in_every_process(
 async def test_what_is_left_is_reported_for_all_processes(
     processes: tuple[RateLimiter, RateLimiter], caller: str
 ) -> None:
-    await processes[0].admit(caller, recognizes=False)
-    headers = await processes[1].admit(caller, recognizes=False)
+    await processes[0].admit(principal(caller), recognizes=False)
+    headers = await processes[1].admit(principal(caller), recognizes=False)
 
     assert headers["RateLimit-Remaining"] == "8"
     assert 55 <= int(headers["RateLimit-Reset"]) <= 60
@@ -116,7 +118,7 @@ async def test_while_the_store_is_unavailable_each_process_counts_alone(
     store = redis_process(tmp_path)
     assert isinstance(store.server, RedisServer)
     reached = SharedLimitStore(SecretStr(store.server.url))
-    limiter = RateLimiter(RULES, reached)
+    limiter = RateLimiter(RULES, endless_limits(), reached)
     # Nobody listens: this process counts.
     said = [await _said(limiter, caller) for _ in range(11)]
     assert said == ["passed"] * 10 + ["rate_limited"]

@@ -16,6 +16,7 @@ from api.live.stream import ReaderStream, StreamContext
 from common.errors import TransientError
 from common.secrets import SecretBox
 from common.timestamps import format_timestamp
+from tests.unit.api.callers import caller, endless_limits
 from tests.unit.api.live.test_recent import NOW_MS, OWNER, recent, recognition
 
 SEALER = ResumeTokens(SecretBox(Fernet.generate_key().decode()))
@@ -158,37 +159,43 @@ def test_a_secret_of_another_kind_opens_nothing() -> None:
 
 
 def _slots(*, per_credential: int = 9, per_owner: int = 9, in_all: int = 9) -> StreamSlots:
-    return StreamSlots(
-        StreamBounds(per_credential=per_credential, per_owner=per_owner, in_all=in_all)
-    )
+    bounds = StreamBounds(per_credential=per_credential, in_all=in_all)
+    return StreamSlots(bounds, endless_limits(streams=per_owner))
 
 
 def test_slots_are_bounded_and_released() -> None:
-    slots, owner = _slots(per_credential=2, in_all=3), uuid.uuid4()
-    one, another = uuid.uuid4(), uuid.uuid4()
-    with slots.taken(owner, one), slots.taken(owner, one):
-        with pytest.raises(ApiError) as refused, slots.taken(owner, one):
+    slots = _slots(per_credential=2, in_all=3)
+    one, another = caller("one", "owner"), caller("another", "owner")
+    with slots.taken(one), slots.taken(one):
+        with pytest.raises(ApiError) as refused, slots.taken(one):
             pass
         assert refused.value.status == 429
-        with (
-            slots.taken(owner, another),
-            pytest.raises(ApiError),
-            slots.taken(uuid.uuid4(), another),
-        ):
+        with slots.taken(another), pytest.raises(ApiError), slots.taken(caller("a stranger")):
             pass
-    with slots.taken(owner, one):
+    with slots.taken(one):
         pass
     assert slots.open == 0
 
 
 def test_an_owner_with_many_keys_leaves_room_for_others() -> None:
-    slots, owner = _slots(per_owner=2), uuid.uuid4()
-    with slots.taken(owner, uuid.uuid4()), slots.taken(owner, uuid.uuid4()):
-        with pytest.raises(ApiError, match="of this account") as refused:
-            slots.taken(owner, uuid.uuid4()).__enter__()
-        with slots.taken(uuid.uuid4(), uuid.uuid4()):
+    slots = _slots(per_owner=2)
+    with slots.taken(caller("first", "owner")), slots.taken(caller("second", "owner")):
+        with pytest.raises(ApiError, match="limit of 2 open streams") as refused:
+            slots.taken(caller("third", "owner")).__enter__()
+        with slots.taken(caller("a stranger")):
             assert slots.open == 3
-    with slots.taken(owner, uuid.uuid4()):
+    with slots.taken(caller("third", "owner")):
         pass
 
     assert (refused.value.status, refused.value.code) == (429, ErrorCode.TOO_MANY_STREAMS)
+
+
+def test_an_owner_may_have_a_limit_of_its_own() -> None:
+    slots = _slots(per_owner=1)
+    larger = caller("key", limits={"streams": 2})
+    with (
+        slots.taken(larger),
+        slots.taken(larger),
+        pytest.raises(ApiError, match="limit of 2 open streams"),
+    ):
+        slots.taken(larger).__enter__()

@@ -1,0 +1,123 @@
+"""Limits of one owner: their names, the installation's values, an owner's own, who is near one."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from cachetools import TTLCache
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from api.errors import ApiError, ErrorCode
+from api.settings import OwnerLimitSettings
+from common.metrics import MetricName, described
+
+NEAR_RATIO = 0.8
+"""An owner who uses this much of a limit, or more, is named in the metrics."""
+
+_NEAR_SECONDS = 600.0
+_NEAR_OWNERS = 200
+_RATIO: MetricName = "platestream_api_owner_limit_ratio"
+
+
+class OwnerLimit(StrEnum):
+    """The limits; each name is that of its setting too, with ``_per_owner`` behind it."""
+
+    CAMERAS = "cameras"
+    FRAMES_PER_SECOND = "frames_per_second"
+    ALERTS = "alerts"
+    WEBHOOKS = "webhooks"
+    API_KEYS = "api_keys"
+    STREAMS = "streams"
+    REQUESTS_PER_MINUTE = "requests_per_minute"
+    IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """The answer beyond a limit: its code, the limit's unit, and seconds after which to try."""
+
+    code: ErrorCode
+    unit: str
+    retry_after_seconds: int | None = None
+
+
+_COUNT = ErrorCode.LIMIT_REACHED
+
+_REFUSALS: Mapping[OwnerLimit, _Refusal] = {
+    OwnerLimit.CAMERAS: _Refusal(_COUNT, "cameras"),
+    OwnerLimit.FRAMES_PER_SECOND: _Refusal(
+        _COUNT, "frames a second (the sum of sampleFps of its cameras)"
+    ),
+    OwnerLimit.ALERTS: _Refusal(_COUNT, "alerts"),
+    OwnerLimit.WEBHOOKS: _Refusal(_COUNT, "webhooks"),
+    OwnerLimit.API_KEYS: _Refusal(_COUNT, "API keys"),
+    OwnerLimit.STREAMS: _Refusal(ErrorCode.TOO_MANY_STREAMS, "open streams", 5),
+    OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),
+    OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
+}
+
+
+def installation_limits(settings: OwnerLimitSettings) -> Mapping[OwnerLimit, int]:
+    """Return the limits of owners who have none of their own."""
+    return {limit: getattr(settings, f"{limit}_per_owner") for limit in OwnerLimit}
+
+
+def refusal_sentence(limit: OwnerLimit, size: int) -> str:
+    """Return the sentence that refuses what would be beyond a limit of ``size``."""
+    return f"The account has reached its limit of {size:,} {_REFUSALS[limit].unit}."
+
+
+class OwnerLimits(Collector):
+    """The limits of all owners; owners near one are in ``/metrics`` for ten minutes."""
+
+    def __init__(
+        self,
+        installation: Mapping[OwnerLimit, int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``installation`` holds for owners without a value of their own; ``clock`` counts s."""
+        self._installation = installation
+        self._near: TTLCache[tuple[UUID, OwnerLimit], float] = TTLCache(
+            _NEAR_OWNERS, _NEAR_SECONDS, clock
+        )
+
+    def size(self, limit: OwnerLimit, own: Mapping[str, int]) -> int:
+        """Return the size of a limit for an owner whose own values are ``own``."""
+        return own.get(limit, self._installation[limit])
+
+    def require(
+        self, limit: OwnerLimit, owner_id: UUID, own: Mapping[str, int], wanted: float
+    ) -> None:
+        """Refuse an owner to use ``wanted`` of a limit in all, what is asked for included.
+
+        Raises:
+            ApiError: it is beyond the limit; the sentence names it and its size.
+        """
+        size = self.size(limit, own)
+        self.note(limit, owner_id, wanted, size)
+        if wanted > size:
+            refusal = _REFUSALS[limit]
+            raise ApiError(
+                refusal.code,
+                refusal_sentence(limit, size),
+                retry_after_seconds=refusal.retry_after_seconds,
+            )
+
+    def note(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:
+        """Note how much of a limit of ``size`` an owner uses, for the metrics."""
+        ratio = used / size if size else 1.0
+        if ratio >= NEAR_RATIO:
+            self._near[owner_id, limit] = min(ratio, 1.0)
+        else:
+            self._near.pop((owner_id, limit), None)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return the gauge of the owners who are near a limit."""
+        metric = described(_RATIO)
+        family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
+        for (owner_id, limit), ratio in list(self._near.items()):
+            family.add_metric((str(owner_id), limit.value), ratio)
+        yield family

@@ -1,0 +1,26 @@
+"""Callers whom limits are about, and limits that nobody meets."""
+
+from collections.abc import Mapping
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
+from api.security.permissions import Principal
+
+
+def endless_limits(**sizes: int) -> OwnerLimits:
+    """Return limits of owners that nobody meets, but for ``sizes`` by name."""
+    return OwnerLimits({limit: sizes.get(limit.value, 10**9) for limit in OwnerLimit})
+
+
+def named_id(name: str) -> UUID:
+    """Return the same id for the same name."""
+    return uuid5(NAMESPACE_OID, name)
+
+
+def caller(
+    key: str, owner: str | None = None, limits: Mapping[str, int] | None = None
+) -> Principal:
+    """Return the caller with a key of this name, of an owner of its own or of a named one."""
+    return Principal(
+        named_id(owner or f"owner of {key}"), named_id(key), frozenset(), limits=limits or {}
+    )
