@@ -61,7 +61,7 @@ def test_what_the_caller_sets_reaches_every_process_that_uses_it_and_wins(tmp_pa
 
     assert plan.process_environment().items() >= given.items()
     assert _given_to(plan)["ingest"].items() >= given.items()
-    assert _holders(plan, "PLATESTREAM_INGEST_SAMPLE_FPS") == {"ingest"}
+    assert _holders(plan, "PLATESTREAM_INGEST_SAMPLE_FPS") == {"api", "ingest"}
     assert _holders(plan, "PLATESTREAM_CAMERA_FILES_FOLDER") == {"api", "ingest"}
 
 
