@@ -46,6 +46,7 @@ MetricName = Literal[
     "platestream_mqtt_refused_total",
     "platestream_mqtt_event_age_seconds",
     "platestream_relay_rows_set_aside",
+    "platestream_relay_rows_of_replays",
     "platestream_api_owner_limit_ratio",
 ]
 
@@ -315,6 +316,12 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.GAUGE,
         unit="rows",
         rise="Kafka can never take a row of the outbox: config_outbox says why (error).",
+    ),
+    Metric(
+        name="platestream_relay_rows_of_replays",
+        kind=MetricKind.GAUGE,
+        unit="rows",
+        rise="Past events are being sent again; configuration goes before them.",
     ),
     Metric(
         name="platestream_api_owner_limit_ratio",

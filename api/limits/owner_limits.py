@@ -31,6 +31,7 @@ class OwnerLimit(StrEnum):
     WEBHOOKS = "webhooks"
     API_KEYS = "api_keys"
     STREAMS = "streams"
+    REPLAYS = "replays"
     REQUESTS_PER_MINUTE = "requests_per_minute"
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
 
@@ -55,6 +56,7 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.WEBHOOKS: _Refusal(_COUNT, "webhooks"),
     OwnerLimit.API_KEYS: _Refusal(_COUNT, "API keys"),
     OwnerLimit.STREAMS: _Refusal(ErrorCode.TOO_MANY_STREAMS, "open streams", 5),
+    OwnerLimit.REPLAYS: _Refusal(ErrorCode.RATE_LIMITED, "replays that wait to be sent", 10),
     OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
 }
