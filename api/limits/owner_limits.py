@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
-from common.metrics import MetricName, described
+from common.metric_catalogue import MetricName, described
 
 NEAR_RATIO = 0.8
 """An owner who uses this much of a limit, or more, is named in the metrics."""
