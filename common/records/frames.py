@@ -54,7 +54,8 @@ class FrameMeta(Record, frozen=True, kw_only=True):
 
     The record's value is one JPEG (``kind`` frame) or empty (the others). ``captured_ms`` is Unix
     time in ms, UTC, and never falls for one camera and one ingest worker. ``deleted``: an end after
-    which the camera never comes back, so that nothing of it need be remembered.
+    which the camera never comes back, so that nothing of it need be remembered. ``still``: a tick
+    while the camera's frames are looked at, and nothing moves in them.
     """
 
     kind: FrameKind
@@ -67,6 +68,7 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     min_plate_width_px: int = 0
     zones: tuple[Zone, ...] = ()
     deleted: bool = False
+    still: bool = False
 
 
 FRAME_META_HEADER = "platestream-frame"

@@ -1,5 +1,6 @@
 """The way of one camera's frames from the decoder to the frames topic."""
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from ingest.frames.sampling import GreyImage, MotionGate, MotionRules, Sampler
 from ingest.metrics import DropReason, IngestMetrics
 
 _TICK_SECONDS: Final = 1.0
+_STILL_SECONDS: Final = 3.0
 _LOG_FAILURE_SECONDS: Final = 60.0
 
 
@@ -138,6 +140,7 @@ class FramePipeline:
         self._out_lock = threading.Lock()
         self._timeline = Timeline(start.unix_ms)
         self._sent_seconds = start.seconds
+        self._still_seconds = -math.inf
         self._is_closed = False
         self._send_tick(start, start.unix_ms)
 
@@ -275,6 +278,7 @@ class FramePipeline:
         passes = self._gate.passes(sample.frame.grey(), sample.captured_ms)
         if not passes:
             self._deps.metrics.frame_still()
+            self._still_seconds = self._deps.now().seconds
         return passes
 
     def _send_frame(self, sample: _Sample, image: EncodedImage) -> None:
@@ -302,7 +306,9 @@ class FramePipeline:
 
     def _send_tick(self, now: Instant, captured_ms: int) -> None:
         self._sent_seconds = now.seconds
-        self._deps.frames.send_tick(self._meta_without_image(FrameKind.TICK, captured_ms))
+        tick = self._meta_without_image(FrameKind.TICK, captured_ms)
+        is_still = self._is_connected and now.seconds - self._still_seconds <= _STILL_SECONDS
+        self._deps.frames.send_tick(msgspec.structs.replace(tick, still=is_still))
         self._deps.metrics.tick_sent()
 
     def _meta_without_image(self, kind: FrameKind, captured_ms: int) -> FrameMeta:

@@ -38,12 +38,16 @@ class RecognizerCrashedError(TransientError):
 
 @dataclass(frozen=True)
 class ImageReadings:
-    """The plates of one image, its size when upright, and the time of a process for it."""
+    """The plates of one image, its size when upright, and the time of a process for it.
+
+    ``view`` is the image as a few numbers (see :func:`recognition.scene.scene_view`).
+    """
 
     readings: tuple[PlateReading, ...]
     width_px: int
     height_px: int
     duration_ms: float
+    view: bytes = b""
 
 
 class _Request:
@@ -197,7 +201,11 @@ class RecognizerPool:
         if outcome.error_code is not None:
             raise InvalidInputError(outcome.error_message, code=outcome.error_code)
         return ImageReadings(
-            outcome.readings, outcome.width_px, outcome.height_px, outcome.duration_ms
+            outcome.readings,
+            outcome.width_px,
+            outcome.height_px,
+            outcome.duration_ms,
+            outcome.view,
         )
 
     async def _run_slot(self, first: WorkerProcess) -> None:

@@ -23,13 +23,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a job or, the first one, of the worker's start.
 
-    Readings or an error; ``resident_bytes`` is the worker's memory after it.
+    Readings and the image's view (:mod:`recognition.scene`), or an error;
+    ``resident_bytes`` is the worker's memory after it.
     """
 
     readings: tuple[PlateReading, ...] = ()
     width_px: int = 0
     height_px: int = 0
     duration_ms: float = 0.0
+    view: bytes = b""
     resident_bytes: int = 0
     error_code: str | None = None
     error_message: str = ""

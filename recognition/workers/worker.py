@@ -23,6 +23,7 @@ import cv2
 from common.errors import InvalidInputError, MisconfiguredError
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.scene import scene_view
 from recognition.settings import RecognizerPoolSettings
 from recognition.types import BgrImage
 from recognition.workers.protocol import (
@@ -96,6 +97,7 @@ def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome
             readings=tuple(found),
             width_px=image.shape[1],
             height_px=image.shape[0],
+            view=scene_view(image),
             duration_ms=each_ms,
             resident_bytes=_memory_bytes(_RESIDENT),
         )

@@ -27,7 +27,8 @@ class TrackingSettings(Fragment):
         ge=0,
         le=2_592_000,
         description="The same for a text that never moved and turns up at the very same place "
-        "(on-screen text, a sign, a parked vehicle).",
+        "(on-screen text, a sign, a parked vehicle), where the place could not be seen meanwhile: "
+        "seen without it for PLATESTREAM_TRACKING_SILENCE_SECONDS, it has left.",
     )
     tracking_agreeing_readings: int = Field(
         2, ge=1, le=100, description="So many equal readings make a pass a recognition."

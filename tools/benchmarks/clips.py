@@ -15,6 +15,7 @@ from uuid import UUID
 
 import av
 import cv2
+import msgspec
 import numpy as np
 
 from common.plates.edit_distance import edit_distance
@@ -24,6 +25,7 @@ from common.records.recognitions import FrameReadings, PlateReading
 from common.settings import load_settings
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.scene import scene_view
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage
 from streams.recognition.tracking.passes import Pass, TrackingRules
@@ -101,11 +103,13 @@ def passes_over(frames: Iterable[FrameReadings]) -> list[Pass]:
 
 def _read(path: Path, recognizer: Recognizer, fps: float, trace: bool) -> Iterator[FrameReadings]:
     for number, (seconds, image) in enumerate(sampled_frames(path, fps)):
-        readings = recognizer.recognize(as_camera_sends(image))
+        sent = as_camera_sends(image)
+        readings = recognizer.recognize(sent)
         if trace:
             texts = [f"{r.text} {r.confidence:.2f} {r.box.width:.0f}px" for r in readings]
             print(f"    {seconds:6.2f} s  {'  '.join(texts)}")
-        yield frame_readings(number, seconds, readings, (image.shape[1], image.shape[0]))
+        made = frame_readings(number, seconds, readings, (image.shape[1], image.shape[0]))
+        yield msgspec.structs.replace(made, view=scene_view(sent))
 
 
 def true_passes(folder: Path) -> list[TruePass]:

@@ -185,4 +185,6 @@ def _frame_readings(
         stale=stale,
         readings=readings,
         deleted=meta.deleted,
+        still=meta.still,
+        view=found.view if found else b"",
     )

@@ -10,6 +10,7 @@ from common.records.codec import Record
 from common.records.frames import FrameKind, FrameReference
 from common.records.recognitions import FrameReadings, Recognition
 from streams.recognition.tracking.passes import Pass, TrackingRules, resolve_track
+from streams.recognition.tracking.places import watch_places
 from streams.recognition.tracking.provisional import Retracted, report_provisional
 from streams.recognition.tracking.suppression import (
     SuppressedPlate,
@@ -19,6 +20,7 @@ from streams.recognition.tracking.suppression import (
     recognized_as,
     set_back,
     suppress,
+    with_few_views,
     with_fragments,
     with_recognitions,
     without_expired,
@@ -61,7 +63,10 @@ class TrackerState(Record, frozen=True, kw_only=True):
         going = tuple(t for t in self.tracks if t not in ended)
         sees = frame.kind is FrameKind.FRAME and not frame.stale and bool(frame.readings)
         if not ended and not sees:
-            return Transition(self)
+            suppressed = watch_places(self.suppressed, frame, rules)
+            if suppressed is self.suppressed:
+                return Transition(self)
+            return Transition(self._after(frame, self.tracks, suppressed))
         tracks = _extend_tracks(going, frame) if sees else going
         overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MAX_TRACKS)]
         kept = tuple(t for t in tracks if t not in overflow)
@@ -71,13 +76,23 @@ class TrackerState(Record, frozen=True, kw_only=True):
             going, reported = report_provisional(
                 going, resolution.suppressed, frame.captured_ms, rules
             )
-        after = TrackerState(
+        kept_plates = without_expired(resolution.suppressed, frame.captured_ms, rules)
+        kept_plates = watch_places(kept_plates, frame, rules)
+        after = self._after(frame, going, with_few_views(kept_plates))
+        return Transition(after, resolution.ended, reported)
+
+    def _after(
+        self,
+        frame: FrameReadings,
+        tracks: tuple[Track, ...],
+        suppressed: tuple[SuppressedPlate, ...],
+    ) -> "TrackerState":
+        return TrackerState(
             last_offset=frame.frame.offset,
             last_captured_ms=max(frame.captured_ms, self.last_captured_ms),
-            tracks=going,
-            suppressed=without_expired(resolution.suppressed, frame.captured_ms, rules),
+            tracks=tracks,
+            suppressed=suppressed,
         )
-        return Transition(after, resolution.ended, reported)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from streams.recognition.tracking.tracks import ReportedTrack, TextTally, Track,
 
 _MAX_SUPPRESSED = 200
 _MAX_RECOGNITIONS = 32
+_MAX_VIEWS = 16
 
 # A misread plate must not make its vehicle a recognition twice. The farther a track is from the
 # suppressed plate in time and place, the more similar the texts must be.
@@ -45,7 +46,8 @@ class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
 
     ``track`` is the name of the recognised track; ``recognition`` is the record published of it,
     where passes are reported early: None before, in states of older releases, and where many plates
-    were seen since.
+    were seen since. ``view`` is the frame in which it was last read, as a few numbers, of one that
+    never moved; its place was seen without it ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
     """
 
     plate: str
@@ -54,6 +56,13 @@ class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
     still: bool
     track: str = ""
     recognition: Recognition | None = None
+    view: bytes = b""
+    empty_since_ms: int | None = None
+    empty_until_ms: int | None = None
+
+    def with_empty(self, since_ms: int | None, until_ms: int | None) -> "SuppressedPlate":
+        """Return the plate whose place was seen without it from then to then."""
+        return msgspec.structs.replace(self, empty_since_ms=since_ms, empty_until_ms=until_ms)
 
 
 def find_suppressed(
@@ -130,6 +139,7 @@ def suppress(
         box=track.last_box,
         still=track.still,
         track=track.name,
+        view=track.view if track.still else b"",
     )
     kept = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[: _MAX_SUPPRESSED - 1]
     return (*kept, new)
@@ -145,6 +155,9 @@ def extend(
         last_seen_ms=max(old.last_seen_ms, track.last_seen_ms),
         box=track.last_box,
         still=old.still and track.still,
+        view=track.view or old.view,
+        empty_since_ms=None,
+        empty_until_ms=None,
     )
     return (*suppressed[:index], new, *suppressed[index + 1 :])
 
@@ -165,6 +178,17 @@ def with_recognitions(
             if s.last_seen_ms >= since_ms
             else None,
         )
+        for s in suppressed
+    )
+
+
+def with_few_views(suppressed: tuple[SuppressedPlate, ...]) -> tuple[SuppressedPlate, ...]:
+    """Return the plates, views only with those that were seen last: states are written often."""
+    if sum(bool(s.view) for s in suppressed) <= _MAX_VIEWS:
+        return suppressed
+    newest = sorted((s.last_seen_ms for s in suppressed if s.view), reverse=True)[:_MAX_VIEWS]
+    return tuple(
+        s if s.last_seen_ms >= newest[-1] else msgspec.structs.replace(s, view=b"")
         for s in suppressed
     )
 

@@ -81,6 +81,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     ``name`` is the same in every replay. ``still`` while it has not moved from ``first_box``.
     ``provisional_plates`` are those it was reported as, each once. ``fragments`` were tracks beside
     it, misreadings of the same vehicle that had been reported: resolved when this one ends.
+    ``view`` is the last frame's, as long as it is still (see :mod:`recognition.scene`).
     """
 
     name: str
@@ -96,6 +97,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     votes: tuple[LengthVotes, ...]
     provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
     fragments: tuple[ReportedTrack, ...] = msgspec.field(name="strays", default=())
+    view: bytes = b""
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
@@ -143,6 +145,7 @@ def start_track(frame: FrameReadings, index: int) -> Track:
         readings_count=1,
         texts=_add_text((), frame, reading),
         votes=add_reading((), reading),
+        view=frame.view,
     )
 
 
@@ -152,13 +155,15 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
     A plate that the frame's edge cuts moves the track but has no say in its text.
     """
     speed_x, speed_y = _speed(track, frame.captured_ms, reading.box)
+    still = track.still and overlap(track.first_box, reading.box) >= _STILL_OVERLAP
     followed = msgspec.structs.replace(
         track,
         last_seen_ms=max(track.last_seen_ms, frame.captured_ms),
         last_box=reading.box,
         speed_x=speed_x,
         speed_y=speed_y,
-        still=track.still and overlap(track.first_box, reading.box) >= _STILL_OVERLAP,
+        still=still,
+        view=(frame.view or track.view) if still else b"",
     )
     if _is_cut(frame, reading) and reading.text not in (t.text for t in track.texts):
         return followed

@@ -248,6 +248,21 @@ def test_a_still_scene_sends_ticks_and_snapshots_only(world: World) -> None:
     assert len(world.snapshots) == 2
     assert world.count("platestream_ingest_frames_still_total") > 0
     assert world.instant.unix_ms - world.sent[-1].captured_ms <= 1100
+    assert all(tick.still for tick in world.sent)
+
+
+def test_a_camera_that_sends_nothing_is_not_said_to_be_still(world: World) -> None:
+    pipeline = FramePipeline(CONFIG, GATED, world.services())
+    pipeline.connected()
+    world.play(pipeline, 10, FakeFrame())
+    world.sent.clear()
+
+    for _ in range(5):
+        world.instant = world.instant.later(2)
+        pipeline.tick_if_silent(world.instant)
+    pipeline.disconnected()
+
+    assert [tick.still for tick in world.sent] == [True, False, False, False, False, False]
 
 
 def test_motion_opens_the_gate_with_the_very_frame_that_moved(world: World) -> None:

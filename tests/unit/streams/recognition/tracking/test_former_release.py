@@ -31,7 +31,18 @@ _TYPES: dict[str, type[Record]] = {
 @pytest.mark.parametrize("line", _LINES, ids=[line["case"] for line in _LINES])
 def test_what_the_former_release_encoded_is_read_and_encoded_alike(line: dict[str, Any]) -> None:
     encoded = line["encoded"].encode()
-    assert encode(decode(_TYPES[line["record"]], encoded)) == encoded
+    again = encode(decode(_TYPES[line["record"]], encoded))
+    former = msgspec.json.decode(encoded)
+    assert _with_fields_of(former, msgspec.json.decode(again)) == former
+
+
+def _with_fields_of(former: Any, now: Any) -> Any:
+    """Return what is now without the fields that came since, which a former release ignores."""
+    if isinstance(former, dict):
+        return {name: _with_fields_of(value, now[name]) for name, value in former.items()}
+    if isinstance(former, list):
+        return [_with_fields_of(one, other) for one, other in zip(former, now, strict=True)]
+    return now
 
 
 def test_renamed_fields_of_a_state_keep_what_they_were_written_with() -> None:

@@ -1,0 +1,158 @@
+"""Places of plates that never moved: whether a frame shows them without their plate. Pure.
+
+A frame is known by its view (:mod:`recognition.scene`). The view with the plate says how the place
+looked then, and the rest of it how the scene was lit. A place is empty where the rest of the scene
+looks as it did, and the place does not. In the dark, behind something before the lens, or in
+another light nothing can be said.
+"""
+
+from enum import Enum, auto
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from common.records.frames import Box, FrameKind
+from common.records.recognitions import FrameReadings
+from recognition.scene import COLUMNS, ROWS
+from streams.recognition.geometry import overlap
+from streams.recognition.tracking.passes import TrackingRules
+from streams.recognition.tracking.suppression import SuppressedPlate
+
+# Around a plate, in its widths: the vehicle that carries it.
+_ASIDE, _ABOVE, _BELOW = 1.75, 2.0, 0.5
+
+# Of the rest of the scene, in brightness 0..255.
+_DARK = 20.0
+_FLAT = 6.0
+_SAME_FLAT = 10.0
+_CORRELATION = 0.85
+_CONTRAST_SHARE = 0.4
+
+# Of the place, beside what the light explains.
+_CHANGED = 10.0
+_CHANGED_TIMES_REST = 3.0
+_DETAIL_LOST = 0.6
+_DETAIL = 2.0
+
+_GAP_MS = 10_000
+"""Evidence that is farther apart does not say what was between."""
+
+_NOTED_MS = 5_000
+"""Evidence that goes on is noted so often: the state is written then."""
+
+_Cells = npt.NDArray[np.float64]
+
+
+class Sight(Enum):
+    """A place as a frame shows it."""
+
+    EMPTY = auto()
+    OTHER = auto()
+    """With the plate, or with what looked like that; or not to be seen."""
+    UNKNOWN = auto()
+    """The frame says nothing about it."""
+
+
+def watch_places(
+    suppressed: tuple[SuppressedPlate, ...], frame: FrameReadings, rules: TrackingRules
+) -> tuple[SuppressedPlate, ...]:
+    """Return the plates after a frame or a tick; the very same object where nothing changed.
+
+    One whose place was seen empty for as long as a moving plate has to be unseen has left.
+    """
+    after = tuple(_watched(plate, frame, rules) for plate in suppressed)
+    same = all(new is old for new, old in zip(after, suppressed, strict=True))
+    return suppressed if same else after
+
+
+def _watched(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules) -> SuppressedPlate:
+    if not plate.still or not plate.view:
+        return plate
+    sight = _sight(plate, frame)
+    if sight is Sight.UNKNOWN:
+        return plate
+    now_ms, since_ms, until_ms = frame.captured_ms, plate.empty_since_ms, plate.empty_until_ms
+    if sight is Sight.OTHER:
+        return plate if since_ms is None else plate.with_empty(None, None)
+    if since_ms is None or until_ms is None or now_ms - until_ms > _GAP_MS:
+        return plate.with_empty(now_ms, now_ms)
+    if now_ms - since_ms >= rules.suppress_ms:
+        return msgspec.structs.replace(plate.with_empty(None, None), still=False, view=b"")
+    return plate.with_empty(since_ms, now_ms) if now_ms - until_ms >= _NOTED_MS else plate
+
+
+def _sight(plate: SuppressedPlate, frame: FrameReadings) -> Sight:
+    if frame.kind is FrameKind.TICK:
+        # Nothing moves: what the last frame showed is still so.
+        was_empty = frame.still and plate.empty_since_ms is not None
+        return Sight.EMPTY if was_empty else Sight.UNKNOWN
+    if frame.kind is not FrameKind.FRAME or not frame.view:
+        return Sight.UNKNOWN
+    if any(overlap(plate.box, reading.box) for reading in frame.readings):
+        return Sight.OTHER
+    size = (frame.width_px, frame.height_px)
+    return Sight.EMPTY if is_empty(plate.view, frame.view, plate.box, size) else Sight.OTHER
+
+
+def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> bool:
+    """Return whether a view shows that what carried a plate is gone.
+
+    ``with_plate`` is a view with the plate in ``box``; ``size`` is that of both frames (width,
+    height in px).
+    """
+    (lit, fine), (lit_now, fine_now) = _cells(with_plate), _cells(now)
+    place = _place(box, size)
+    rest = ~place
+    if not place.any() or rest.sum() < place.sum():
+        return False
+    if not _is_comparable(lit[rest], lit_now[rest]):
+        return False
+    gain, shift = _light(lit[rest], lit_now[rest])
+    differs = np.abs(lit_now - (gain * lit + shift))
+    is_other = differs[place].mean() >= max(_CHANGED, _CHANGED_TIMES_REST * differs[rest].mean())
+    detail, detail_now = abs(gain) * fine[place].mean(), fine_now[place].mean()
+    is_plain = detail >= _DETAIL and detail_now < _DETAIL_LOST * detail
+    return bool(is_other or is_plain)
+
+
+def _cells(view: bytes) -> tuple[_Cells, _Cells]:
+    brightness, detail = np.frombuffer(view, np.uint8).reshape(2, ROWS, COLUMNS).astype(np.float64)
+    return brightness, detail
+
+
+def _place(box: Box, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Return the cells of the vehicle around a plate: those whose middle it covers, or the plate's.
+
+    Shape (rows, columns).
+    """
+    width, height = max(size[0], 1), max(size[1], 1)
+    x = (np.arange(COLUMNS) + 0.5) * width / COLUMNS
+    y = (np.arange(ROWS) + 0.5) * height / ROWS
+    left, right = box.x - _ASIDE * box.width, box.x + (1 + _ASIDE) * box.width
+    top, bottom = box.y - _ABOVE * box.width, box.y + box.height + _BELOW * box.width
+    cells = np.outer((y >= top) & (y <= bottom), (x >= left) & (x <= right))
+    column = min(int((box.x + box.width / 2) * COLUMNS / width), COLUMNS - 1)
+    row = min(int((box.y + box.height / 2) * ROWS / height), ROWS - 1)
+    cells[max(row, 0), max(column, 0)] = True
+    return cells
+
+
+def _is_comparable(before: _Cells, now: _Cells) -> bool:
+    """Return whether both show the same scene, in light in which something is to be seen."""
+    if now.mean() < _DARK:
+        return False
+    if before.std() < _FLAT or now.std() < _FLAT:
+        both_flat = before.std() < _FLAT and now.std() < _FLAT
+        return bool(both_flat and abs(now.mean() - before.mean()) <= _SAME_FLAT)
+    if now.std() < _CONTRAST_SHARE * before.std():
+        return False
+    return bool(np.corrcoef(before, now)[0, 1] >= _CORRELATION)
+
+
+def _light(before: _Cells, now: _Cells) -> tuple[float, float]:
+    """Return gain and shift of the light, as the rest of the scene shows them."""
+    if before.std() < _FLAT:
+        return 1.0, float(now.mean() - before.mean())
+    gain = float(np.cov(before, now, bias=True)[0, 1] / before.var())
+    return gain, float(now.mean() - gain * before.mean())
