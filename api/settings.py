@@ -58,7 +58,7 @@ class OwnerLimitSettings(Fragment):
         "together, unless keys have no limit.",
     )
     image_calls_at_once_per_owner: int = Field(
-        64, ge=1, description="Image calls of one owner that one API process works on at once."
+        200, ge=1, description="Image calls of one owner that one API process works on at once."
     )
     body_mebibytes_per_owner: int = Field(
         64,
