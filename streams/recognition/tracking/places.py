@@ -31,8 +31,8 @@ _CONTRAST_SHARE = 0.4
 
 # Of the place, beside what the light explains.
 _CHANGED = 10.0
-_CHANGED_TIMES_REST = 3.0
-_DETAIL_LOST = 0.6
+_CHANGED_TIMES_REST = 3.5
+_DETAIL_LOST = 0.5
 _DETAIL = 2.0
 
 _GAP_MS = 10_000
@@ -111,8 +111,9 @@ def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> 
     gain, shift = _light(lit[rest], lit_now[rest])
     differs = np.abs(lit_now - (gain * lit + shift))
     is_other = differs[place].mean() >= max(_CHANGED, _CHANGED_TIMES_REST * differs[rest].mean())
-    detail, detail_now = abs(gain) * fine[place].mean(), fine_now[place].mean()
-    is_plain = detail >= _DETAIL and detail_now < _DETAIL_LOST * detail
+    # A lens out of focus, or fog, takes the detail of all.
+    detail = fine[place].mean() * fine_now[rest].mean() / max(fine[rest].mean(), _DETAIL)
+    is_plain = detail >= _DETAIL and fine_now[place].mean() < _DETAIL_LOST * detail
     return bool(is_other or is_plain)
 
 
