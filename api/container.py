@@ -45,6 +45,7 @@ from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies
 from api.sessions.attempts import LoginAttempts, attempt_rules
+from api.sessions.devices import Devices
 from api.sessions.service import Sessions
 from api.settings import ApiSettings
 from api.validation.fields import ValidationRules, operator_rules
@@ -275,7 +276,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
-        sessions=_sessions(settings, outside, authenticator),
+        sessions=_sessions(settings, outside, authenticator, box),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), now),
         analytics=Analytics(database, found.traffic, now),
@@ -335,11 +336,11 @@ def _alerts(
 
 
 def _sessions(
-    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator
+    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator, box: SecretBox
 ) -> Sessions:
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
     lifetime = timedelta(hours=settings.session_hours)
-    return Sessions(outside.database, authenticator, attempts, lifetime=lifetime)
+    return Sessions(outside.database, authenticator, attempts, Devices(box), lifetime=lifetime)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -132,7 +132,8 @@ class ApiSettings(
     login_attempts_per_account_per_hour: int = Field(
         100,
         ge=0,
-        description="Attempts to log in to one account, from everywhere, that may fail; 0: any "
+        description="Attempts to log in to one account that may fail, of all addresses together "
+        "that never logged in to it; each other address and device has as many for itself. 0: any "
         "number.",
     )
     trusted_proxies: NetworkList = Field(
