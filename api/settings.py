@@ -39,6 +39,12 @@ class OwnerLimitSettings(Fragment):
         description="Streams that one owner may have open at one API process, with all keys and "
         "sessions together.",
     )
+    replays_per_owner: int = Field(
+        5,
+        ge=1,
+        description="Replays of past events that may wait to be sent for one owner, one after the "
+        "other.",
+    )
     requests_per_minute_per_owner: int = Field(
         1000,
         ge=1,

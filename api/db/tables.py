@@ -249,10 +249,24 @@ class Alert(Base):
 class ConfigOutbox(Base):
     """A record that waits for the relay; ``value`` is null for a tombstone.
 
-    One with an ``error`` can not be published and is set aside.
+    One with an ``error`` can not be published and is set aside. Those of a replay come after all
+    others, by ``replay_position``: each owner's are counted on, so that owners take turns.
     """
 
     __tablename__ = "config_outbox"
+    __table_args__ = (
+        Index(
+            "ix_config_outbox_turn",
+            "replay_position",
+            "id",
+            postgresql_where=text("error IS NULL"),
+        ),
+        Index(
+            "ix_config_outbox_replay_owner_id",
+            "replay_owner_id",
+            postgresql_where=text("replay_owner_id IS NOT NULL"),
+        ),
+    )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     topic: Mapped[str]
@@ -260,3 +274,6 @@ class ConfigOutbox(Base):
     value: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     error: Mapped[str | None]
+    replay_owner_id: Mapped[UUID | None]
+    replay_id: Mapped[UUID | None]
+    replay_position: Mapped[int] = mapped_column(server_default=text("'-1'::integer"))

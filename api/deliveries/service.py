@@ -14,12 +14,14 @@ from analytics_sql.recognitions import (
     RecognitionFilter,
     RecognitionPage,
 )
+from api.accounts.repository import lock_owner
 from api.alerts.repository import AlertRepository
 from api.db.database import Database
 from api.deliveries.samples import SampleMaker
 from api.deliveries.schemas import DeliveryQuery
 from api.errors import ApiError, ErrorCode, found, invalid_field
-from api.outbox.outbox import enqueue_all
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
+from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
 from api.security.permissions import Principal, Scope
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from common.records.codec import decode
@@ -33,9 +35,10 @@ from common.records.webhooks import ALERT_EVENTS, EventName
 class DeliveryQueue:
     """Sends deliveries by the outbox, so that none is lost once a call is answered."""
 
-    def __init__(self, database: Database, now_ms: Callable[[], int]) -> None:
+    def __init__(self, database: Database, limits: OwnerLimits, now_ms: Callable[[], int]) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
         self._database = database
+        self._limits = limits
         self._now_ms = now_ms
 
     def again(self, content: bytes, cause: DeliveryCause) -> Delivery:
@@ -61,6 +64,33 @@ class DeliveryQueue:
             enqueue_all(session, DELIVERIES, keyed)
 
         await self._database.run(work)
+
+    async def replay(self, caller: Principal, deliveries: Sequence[Delivery]) -> None:
+        """Send past deliveries, in their order, after all else that is to be sent.
+
+        Raises:
+            ApiError: 429, as for :meth:`check_replays`.
+        """
+        keyed = [(delivery.endpoint, delivery) for delivery in deliveries]
+
+        def work(session: Session) -> None:
+            lock_owner(session, caller.owner_id)
+            self._check_replays(session, caller)
+            enqueue_replay(session, DELIVERIES, caller.owner_id, keyed)
+
+        await self._database.run(work)
+
+    async def check_replays(self, caller: Principal) -> None:
+        """Refuse a replay while too many of the owner's wait to be sent.
+
+        Raises:
+            ApiError: 429.
+        """
+        await self._database.run(lambda session: self._check_replays(session, caller))
+
+    def _check_replays(self, session: Session, caller: Principal) -> None:
+        wanted = waiting_replays(session, caller.owner_id).count + 1
+        self._limits.require(OwnerLimit.REPLAYS, caller.owner_id, caller.limits, wanted)
 
 
 MAX_REPLAYED = 5_000
@@ -94,10 +124,11 @@ class Deliveries:
         rows: WebhookRepository,
         store: DeliveryStore,
         samples: SampleMaker,
+        limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
-        self._queue = DeliveryQueue(database, now_ms)
+        self._queue = DeliveryQueue(database, limits, now_ms)
         self._database = database
         self._rows = rows
         self._store = store
@@ -150,12 +181,14 @@ class Deliveries:
         Recognitions are all that there are; of other events, those that were to reach this webhook.
 
         Raises:
-            ApiError: 404; 400 for more than :data:`MAX_REPLAYED`; 403 for events of alerts.
+            ApiError: 404; 400 for more than :data:`MAX_REPLAYED`; 403 for events of alerts; 429
+                while too many replays of the owner wait to be sent.
             TransientError: ClickHouse is unavailable.
         """
         owner_id = caller.owner_id
         row = await self._require(owner_id, webhook_id)
         _check_alerts_readable(caller, row.config.events)
+        await self._queue.check_replays(caller)
         others = [each for each in row.config.events if each is not EventName.RECOGNITION_CREATED]
         if EventName.ALERT_TRIGGERED in others:
             others.append(EventName.ALERT_CORRECTED)
@@ -172,7 +205,8 @@ class Deliveries:
             found += await self._recognitions(owner_id, webhook_id, from_ms, to_ms)
         if len(found) > MAX_REPLAYED:
             raise invalid_field("to", f"the period holds more than {MAX_REPLAYED} events")
-        await self._queue.send(sorted(found, key=lambda delivery: delivery.occurred_ms))
+        in_order = sorted(found, key=lambda delivery: delivery.occurred_ms)
+        await self._queue.replay(caller, in_order)
         return len(found)
 
     async def _recognitions(
@@ -241,6 +275,7 @@ class AlertDeliveries:
         database: Database,
         rows: AlertRepository,
         store: AttemptStore,
+        limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
@@ -248,7 +283,7 @@ class AlertDeliveries:
         self._rows = rows
         self._store = store
         self._now_ms = now_ms
-        self._queue = DeliveryQueue(database, now_ms)
+        self._queue = DeliveryQueue(database, limits, now_ms)
 
     async def latest(
         self, owner_id: UUID, alert_id: UUID, query: DeliveryQuery

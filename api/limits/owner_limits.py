@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
-from common.metrics import MetricName, described
+from common.metric_catalogue import MetricName, described
 
 NEAR_RATIO = 0.8
 """An owner who uses this much of a limit, or more, is named in the metrics."""
@@ -31,6 +31,7 @@ class OwnerLimit(StrEnum):
     WEBHOOKS = "webhooks"
     API_KEYS = "api_keys"
     STREAMS = "streams"
+    REPLAYS = "replays"
     REQUESTS_PER_MINUTE = "requests_per_minute"
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
 
@@ -55,6 +56,7 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.WEBHOOKS: _Refusal(_COUNT, "webhooks"),
     OwnerLimit.API_KEYS: _Refusal(_COUNT, "API keys"),
     OwnerLimit.STREAMS: _Refusal(ErrorCode.TOO_MANY_STREAMS, "open streams", 5),
+    OwnerLimit.REPLAYS: _Refusal(ErrorCode.RATE_LIMITED, "replays that wait to be sent", 10),
     OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
 }

@@ -1,7 +1,9 @@
 """The outbox: records that leave with the transaction that caused them, or all of them again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
+from uuid import UUID, uuid4
 
 from sqlalchemy import Select, Table, bindparam, func, insert, select
 from sqlalchemy.orm import Session
@@ -54,6 +56,48 @@ def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Rec
         ]
         session.execute(insert(ConfigOutbox), rows)
         session.execute(select(func.pg_notify(CHANNEL, "")))
+
+
+@dataclass(frozen=True)
+class WaitingReplays:
+    """An owner's replays that wait for the relay, and the position behind their last record."""
+
+    count: int
+    next_position: int
+
+
+def waiting_replays(session: Session, owner_id: UUID) -> WaitingReplays:
+    """Return what of an owner's replays the relay has not published yet."""
+    columns = _OUTBOX.c
+    asked = select(func.count(columns.replay_id.distinct()), func.max(columns.replay_position))
+    count, last = session.execute(asked.where(columns.replay_owner_id == owner_id)).one()
+    return WaitingReplays(count, 0 if last is None else last + 1)
+
+
+def enqueue_replay(
+    session: Session, topic: Topic, owner_id: UUID, records: Sequence[tuple[str, Record]]
+) -> None:
+    """Add the records of a replay, each with its key, in order.
+
+    They leave after everything else that waits, in turns with the replays of other owners and
+    behind those of the same one, which is to be locked.
+    """
+    if not records:
+        return
+    replay_id, first = uuid4(), waiting_replays(session, owner_id).next_position
+    rows = [
+        {
+            "topic": topic.name,
+            "key": key,
+            "value": encode(record),
+            "replay_owner_id": owner_id,
+            "replay_id": replay_id,
+            "replay_position": position,
+        }
+        for position, (key, record) in enumerate(records, first)
+    ]
+    session.execute(insert(ConfigOutbox), rows)
+    session.execute(select(func.pg_notify(CHANNEL, "")))
 
 
 def republish_all(session: Session) -> int:

@@ -45,6 +45,7 @@ class OutboxRow:
     topic: str
     key: str
     value: bytes | None
+    is_replayed: bool = False
 
 
 class OutboxPublisher(Protocol):

@@ -3,6 +3,9 @@
 A row is deleted only after the broker has acknowledged it, so a crash publishes again and never
 forgets; readers take a record twice without harm.
 
+Rows of replays leave last, a few at a time: configuration that comes meanwhile does not wait for
+more than those in hand. Their positions count each owner's, so owners take turns.
+
 A row that can never be published is set aside, with its error, and those behind it go on, those of
 its key too: on a topic of configuration each holds the whole state, so a later one makes up for it
 (and removes it, as an older state must not come after a newer one); on a topic of events each is an
@@ -13,6 +16,7 @@ setting may take it.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event
+from typing import LiteralString
 
 import psycopg
 import structlog
@@ -32,7 +36,12 @@ _RETRY = RetryPolicy(first_pause_seconds=0.2, longest_pause_seconds=5.0, spread=
 _STABLE_AFTER_SECONDS = 30.0
 _SLICE_SECONDS = 0.5
 
-_SELECT = "SELECT id, topic, key, value FROM config_outbox WHERE error IS NULL ORDER BY id LIMIT %s"
+_REPLAYED_ROWS = 100
+_SELECT = """
+SELECT id, topic, key, value, replay_position >= 0 FROM config_outbox WHERE error IS NULL
+ORDER BY replay_position, id LIMIT %s
+"""
+_COUNT_REPLAYED = "SELECT count(*) FROM config_outbox WHERE replay_owner_id IS NOT NULL"
 _SET_ASIDE = "UPDATE config_outbox SET error = %s WHERE id = %s"
 _COUNT_SET_ASIDE = "SELECT count(*) FROM config_outbox WHERE error IS NOT NULL"
 _TRY_AGAIN = "UPDATE config_outbox SET error = NULL WHERE error IS NOT NULL"
@@ -65,7 +74,9 @@ class Relay:
         self._poll_seconds = poll_seconds
         self._batch_rows = batch_rows
         self._stop = Event()
-        self._set_aside = gauge("platestream_relay_rows_set_aside", registry or CollectorRegistry())
+        registry = registry or CollectorRegistry()
+        self._set_aside = gauge("platestream_relay_rows_set_aside", registry)
+        self._replayed = gauge("platestream_relay_rows_of_replays", registry)
 
     def stop(self) -> None:
         """Ask the relay to end after the batch in hand."""
@@ -140,9 +151,10 @@ class Relay:
                 return
 
     def _relay_batch(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> int:
-        rows: Sequence[OutboxRow] = [
-            OutboxRow(*row) for row in connection.execute(_SELECT, (self._batch_rows,))
-        ]
+        rows = [OutboxRow(*row) for row in connection.execute(_SELECT, (self._batch_rows,))]
+        urgent = [row for row in rows if not row.is_replayed]
+        if has_replayed := len(urgent) < len(rows):
+            rows = urgent or rows[:_REPLAYED_ROWS]
         if rows:
             refused = publisher.publish(rows)
             self._put_aside(connection, rows, refused)
@@ -150,6 +162,8 @@ class Relay:
             deleted = connection.execute(_DELETE, (published, CONFIG_TOPICS)).rowcount
             if refused or deleted:
                 self._count_set_aside(connection)
+            if has_replayed:
+                self._replayed.set(_number(connection, _COUNT_REPLAYED))
             log.info("config_published", records=len(published))
         return len(rows)
 
@@ -166,5 +180,9 @@ class Relay:
                 connection.execute(_SET_ASIDE, (error, row.id))
 
     def _count_set_aside(self, connection: psycopg.Connection) -> None:
-        row = connection.execute(_COUNT_SET_ASIDE).fetchone()
-        self._set_aside.set(row[0] if row is not None else 0)
+        self._set_aside.set(_number(connection, _COUNT_SET_ASIDE))
+
+
+def _number(connection: psycopg.Connection, query: LiteralString) -> int:
+    row = connection.execute(query).fetchone()
+    return 0 if row is None else row[0]

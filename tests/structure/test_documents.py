@@ -10,7 +10,7 @@ import pytest
 
 from api.app import create_app
 from api.middleware.request_context import MetricName as ApiMetricName
-from common.metrics import METRICS
+from common.metric_catalogue import METRICS
 from tools.scripts import scopes_docs, settings_docs
 
 ROOT = Path(__file__).resolve().parents[2]

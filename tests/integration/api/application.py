@@ -76,6 +76,7 @@ _SETTINGS = {
     "streams_per_key": 3,
     "streams_per_owner": 5,
     "streams_per_process": 20,
+    "replays_per_owner": 3,
 }
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"

@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 from prometheus_client import CollectorRegistry
 
-from common.metrics import METRICS, MetricKind, MetricName, counter, gauge, histogram
+from common.metric_catalogue import METRICS, MetricKind, MetricName
+from common.metrics import counter, gauge, histogram
 
 
 def test_every_name_is_described_once() -> None:
