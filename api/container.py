@@ -28,6 +28,7 @@ from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
 from api.erasure.snapshots import SnapshotRemoval
 from api.erasure.watch import ErasureList, ErasureWatch
+from api.health.room import RoomWatch
 from api.health.service import Check, Health
 from api.limits.failures import FailedAuthentications
 from api.limits.limiter import RateLimiter, limit_rules
@@ -245,7 +246,7 @@ def _dependencies(
         reader=engine,
         resolver=resolver,
         shared_limits=shared_limits,
-        health=Health(checks),
+        health=Health(checks, RoomWatch(settings.disk_folders, images.full_ratio).warnings),
         now_ms=now_ms,
     )
 

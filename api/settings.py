@@ -1,6 +1,10 @@
 """Settings of the API process."""
 
-from pydantic import Field, SecretStr, field_validator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic_settings import NoDecode
 
 from common.settings import (
     CameraAddressSettings,
@@ -17,6 +21,23 @@ from common.settings import (
     WebhookAddressSettings,
 )
 from recognition.settings import RecognizerPoolSettings, all_processors_but_one
+
+
+def _folders(value: object) -> object:
+    """Split a comma-separated list of folders."""
+    if not isinstance(value, str):
+        return value
+    return tuple(Path(part.strip()) for part in value.split(",") if part.strip())
+
+
+class DiskSettings(Fragment):
+    """The disks that are watched."""
+
+    disk_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = Field(
+        (),
+        description="Comma-separated folders: /readyz and `platestream stack check` warn where a "
+        "disk of one is 80 % full. The local stack names those of its servers.",
+    )
 
 
 class OwnerLimitSettings(Fragment):
@@ -64,6 +85,7 @@ class ApiSettings(
     ProcessSettings,
     DatabaseSettings,
     KafkaSettings,
+    DiskSettings,
     S3Settings,
     ClickHouseSettings,
     EncryptionSettings,

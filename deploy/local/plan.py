@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from analytics_sql.settings import AnalyticsSettings
@@ -57,6 +58,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
 # Started only where a broker is named.
 MQTT: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
+_IMAGE_RETENTION_DAYS: Final = 30
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
@@ -195,8 +197,17 @@ def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, 
         # The demo camera is a file, and a camera simulator runs on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(Layout(settings.local_dir.resolve()).camera_files),
+        "PLATESTREAM_DISK_FOLDERS": ",".join(str(folder) for folder in _disk_folders(settings)),
+        "PLATESTREAM_IMAGE_RETENTION_DAYS": str(_IMAGE_RETENTION_DAYS),
         "PATH": os.defpath,
     }
+
+
+def _disk_folders(settings: LocalStackSettings) -> tuple[Path, ...]:
+    """Return the folders that may each have a disk of their own."""
+    layout = Layout(settings.local_dir.resolve())
+    servers = ("kafka", "clickhouse", "postgres", "s3")
+    return (layout.root, *(layout.data(server) for server in servers))
 
 
 def _kafka(settings: LocalStackSettings, layout: Layout) -> KafkaServer:
@@ -220,6 +231,8 @@ def _s3(
         access_key=environment.get("PLATESTREAM_S3_ACCESS_KEY", secrets.s3_access_key),
         secret_key=environment.get("PLATESTREAM_S3_SECRET_KEY", secrets.s3_secret_key),
         bucket=settings.s3_bucket,
+        max_bytes=settings.s3_max_bytes,
+        keep_free_bytes=settings.s3_keep_free_bytes,
     )
 
 

@@ -11,7 +11,7 @@ from urllib3 import HTTPResponse
 from urllib3.exceptions import MaxRetryError
 
 from common.errors import TransientError
-from common.s3 import RefusedRemoval, S3Bucket, S3UnavailableError
+from common.s3 import RefusedRemoval, S3Bucket, S3FullError, S3UnavailableError
 from common.settings import S3Settings
 
 SETTINGS = S3Settings.model_validate(
@@ -79,3 +79,23 @@ def test_links_are_signed_for_the_public_address() -> None:
     assert link.startswith("https://images.example/platestream/a/b.jpg?")
     assert "X-Amz-Expires=3600" in link
     assert "response-content-type=image%2Fjpeg" in link
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "is_full"),
+    [
+        ("XMinioStorageFull", 507, True),
+        ("QuotaExceeded", 403, True),
+        ("SlowDown", 503, False),
+        ("AccessDenied", 403, False),
+    ],
+)
+def test_no_room_is_no_outage(
+    monkeypatch: pytest.MonkeyPatch, code: str, status: int, is_full: bool
+) -> None:
+    bucket = _bucket(monkeypatch, "put_object", _fault(code, status))
+
+    with pytest.raises(S3UnavailableError) as refused:
+        bucket.put("a.jpg", b"", "image/jpeg")
+
+    assert isinstance(refused.value, S3FullError) is is_full
