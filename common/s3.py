@@ -130,8 +130,10 @@ class S3Bucket:
         """
         with _faults():
             answer = self._connections.request("HEAD", self._endpoint, redirect=False)
-        said = answer.headers.get(FULL_RATIO_HEADER)
-        return None if said is None else float(said)
+        try:
+            return float(answer.headers[FULL_RATIO_HEADER])
+        except (KeyError, ValueError):
+            return None
 
     def make(self) -> None:
         """Make the bucket.

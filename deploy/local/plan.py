@@ -16,6 +16,7 @@ from deploy.local.secrets import LocalSecrets, load_or_create_secrets
 from deploy.local.servers.base import PortUse, Program, Server, python_module
 from deploy.local.servers.clickhouse import ClickHouseServer
 from deploy.local.servers.kafka import KafkaServer
+from deploy.local.servers.kafka_login import LISTENER, MECHANISM, KafkaLogin
 from deploy.local.servers.postgres import PostgresServer
 from deploy.local.servers.s3 import S3Server
 from deploy.local.settings import LocalStackSettings
@@ -157,12 +158,13 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
     secrets = load_or_create_secrets(layout)
-    kafka = _kafka(settings, layout)
+    login = _kafka_login(secrets, environment)
+    kafka = _kafka(settings, layout, login)
     s3 = _s3(settings, layout, secrets, environment)
     postgres = _postgres(settings, layout, secrets)
     clickhouse = _clickhouse(settings, layout, secrets, environment)
     addresses = {
-        "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        **(_kafka_entry(kafka, login) if settings.kafka_bootstrap_servers is None else {}),
         "PLATESTREAM_S3_ENDPOINT": s3.endpoint,
         "PLATESTREAM_S3_ACCESS_KEY": s3.access_key,
         "PLATESTREAM_S3_SECRET_KEY": s3.secret_key,
@@ -210,12 +212,31 @@ def _disk_folders(settings: LocalStackSettings) -> tuple[Path, ...]:
     return (layout.root, *(layout.data(server) for server in servers))
 
 
-def _kafka(settings: LocalStackSettings, layout: Layout) -> KafkaServer:
+def _kafka_login(secrets: LocalSecrets, environment: Mapping[str, str]) -> KafkaLogin:
+    return KafkaLogin(
+        environment.get("PLATESTREAM_KAFKA_SASL_USERNAME", "platestream"),
+        environment.get("PLATESTREAM_KAFKA_SASL_PASSWORD", secrets.kafka_password),
+    )
+
+
+def _kafka_entry(kafka: KafkaServer, login: KafkaLogin) -> dict[str, str]:
+    """Return how the embedded Kafka is reached; one elsewhere has its own way of letting in."""
+    return {
+        "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "PLATESTREAM_KAFKA_SECURITY_PROTOCOL": LISTENER,
+        "PLATESTREAM_KAFKA_SASL_MECHANISM": MECHANISM,
+        "PLATESTREAM_KAFKA_SASL_USERNAME": login.user,
+        "PLATESTREAM_KAFKA_SASL_PASSWORD": login.password,
+    }
+
+
+def _kafka(settings: LocalStackSettings, layout: Layout, login: KafkaLogin) -> KafkaServer:
     return KafkaServer(
         directory=layout.data("kafka"),
         port=settings.kafka_port,
         controller_port=settings.kafka_controller_port,
         max_message_bytes=settings.kafka_max_message_bytes,
+        login=login,
     )
 
 
