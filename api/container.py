@@ -30,6 +30,7 @@ from api.erasure.snapshots import SnapshotRemoval
 from api.erasure.watch import ErasureList, ErasureWatch
 from api.health.room import RoomWatch
 from api.health.service import Check, Health
+from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.failures import FailedAuthentications
 from api.limits.limiter import RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
@@ -41,6 +42,7 @@ from api.live.service import LiveRecognitions, stream_rules
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.engine import RecognizerEngine
+from api.recognize.fair_reader import FairReader, fair_shares
 from api.recognize.models import ImageReader, PhotoStore
 from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
@@ -116,6 +118,7 @@ class Services:
     authenticator: Authenticator
     limiter: RateLimiter
     owner_limits: OwnerLimits
+    body_budget: BodyBudget
     recognitions: Recognitions
     live: LiveRecognitions
     image_recognition: ImageRecognition
@@ -266,11 +269,12 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         authenticator=authenticator,
         limiter=RateLimiter(limit_rules(settings), limits, outside.shared_limits),
         owner_limits=limits,
+        body_budget=BodyBudget(body_bounds(settings), limits),
         recognitions=Recognitions(
             found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
         ),
         live=_live(settings, outside, box, watch, limits),
-        image_recognition=_image_recognition(settings, outside),
+        image_recognition=_image_recognition(settings, outside, limits),
         credits=Credits(database),
         cameras=_cameras(settings, outside, StreamVault(rules.streams, box), limits),
         alerts=_alerts(outside, alerts, gate, limits),
@@ -312,11 +316,14 @@ def _live(
     return LiveRecognitions(caches.recent, caches.ping, watch.ready, tokens, rules, limits, now)
 
 
-def _image_recognition(settings: ApiSettings, outside: AppDependencies) -> ImageRecognition:
+def _image_recognition(
+    settings: ApiSettings, outside: AppDependencies, limits: OwnerLimits
+) -> ImageRecognition:
     return ImageRecognition(
         outside.database,
-        outside.reader,
+        FairReader(outside.reader, fair_shares(settings)),
         outside.photos,
+        limits,
         lease=image_lease(settings),
         demo_enabled=settings.demo_enabled,
     )

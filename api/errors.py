@@ -10,6 +10,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar
 
+from starlette.exceptions import HTTPException
+
 from common.errors import PlatestreamError, TransientError
 
 NO_ANSWER = "does not answer"
@@ -210,6 +212,19 @@ class ApiError(PlatestreamError):
     def status(self) -> HTTPStatus:
         """The HTTP status of the answer."""
         return ERROR_RULES[self.code].status
+
+
+class BodyRefusedError(HTTPException):
+    """A body is read no further: ``answer`` tells why.
+
+    The one kind of error that FastAPI lets through while it reads a body.
+    """
+
+    def __init__(self, answer: ApiError) -> None:
+        super().__init__(answer.status)
+        # What still comes is not read, so the connection cannot be used again.
+        answer.headers["Connection"] = "close"
+        self.answer = answer
 
 
 def found(thing: _T | None) -> _T:

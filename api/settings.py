@@ -78,6 +78,14 @@ class OwnerLimitSettings(Fragment):
         description="Image calls that one owner may make in a minute, with all keys and sessions "
         "together, unless keys have no limit.",
     )
+    image_calls_at_once_per_owner: int = Field(
+        256, ge=1, description="Image calls of one owner that one API process works on at once."
+    )
+    body_mebibytes_per_owner: int = Field(
+        64,
+        ge=16,
+        description="MiB of one owner's request bodies that one API process holds at once.",
+    )
 
 
 class ApiSettings(
@@ -108,6 +116,12 @@ class ApiSettings(
         500,
         ge=0,
         description="The same for one address (of IPv6 one /64), unless it is a trusted proxy's.",
+    )
+    api_body_mebibytes: int = Field(
+        256,
+        ge=16,
+        description="MiB of request bodies that one API process holds at once; what is beyond is "
+        "answered with 503. Calls without a key have a quarter of it, one address half of that.",
     )
     api_database_connections: int = Field(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."

@@ -5,13 +5,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
-from uuid import UUID
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
-from api.limits.owner_limits import OwnerLimit, OwnerLimits, refusal_sentence
+from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, refusal_sentence
 from api.limits.storage import Counted, LimitStore, SharedOrOwn
 from api.settings import ApiSettings
 
@@ -37,22 +35,6 @@ def limit_rules(settings: ApiSettings) -> LimitRules:
         demo_per_minute=settings.rate_limit_demo_per_minute,
         block_seconds=settings.rate_limit_block_seconds,
     )
-
-
-class LimitedCaller(Protocol):
-    """A caller whose requests are counted; ``limits`` are those of the owner's own."""
-
-    @property
-    def owner_id(self) -> UUID:
-        """Names the owner."""
-
-    @property
-    def credential_id(self) -> UUID:
-        """Names the key or the session."""
-
-    @property
-    def limits(self) -> Mapping[str, int]:
-        """Sizes by name."""
 
 
 class LimitKind(StrEnum):

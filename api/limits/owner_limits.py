@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 from uuid import UUID
 
 from cachetools import TTLCache
@@ -22,6 +23,22 @@ _NEAR_OWNERS = 200
 _RATIO: MetricName = "platestream_api_owner_limit_ratio"
 
 
+class LimitedCaller(Protocol):
+    """A caller whose requests are counted; ``limits`` are those of the owner's own."""
+
+    @property
+    def owner_id(self) -> UUID:
+        """Names the owner."""
+
+    @property
+    def credential_id(self) -> UUID:
+        """Names the key or the session."""
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Sizes by name."""
+
+
 class OwnerLimit(StrEnum):
     """The limits; each name is that of its setting too, with ``_per_owner`` behind it."""
 
@@ -34,6 +51,8 @@ class OwnerLimit(StrEnum):
     REPLAYS = "replays"
     REQUESTS_PER_MINUTE = "requests_per_minute"
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
+    IMAGE_CALLS_AT_ONCE = "image_calls_at_once"
+    BODY_MEBIBYTES = "body_mebibytes"
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,8 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.REPLAYS: _Refusal(ErrorCode.RATE_LIMITED, "replays that wait to be sent", 10),
     OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
+    OwnerLimit.IMAGE_CALLS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "image calls at once", 1),
+    OwnerLimit.BODY_MEBIBYTES: _Refusal(ErrorCode.RATE_LIMITED, "MiB of request bodies at once", 2),
 }
 
 

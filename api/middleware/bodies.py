@@ -1,12 +1,13 @@
 """Reads request bodies, JSON and images: how many bytes, and for how long."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, BodyRefusedError, ErrorCode
 
 MAX_JSON_BODY_BYTES = 1_048_576
 MAX_PUBLIC_JSON_BODY_BYTES = 16_384
@@ -15,83 +16,110 @@ MAX_PUBLIC_JSON_BODY_BYTES = 16_384
 JSON_BODY_SECONDS = 20.0
 """The time for the whole body, however much trickles in."""
 
-# What still comes is not read, so the connection cannot be used again. HTTPException, because it is
-# the one kind of error that FastAPI lets through while it reads a body.
-_CLOSE = {"Connection": "close"}
-
-
-def with_limited_body(request: Request, max_bytes: int) -> Request:
-    """Return the request, of whose body no more than ``max_bytes`` are read.
-
-    Reading it raises HTTPException: 413 for one byte more, 408 for a body that does not come to
-    its end in time.
-    """
-    read = 0
-    until = asyncio.get_running_loop().time() + JSON_BODY_SECONDS
-
-    async def receive() -> Message:
-        nonlocal read
-        try:
-            async with asyncio.timeout_at(until):
-                message = await request.receive()
-        except TimeoutError as error:
-            raise HTTPException(408, headers=_CLOSE) from error
-        read += len(message.get("body", b""))
-        if read > max_bytes:
-            raise HTTPException(413, headers=_CLOSE)
-        return message
-
-    return Request(request.scope, receive)
-
-
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
 """10 MB of the interface, read as 10 MiB so that neither reading of it is refused."""
 
 IMAGE_BODY_SECONDS = 60.0
 """The time for the whole body: 10 MB at 1.4 Mbit/s."""
 
-# What still comes is not read, so the connection cannot be used again.
+STALL_SECONDS = 10.0
+MIN_BYTES = 16 << 10
+"""An image of which less than this comes in :data:`STALL_SECONDS` is waited for no longer."""
+
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
-async def read_image_body(request: Request) -> bytes:
-    """Return the body, once it is known to be small enough and to begin like a JPEG or PNG.
+@dataclass(frozen=True)
+class BodyRule:
+    """Bounds of a body: bytes in all, seconds in all, bytes in each so many seconds."""
+
+    max_bytes: int
+    seconds: float
+    min_bytes: int = 0
+    too_large: str | None = None
+
+
+JSON_RULE = BodyRule(MAX_JSON_BODY_BYTES, JSON_BODY_SECONDS)
+PUBLIC_JSON_RULE = BodyRule(MAX_PUBLIC_JSON_BODY_BYTES, JSON_BODY_SECONDS)
+IMAGE_RULE = BodyRule(
+    MAX_IMAGE_BYTES,
+    IMAGE_BODY_SECONDS,
+    MIN_BYTES,
+    f"The image is larger than {MAX_IMAGE_BYTES} bytes.",
+)
+
+
+def with_limited_body(request: Request, rule: BodyRule, take: Callable[[int], None]) -> Request:
+    """Return the request, whose body is read within ``rule``.
+
+    ``take`` is told how many bytes have come, and raises ApiError where there is no room for them.
+    Reading raises BodyRefusedError: by ``take``, 413 for one byte more than may be, 400 for a body
+    that comes too slowly.
+    """
+    loop = asyncio.get_running_loop()
+    read, in_window = 0, 0
+    until = loop.time() + rule.seconds
+    window_ends = loop.time() + STALL_SECONDS if rule.min_bytes else until
+
+    async def receive() -> Message:
+        nonlocal read, in_window, window_ends
+        while True:
+            try:
+                async with asyncio.timeout_at(min(until, window_ends)):
+                    message = await request.receive()
+                break
+            except TimeoutError as error:
+                if loop.time() >= until or in_window < rule.min_bytes:
+                    raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
+                in_window, window_ends = 0, window_ends + STALL_SECONDS
+        count = len(message.get("body", b""))
+        read, in_window = read + count, in_window + count
+        if read > rule.max_bytes:
+            raise _too_large(rule)
+        if count:
+            _take(take, count)
+        return message
+
+    return Request(request.scope, receive)
+
+
+def check_announced_body(request: Request, rule: BodyRule) -> None:
+    """Refuse a body that is announced as too large before any of it is read.
 
     Raises:
-        ApiError: 413 as soon as one byte too many was announced or has come; 400 where it is
-            empty, begins like something else or does not come to its end.
+        BodyRefusedError: 413.
     """
-    if _announced_bytes(request) > MAX_IMAGE_BYTES:
-        raise _too_large()
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > rule.max_bytes:
+        raise _too_large(rule)
+
+
+async def read_image_body(request: Request) -> bytes:
+    """Return the body, once it is known to begin like a JPEG or PNG.
+
+    Raises:
+        ApiError: 400 where it is empty, begins like something else or does not come to its end.
+        BodyRefusedError: as the request's body is bounded.
+    """
+    data = bytearray()
     try:
-        async with asyncio.timeout(IMAGE_BODY_SECONDS):
-            data = await _read(request)
-    except (TimeoutError, ClientDisconnect) as error:
-        raise ApiError(ErrorCode.INCOMPLETE_BODY, headers=_CLOSE) from error
+        async for chunk in request.stream():
+            data += chunk
+    except ClientDisconnect as error:
+        raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
     if not data:
         raise ApiError(ErrorCode.EMPTY_IMAGE)
     if not data.startswith(_MAGIC):
         raise ApiError(ErrorCode.UNSUPPORTED_IMAGE)
-    return data
-
-
-async def _read(request: Request) -> bytes:
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_IMAGE_BYTES:
-            raise _too_large()
     return bytes(data)
 
 
-def _announced_bytes(request: Request) -> int:
-    announced = request.headers.get("content-length", "")
-    return int(announced) if announced.isdecimal() else 0
+def _take(take: Callable[[int], None], count: int) -> None:
+    try:
+        take(count)
+    except ApiError as error:
+        raise BodyRefusedError(error) from error
 
 
-def _too_large() -> ApiError:
-    return ApiError(
-        ErrorCode.BODY_TOO_LARGE,
-        f"The image is larger than {MAX_IMAGE_BYTES} bytes.",
-        headers=_CLOSE,
-    )
+def _too_large(rule: BodyRule) -> BodyRefusedError:
+    return BodyRefusedError(ApiError(ErrorCode.BODY_TOO_LARGE, rule.too_large))

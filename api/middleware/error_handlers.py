@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from api.errors import VARIANT, ApiError, ErrorCode, FieldFault, unavailable
+from api.errors import VARIANT, ApiError, BodyRefusedError, ErrorCode, FieldFault, unavailable
 from api.middleware.request_state import request_id_of
 from api.security.permissions import permissions_in
 from api.validation.messages import validation_message
@@ -21,9 +21,6 @@ _BY_STATUS = {
     400: ErrorCode.INVALID_JSON,
     404: ErrorCode.NOT_FOUND,
     405: ErrorCode.METHOD_NOT_ALLOWED,
-    # Answered with 400 like every fault of a body.
-    408: ErrorCode.INCOMPLETE_BODY,
-    413: ErrorCode.BODY_TOO_LARGE,
     415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
 }
 MAX_FAULTS = 2000
@@ -88,6 +85,8 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, BodyRefusedError):
+        return error_response(error.answer, request_id_of(request))
     assert isinstance(error, HTTPException)
     code = _BY_STATUS.get(error.status_code, ErrorCode.INTERNAL_ERROR)
     headers = dict(error.headers or {})

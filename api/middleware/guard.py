@@ -14,8 +14,16 @@ from starlette.types import Scope
 
 from api.deps import service_of
 from api.errors import ApiError, ErrorCode
+from api.limits.body_budget import BodyBudget, BodyShare
 from api.limits.limiter import RateLimiter
-from api.middleware.bodies import MAX_JSON_BODY_BYTES, MAX_PUBLIC_JSON_BODY_BYTES, with_limited_body
+from api.middleware.bodies import (
+    IMAGE_RULE,
+    JSON_RULE,
+    PUBLIC_JSON_RULE,
+    BodyRule,
+    check_announced_body,
+    with_limited_body,
+)
 from api.middleware.request_state import set_limit_headers
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies, client_address, counted_by
@@ -64,7 +72,12 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             await _admit_request(request, access)
             with validating_by(service_of(request, ValidationRules)):
-                return await inner(_with_limited_body(request, access))
+                if access.body is BodyKind.NONE:
+                    return await inner(request)
+                with _body_share(request, access) as share:
+                    rule = _body_rule(access)
+                    check_announced_body(request, rule)
+                    return await inner(with_limited_body(request, rule, share.add))
 
         return guarded
 
@@ -183,9 +196,15 @@ def _announces_body(request: Request) -> bool:
     return length != "0" or "transfer-encoding" in request.headers
 
 
-def _with_limited_body(request: Request, access: Access) -> Request:
-    if access.body is not BodyKind.JSON:
-        return request
-    is_public = isinstance(access.scope, Public)
-    max_bytes = MAX_PUBLIC_JSON_BODY_BYTES if is_public else MAX_JSON_BODY_BYTES
-    return with_limited_body(request, max_bytes)
+def _body_rule(access: Access) -> BodyRule:
+    if access.body is BodyKind.IMAGE:
+        return IMAGE_RULE
+    return PUBLIC_JSON_RULE if isinstance(access.scope, Public) else JSON_RULE
+
+
+def _body_share(request: Request, access: Access) -> BodyShare:
+    """Return the share of the budget that the body is counted in."""
+    budget = service_of(request, BodyBudget)
+    if isinstance(access.scope, Public):
+        return budget.of_address(counted_address(request))
+    return budget.of_caller(request.state.principal)

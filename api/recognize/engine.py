@@ -34,11 +34,11 @@ class RecognizerEngine:
         if self._pool is not None:
             await self._pool.stop()
 
-    async def read_image(self, data: bytes) -> ImageReadings:
+    async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
         """Return the plates of a JPEG or PNG file (see ``RecognizerPool.read_image``)."""
         if self._pool is None:
             raise RecognizerBusyError(self._fault)
-        return await self._pool.read_image(data)
+        return await self._pool.read_image(data, wait_seconds=wait_seconds)
 
     async def ping(self) -> None:
         """Return when images can be read.

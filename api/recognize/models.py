@@ -11,8 +11,8 @@ from recognition.workers.pool import ImageReadings
 class ImageReader(Protocol):
     """A reader of the plates of an image (:class:`recognition.workers.pool.RecognizerPool`)."""
 
-    async def read_image(self, data: bytes) -> ImageReadings:
-        """Return the plates of a JPEG or PNG file."""
+    async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
+        """Return the plates of a JPEG or PNG file; wait at most so long until it is read."""
 
 
 class PhotoStore(Protocol):

@@ -10,6 +10,7 @@ from api.errors import ErrorCode
 from api.middleware.bodies import read_image_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
+from api.recognize.fair_reader import DEMO
 from api.recognize.models import ImageCall
 from api.recognize.schemas import DemoAnswer, RecognizeAnswer, demo_answer
 from api.recognize.service import ImageRecognition
@@ -71,8 +72,9 @@ async def recognize(
     idempotency_key: IdempotencyKey = None,
 ) -> RecognizeAnswer:
     """Read a JPEG or PNG of at most 10 MB. A 200 costs one credit, any other answer none."""
-    call = ImageCall(await read_image_body(request), store, idempotency_key)
-    return await images.recognize(caller.owner_id, call)
+    with images.under_way(caller):
+        call = ImageCall(await read_image_body(request), store, idempotency_key)
+        return await images.recognize(caller.owner_id, call)
 
 
 demo_router = APIRouter(route_class=GuardedRoute, tags=["Demo"])
@@ -88,5 +90,5 @@ async def demonstrate(request: Request, images: ImageRecognitionDep) -> DemoAnsw
     """Read a JPEG or PNG of at most 10 MB. Costs nothing, keeps nothing; 404 where switched off."""
     images.require_demo()
     started = time.perf_counter()
-    readings = await images.read(await read_image_body(request))
+    readings = await images.read(await read_image_body(request), DEMO)
     return demo_answer(readings, started)

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -17,9 +18,11 @@ from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
+from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
-from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
+from api.recognize.fair_reader import FairReader
+from api.recognize.models import IdempotentCall, ImageCall, PhotoStore
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from api.recognize.stored_call import CallPhoto, StoredCall, outcome_of, stored_call
@@ -58,8 +61,9 @@ class ImageRecognition:
     def __init__(
         self,
         database: Database,
-        reader: ImageReader,
+        reader: FairReader,
         photos: PhotoStore,
+        limits: OwnerLimits,
         *,
         lease: timedelta,
         demo_enabled: bool = False,
@@ -68,6 +72,8 @@ class ImageRecognition:
         self._database = database
         self._photos = photos
         self._reader = reader
+        self._limits = limits
+        self._under_way: Counter[UUID] = Counter()
         self._lease = lease
         self._demo_enabled = demo_enabled
 
@@ -79,6 +85,22 @@ class ImageRecognition:
         """
         if not self._demo_enabled:
             raise ApiError(ErrorCode.NOT_FOUND)
+
+    @contextmanager
+    def under_way(self, caller: LimitedCaller) -> Iterator[None]:
+        """Count a call of an owner until the block ends, its body included.
+
+        Raises:
+            ApiError: 429; too many are under way.
+        """
+        owner_id, limit = caller.owner_id, OwnerLimit.IMAGE_CALLS_AT_ONCE
+        self._limits.require(limit, owner_id, caller.limits, self._under_way[owner_id] + 1)
+        self._under_way[owner_id] += 1
+        try:
+            yield
+        finally:
+            # What has come to nought is forgotten.
+            self._under_way -= Counter((owner_id,))
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
         """Return the plates of an image and take one credit, or raise and take none.
@@ -96,7 +118,7 @@ class ImageRecognition:
             return begun
         photo = CallPhoto(self._photos)
         async with self._undone_on_error(begun, photo):
-            readings = await self.read(call.image)
+            readings = await self.read(call.image, owner_id)
             kept = await _keep(begun, call, readings, photo)
             photo.may_be_named = True
             return await self._database.run(
@@ -146,14 +168,14 @@ class ImageRecognition:
             raise ApiError(ErrorCode.INSUFFICIENT_CREDITS)
         return _Paid(reservation, claimed)
 
-    async def read(self, image: bytes) -> ImageReadings:
-        """Return the plates of an image, at no cost.
+    async def read(self, image: bytes, payer: UUID | None) -> ImageReadings:
+        """Return the plates of an image, at no cost, in the turn of ``payer``.
 
         Raises:
             ApiError: 400 for the image, 500 where it could not be read.
         """
         try:
-            return await self._reader.read_image(image)
+            return await self._reader.read_image(image, payer)
         except InvalidInputError as error:
             raise _refused(error) from error
         except RecognizerBusyError as error:

@@ -1,6 +1,7 @@
 """The operating system's processes. The only module of the stack with psutil."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 
@@ -27,6 +28,13 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
     except psutil.TimeoutExpired:
         return False
     return True
+
+
+def parents_at(folder: Path) -> dict[int, int]:
+    """Return the processes whose working folder this is, each with its parent's id."""
+    found = psutil.process_iter(["cwd", "ppid"])
+    at = str(folder.resolve())
+    return {process.pid: process.info["ppid"] for process in found if process.info["cwd"] == at}
 
 
 def listeners(port: int) -> Iterator[str]:

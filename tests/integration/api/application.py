@@ -60,6 +60,7 @@ from recognition.workers.pool import ImageReadings
 NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, block_seconds=300)
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
+BODY_MEBIBYTES = 16
 _SETTINGS = {
     "database_url": "postgresql://nobody@127.0.0.1:1/nothing",
     "clickhouse_password": "nobody connects by it",
@@ -77,6 +78,7 @@ _SETTINGS = {
     "streams_per_owner": 5,
     "streams_per_process": 20,
     "replays_per_owner": 3,
+    "body_mebibytes_per_owner": BODY_MEBIBYTES,
 }
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
@@ -157,7 +159,7 @@ class StandInReader:
         self.calls = 0
         self.readings: tuple[PlateReading, ...] = ()
 
-    async def read_image(self, data: bytes) -> ImageReadings:
+    async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
         self.calls += 1
         if self.error is not None:
             raise self.error

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import socket
 import sys
@@ -37,6 +38,7 @@ READY_SECONDS = 120
 SWEPT_SECONDS = 90
 HELD = 20
 PER_ADDRESS = 100
+STALLED = 150
 PHOTO = images.jpeg(1920, 1080)
 
 
@@ -88,6 +90,12 @@ class ApiProcess:
         os.kill(recogniser, signal.SIGSTOP)
         return recogniser
 
+    def resident_mebibytes(self) -> int:
+        """Return the memory of the process itself, without its recogniser."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) // 1024
+
     async def takes_no_calls(self) -> bool:
         """Return whether new connections are refused."""
         async with httpx.AsyncClient(base_url=self.address, timeout=5) as client:
@@ -115,6 +123,10 @@ def api(api_database: DatabaseSettings, tmp_path: Path) -> ApiProcess:
 
 @pytest.fixture
 async def caller(database: Database) -> Caller:
+    return await _new_caller(database)
+
+
+async def _new_caller(database: Database) -> Caller:
     def work(session: Session) -> Caller:
         owner = create_owner(
             session,
@@ -177,6 +189,38 @@ async def test_callers_that_do_not_read_keep_nobody_out(
         assert (await client.get("/api/openapi.json", headers=known)).status_code == 304
 
 
+async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
+    api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
+) -> None:
+    settings = {"PLATESTREAM_BODY_MEBIBYTES_PER_OWNER": "16"}
+    api = ApiProcess(api_database, tmp_path, settings)
+    greedy = await _new_caller(database)
+    async with api.running(caller) as client:
+        assert (await _recognize(client)).status_code == 200
+        before = api.resident_mebibytes()
+        with ExitStack() as opened:
+            crowd = [
+                opened.enter_context(await asyncio.to_thread(_stalled_upload, api.port, greedy))
+                for _ in range(STALLED)
+            ]
+            refused, most = 0, before
+            while refused < STALLED - 16:
+                most = max(most, api.resident_mebibytes())
+                answered, _, _ = await asyncio.to_thread(select.select, crowd, (), (), 60)
+                assert answered, f"{refused} refused"
+                for one in answered:
+                    # Too many of the owner, or, once it has stalled for long enough, given up.
+                    with suppress(ConnectionError):
+                        assert one.recv(12) in (b"HTTP/1.1 429", b"HTTP/1.1 400")
+                    crowd.remove(one)
+                    refused += 1
+            answers = [await _recognize(client) for _ in range(5)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert most - before < STALLED / 2
+        near = (await client.get("/metrics")).text
+        assert f'limit="body_mebibytes",owner="{greedy.owner_id}"' in near
+
+
 async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
@@ -229,6 +273,21 @@ def _non_reader(port: int) -> socket.socket:
     caller.bind(("127.0.0.2", 0))
     caller.connect(("127.0.0.1", port))
     return caller
+
+
+def _stalled_upload(port: int, caller: Caller) -> socket.socket:
+    """Return a connection, from an address of its own, with the first MiB of an image call."""
+    upload = socket.socket()
+    upload.bind(("127.0.0.3", 0))
+    upload.connect(("127.0.0.1", port))
+    head = (
+        "POST /api/recognize HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\n"
+        f"Authorization: Bearer {caller.key}\r\nContent-Length: 9000000\r\n\r\n"
+    )
+    # What is refused is closed while the rest comes.
+    with suppress(ConnectionError):
+        upload.sendall(head.encode() + b"\xff\xd8\xff" + bytes(1 << 20))
+    return upload
 
 
 def _begin_calls(client: httpx.AsyncClient, count: int) -> list[asyncio.Task[httpx.Response]]:

@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -24,15 +25,22 @@ from api.db.database import Database
 from api.errors import ApiError
 from api.limits.failures import FailedAuthentications
 from api.limits.limiter import LimitRules
+from api.middleware import guard
 from api.middleware.bodies import MAX_JSON_BODY_BYTES
 from api.middleware.connections import ConnectionLimits
 from api.middleware.documents import Document
 from api.security import credentials
 from api.security.authentication import Authenticator
 from api.security.lookup import CACHE_SECONDS
-from api.security.permissions import Access, BodyKind, Public, Scope
+from api.security.permissions import Access, BodyKind, Principal, Public, Scope
 from tests.integration.api import images
-from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.application import (
+    BODY_MEBIBYTES,
+    Application,
+    Caller,
+    Options,
+    running_application,
+)
 from tests.integration.api.cameras import values as camera_values
 from tests.integration.api.serving import served
 from tests.integration.api.waiting import until
@@ -155,7 +163,8 @@ async def test_a_json_body_that_is_too_large_is_413(application: Application) ->
 async def test_a_json_body_that_trickles_in_is_given_up(
     application: Application, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr("api.middleware.bodies.JSON_BODY_SECONDS", 0.1)
+    for name in ("JSON_RULE", "PUBLIC_JSON_RULE"):
+        monkeypatch.setattr(guard, name, replace(getattr(guard, name), seconds=0.1))
 
     async def trickle() -> AsyncIterator[bytes]:
         yield b"{"
@@ -167,6 +176,31 @@ async def test_a_json_body_that_trickles_in_is_given_up(
         )
 
     assert (answer.status_code, answer.json()["code"]) == (400, "incomplete_body")
+
+
+async def test_bodies_of_an_owner_find_room_once_others_are_answered(
+    application: Application,
+) -> None:
+    owner = await application.new_owner()
+    budget = application.services.body_budget
+    body = b'{"name": "x", "rtspUrl": "' + b"a" * 300_000 + b'"}'
+    headers = {"Content-Type": "application/json"}
+    principal = Principal(owner.owner_id, uuid.uuid4(), frozenset())
+    async with application.client(owner) as client:
+        with budget.of_caller(principal) as other:
+            other.add(BODY_MEBIBYTES << 20)
+            refused = await client.post("/api/cameras", content=body, headers=headers)
+            stranger = await application.new_owner()
+            async with application.client(stranger) as theirs:
+                answer = await theirs.post("/api/cameras", content=body, headers=headers)
+            assert answer.json()["code"] == "invalid_request"
+        answer = await client.post("/api/cameras", content=body, headers=headers)
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    assert "limit of 16 MiB of request bodies at once" in refused.json()["error"]
+    assert (refused.headers["Retry-After"], refused.headers["Connection"]) == ("2", "close")
+    assert answer.json()["code"] == "invalid_request"
+    assert budget.held_bytes == 0
 
 
 async def test_each_key_has_a_limit_of_its_own(database: Database) -> None:

@@ -14,6 +14,7 @@ from api.accounts.repository import OwnerGoneError
 from api.db.database import Database
 from api.erasure.service import delete_account, end_account
 from api.errors import Dependency, DependencyUnavailableError
+from api.recognize.fair_reader import FairReader, FairShares
 from api.recognize.models import ImageCall
 from api.recognize.service import ImageRecognition
 from common.records.codec import decode
@@ -25,6 +26,7 @@ from recognition.workers.pool import ImageReadings
 from tests.integration.api import images
 from tests.integration.api.application import Application, Caller
 from tests.integration.api.outbox import outbox_of
+from tests.unit.api.callers import endless_limits
 
 pytestmark = pytest.mark.integration
 
@@ -45,7 +47,7 @@ class Reader:
     may_read: asyncio.Event = field(default_factory=asyncio.Event)
     is_reading: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def read_image(self, data: bytes) -> ImageReadings:
+    async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
         self.is_reading.set()
         await self.may_read.wait()
         return ImageReadings(readings=(READING,), width_px=640, height_px=480, duration_ms=1.0)
@@ -107,7 +109,11 @@ class World:
     def call(self, key: str | None = None) -> "asyncio.Task[object]":
         """Begin a call."""
         recognition = ImageRecognition(
-            self.database, self.reader, self.photos, lease=timedelta(seconds=30)
+            self.database,
+            FairReader(self.reader, FairShares(at_once=2, waiting=9, wait_seconds=60)),
+            self.photos,
+            endless_limits(),
+            lease=timedelta(seconds=30),
         )
         asked = ImageCall(images.jpeg(), store=True, key=key)
         return asyncio.create_task(recognition.recognize(self.caller.owner_id, asked))

@@ -1,8 +1,10 @@
 """The embedded servers answer, keep what they acknowledged over a kill, and stop in good order."""
 
+import threading
 from io import BytesIO
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
@@ -65,3 +67,15 @@ def test_a_killed_postgres_has_every_committed_row(tmp_path: Path) -> None:
 
         with psycopg.connect(url) as connection:
             assert connection.execute("SELECT n FROM kept").fetchone() == (1,)
+
+
+def test_postgres_starts_once_what_a_killed_one_left_behind_is_gone(tmp_path: Path) -> None:
+    with postgres_process(tmp_path) as server:
+        # It notices only later that its server was killed.
+        late = psutil.Process(server.process.pid).children()[0]
+        late.suspend()
+        server.process.kill()
+        resumed = threading.Timer(0.5, late.resume)
+        resumed.start()
+        server.start()
+        resumed.join()

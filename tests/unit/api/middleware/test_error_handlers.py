@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from api.errors import ERROR_RULES, ApiError, ErrorCode, FieldFault
+from api.errors import ERROR_RULES, ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.middleware.error_handlers import install_error_handlers
 from api.middleware.request_context import ApiMetrics, RequestContext
 from api.security.permissions import PermissionTable
@@ -96,7 +96,8 @@ async def test_fields_and_waiting_time_are_shown() -> None:
         (TransientError("unavailable"), 500, "dependency_unavailable"),
         (MisconfiguredError("secret place"), 500, "internal_error"),
         (RuntimeError("secret place"), 500, "internal_error"),
-        (HTTPException(413), 413, "body_too_large"),
+        (HTTPException(415), 415, "unsupported_media_type"),
+        (BodyRefusedError(ApiError(ErrorCode.BODY_TOO_LARGE)), 413, "body_too_large"),
     ],
     ids=repr,
 )

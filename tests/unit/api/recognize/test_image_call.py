@@ -1,15 +1,22 @@
 """The image call's body and answer."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
 from starlette.requests import Request
 
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, BodyRefusedError, ErrorCode
 from api.middleware import bodies
-from api.middleware.bodies import MAX_IMAGE_BYTES, read_image_body
+from api.middleware.bodies import (
+    IMAGE_RULE,
+    MAX_IMAGE_BYTES,
+    BodyRule,
+    check_announced_body,
+    read_image_body,
+    with_limited_body,
+)
 from api.recognize.schemas import plate_results
 from common.records.frames import Box
 from common.records.recognitions import CharacterOption, PlateReading
@@ -29,51 +36,111 @@ def _request(chunks: Iterable[bytes], announced: str | None = None) -> Request:
     return Request({"type": "http", "headers": headers, "method": "POST", "path": "/"}, receive)
 
 
+async def _read(request: Request, rule: BodyRule = IMAGE_RULE) -> bytes:
+    """Read the body as a route behind the gate does."""
+    check_announced_body(request, rule)
+    return await read_image_body(with_limited_body(request, rule, lambda _: None))
+
+
 async def test_a_body_in_pieces_comes_whole() -> None:
-    assert await read_image_body(_request([JPEG[:1], JPEG[1:], b"", b"abc"])) == JPEG + b"abc"
+    assert await _read(_request([JPEG[:1], JPEG[1:], b"", b"abc"])) == JPEG + b"abc"
 
 
 @pytest.mark.parametrize(
     ("chunks", "announced", "code"),
-    [
-        ([b""], "0", ErrorCode.EMPTY_IMAGE),
-        ([b"GIF89a"], None, ErrorCode.UNSUPPORTED_IMAGE),
-        ([JPEG], str(MAX_IMAGE_BYTES + 1), ErrorCode.BODY_TOO_LARGE),
-        # What is announced is not believed where it is too little.
-        ([JPEG, bytes(MAX_IMAGE_BYTES - 4), b"x"], "4", ErrorCode.BODY_TOO_LARGE),
-        ([b"x" * (MAX_IMAGE_BYTES + 1)], "many", ErrorCode.BODY_TOO_LARGE),
-    ],
-    ids=["empty", "gif", "announced", "one_byte_more", "text"],
+    [([b""], "0", ErrorCode.EMPTY_IMAGE), ([b"GIF89a"], None, ErrorCode.UNSUPPORTED_IMAGE)],
+    ids=["empty", "gif"],
 )
-async def test_a_bad_body_is_refused(
+async def test_a_bad_image_is_refused(
     chunks: list[bytes], announced: str | None, code: ErrorCode
 ) -> None:
     with pytest.raises(ApiError) as refused:
-        await read_image_body(_request(chunks, announced))
+        await _read(_request(chunks, announced))
 
     assert refused.value.code is code
 
 
+@pytest.mark.parametrize(
+    ("chunks", "announced"),
+    [
+        ([JPEG], str(MAX_IMAGE_BYTES + 1)),
+        # What is announced is not believed where it is too little.
+        ([JPEG, bytes(MAX_IMAGE_BYTES - 4), b"x"], "4"),
+        ([b"x" * (MAX_IMAGE_BYTES + 1)], "many"),
+    ],
+    ids=["announced", "one_byte_more", "text"],
+)
+async def test_a_body_that_is_too_large_is_refused(
+    chunks: list[bytes], announced: str | None
+) -> None:
+    with pytest.raises(BodyRefusedError) as refused:
+        await _read(_request(chunks, announced))
+
+    assert refused.value.answer.code is ErrorCode.BODY_TOO_LARGE
+    assert refused.value.answer.headers == {"Connection": "close"}
+
+
+async def _gone() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+async def _asleep() -> dict[str, Any]:
+    await asyncio.Event().wait()
+    raise AssertionError("never")
+
+
+async def _trickling() -> dict[str, Any]:
+    await asyncio.sleep(0.001)
+    return {"type": "http.request", "body": b"x", "more_body": True}
+
+
+@pytest.mark.parametrize("receive", [_gone, _asleep, _trickling])
+@pytest.mark.parametrize("stalls", [False, True], ids=["all_in_all", "at_once"])
 async def test_a_client_that_disconnects_or_stalls_is_given_up(
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    stalls: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def gone() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
+    monkeypatch.setattr(bodies, "STALL_SECONDS", 0.05)
+    rule = BodyRule(MAX_IMAGE_BYTES, 3600, 10_000) if stalls else BodyRule(MAX_IMAGE_BYTES, 0.05)
+    scope = {"type": "http", "headers": [], "method": "POST", "path": "/"}
+    with pytest.raises(BodyRefusedError) as refused:
+        await _read(Request(scope, receive), rule)
+    assert refused.value.answer.code is ErrorCode.INCOMPLETE_BODY
 
-    async def asleep() -> dict[str, Any]:
-        await asyncio.Event().wait()
-        raise AssertionError("never")
 
-    monkeypatch.setattr(bodies, "IMAGE_BODY_SECONDS", 0.01)
-    for receive in (gone, asleep):
-        scope = {"type": "http", "headers": [], "method": "POST", "path": "/"}
-        with pytest.raises(ApiError) as refused:
-            await read_image_body(Request(scope, receive))
-        assert refused.value.code is ErrorCode.INCOMPLETE_BODY
+async def test_a_slow_body_that_goes_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    true_time, later, sent = loop.time, 0.0, 0
+    monkeypatch.setattr(loop, "time", lambda: true_time() + later)
+
+    async def receive() -> dict[str, Any]:
+        nonlocal later, sent
+        await asyncio.sleep(0)
+        later += bodies.STALL_SECONDS * 0.6
+        sent += 1
+        return {"type": "http.request", "body": JPEG, "more_body": sent < 9}
+
+    scope = {"type": "http", "headers": [], "method": "POST", "path": "/"}
+    assert await _read(Request(scope, receive), BodyRule(100, 3600, len(JPEG))) == JPEG * 9
+
+
+async def test_what_finds_no_room_is_not_read() -> None:
+    taken: list[int] = []
+
+    def take(count: int) -> None:
+        if sum(taken) + count > 6:
+            raise ApiError(ErrorCode.SERVICE_BUSY, retry_after_seconds=2)
+        taken.append(count)
+
+    request = with_limited_body(_request([JPEG, b"ab", b"c", b"d"]), IMAGE_RULE, take)
+    with pytest.raises(BodyRefusedError) as refused:
+        await read_image_body(request)
+    assert (refused.value.answer.code, taken) == (ErrorCode.SERVICE_BUSY, [4, 2])
 
 
 async def test_exactly_the_limit_is_taken() -> None:
-    data = await read_image_body(_request([JPEG, bytes(MAX_IMAGE_BYTES - 4)]))
+    data = await _read(_request([JPEG, bytes(MAX_IMAGE_BYTES - 4)]))
 
     assert len(data) == MAX_IMAGE_BYTES
 

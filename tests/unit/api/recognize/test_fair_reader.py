@@ -1,0 +1,138 @@
+"""Recogniser processes shared between payers."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+
+from api.recognize.fair_reader import DEMO, FairReader, FairShares
+from recognition.workers.pool import ImageReadings, RecognizerBusyError
+from tests.unit.api.callers import named_id
+
+ONE, OTHER = named_id("one"), named_id("other")
+SHARES = FairShares(at_once=2, waiting=8, wait_seconds=60)
+
+
+class Processes:
+    """Reads what it is told to, when it is told to."""
+
+    def __init__(self) -> None:
+        self.begun: list[bytes] = []
+        self._ends: dict[bytes, asyncio.Event] = {}
+
+    async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
+        assert 0 < wait_seconds <= SHARES.wait_seconds
+        self.begun.append(data)
+        self._ends[data] = asyncio.Event()
+        await self._ends[data].wait()
+        return ImageReadings((), 1, 1, 1)
+
+    async def end(self, data: bytes) -> None:
+        """End the reading of an image, and let come after it what will."""
+        self._ends[data].set()
+        await settle()
+
+
+async def settle() -> None:
+    """Let all tasks run as far as they can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Bench:
+    """A reader, its processes and the calls that were made."""
+
+    def __init__(self, shares: FairShares = SHARES) -> None:
+        self.processes = Processes()
+        self.reader = FairReader(self.processes, shares)
+
+    async def ask(self, *images: bytes, payer: UUID | None) -> list[asyncio.Task[ImageReadings]]:
+        calls = [asyncio.create_task(self.reader.read_image(one, payer)) for one in images]
+        await settle()
+        return calls
+
+
+async def test_who_sends_one_image_waits_for_no_more_than_one_of_each_other() -> None:
+    bench = Bench()
+    calls = await bench.ask(b"1a", b"1b", b"1c", b"1d", b"1e", payer=ONE)
+    calls += await bench.ask(b"2a", b"2b", payer=OTHER)
+    assert bench.processes.begun == [b"1a", b"1b"]
+
+    for image in (b"1a", b"1b", b"1c", b"2a"):
+        await bench.processes.end(image)
+    assert bench.processes.begun == [b"1a", b"1b", b"1c", b"2a", b"1d", b"2b"]
+    for image in (b"1d", b"2b", b"1e"):
+        await bench.processes.end(image)
+    assert len(await asyncio.gather(*calls)) == 7
+    assert bench.reader.waiting == 0
+
+
+async def test_the_demo_takes_no_place_of_those_who_pay() -> None:
+    bench = Bench(FairShares(at_once=4, waiting=8, wait_seconds=60))
+    await bench.ask(b"d1", b"d2", b"d3", b"d4", b"d5", payer=DEMO)
+    assert bench.processes.begun == [b"d1"]
+    refused = bench.reader.read_image(b"d6", DEMO)
+    with pytest.raises(RecognizerBusyError, match="too many"):
+        await refused
+
+    await bench.ask(b"1a", b"1b", b"1c", b"1d", payer=ONE)
+    assert bench.processes.begun == [b"d1", b"1a", b"1b", b"1c"]
+    await bench.processes.end(b"d1")
+    assert bench.processes.begun[-1] == b"d2"
+    await bench.processes.end(b"1a")
+    assert bench.processes.begun[-1] == b"1d"
+
+
+async def test_too_many_that_wait_are_refused() -> None:
+    bench = Bench(FairShares(at_once=1, waiting=2, wait_seconds=60))
+    await bench.ask(b"1", b"2", b"3", payer=ONE)
+    with pytest.raises(RecognizerBusyError, match="too many"):
+        await bench.reader.read_image(b"4", ONE)
+
+
+async def test_who_fills_the_queue_makes_room_for_others() -> None:
+    bench = Bench(FairShares(at_once=1, waiting=4, wait_seconds=60))
+    calls = await bench.ask(b"1", b"2", b"3", b"4", b"5", payer=ONE)
+    others = await bench.ask(b"a", b"b", payer=OTHER)
+    for last in calls[3:]:
+        with pytest.raises(RecognizerBusyError, match="too many"):
+            await last
+    # Of both as many wait: neither makes room.
+    with pytest.raises(RecognizerBusyError, match="too many"):
+        await bench.reader.read_image(b"c", OTHER)
+
+    for image in (b"1", b"2", b"a", b"3", b"b"):
+        await bench.processes.end(image)
+    assert bench.processes.begun == [b"1", b"2", b"a", b"3", b"b"]
+    await asyncio.gather(*calls[:3], *others)
+
+
+async def test_a_call_whose_turn_does_not_come_is_told_so_and_forgotten() -> None:
+    bench = Bench(FairShares(at_once=1, waiting=8, wait_seconds=0.01))
+    (first,) = await bench.ask(b"1", payer=ONE)
+    with pytest.raises(RecognizerBusyError, match="in time"):
+        await bench.reader.read_image(b"2", OTHER)
+    assert bench.reader.waiting == 0
+
+    await bench.processes.end(b"1")
+    await first
+    await bench.ask(b"3", payer=OTHER)
+    assert bench.processes.begun == [b"1", b"3"]
+
+
+async def test_a_caller_that_is_gone_loses_no_place() -> None:
+    bench = Bench(FairShares(at_once=1, waiting=8, wait_seconds=60))
+    (reading,) = await bench.ask(b"1", payer=ONE)
+    waiting = await bench.ask(b"2", b"3", payer=ONE)
+    (other,) = await bench.ask(b"4", payer=OTHER)
+
+    # The place becomes free in the same step in which a caller goes.
+    waiting[0].cancel()
+    reading.cancel()
+    await settle()
+    assert bench.processes.begun == [b"1", b"3"]
+    await bench.processes.end(b"3")
+    other.cancel()
+    await settle()
+    await bench.ask(b"5", payer=ONE)
+    assert bench.processes.begun == [b"1", b"3", b"4", b"5"]
