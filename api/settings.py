@@ -79,12 +79,13 @@ class OwnerLimitSettings(Fragment):
         "together, unless keys have no limit.",
     )
     image_calls_at_once_per_owner: int = Field(
-        256, ge=1, description="Image calls of one owner that one API process works on at once."
+        200, ge=1, description="Image calls of one owner that one API process works on at once."
     )
     body_mebibytes_per_owner: int = Field(
         64,
         ge=16,
-        description="MiB of one owner's request bodies that one API process holds at once.",
+        description="MiB of one owner's request bodies of more than 64 KiB that one API process "
+        "holds at once.",
     )
 
 
@@ -119,9 +120,10 @@ class ApiSettings(
     )
     api_body_mebibytes: int = Field(
         256,
-        ge=16,
-        description="MiB of request bodies that one API process holds at once; what is beyond is "
-        "answered with 503. Calls without a key have a quarter of it, one address half of that.",
+        ge=32,
+        description="MiB of request bodies of more than 64 KiB that one API process holds at once; "
+        "what is beyond is answered with 503, and so is an owner who would hold more than is left "
+        "for others. Calls without a key have a quarter of it, one address half of that.",
     )
     api_database_connections: int = Field(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."

@@ -1,7 +1,7 @@
 """Bytes of request bodies that an API process holds at once, in all and for each payer."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -35,12 +35,16 @@ def body_bounds(settings: ApiSettings) -> BodyBounds:
     return BodyBounds(in_all, max(_ONE_IMAGE, in_all // 4), max(_ONE_IMAGE, in_all // 8))
 
 
-Payers = dict[str, Callable[[int], None]]
+_Payers = dict[str, Callable[[int], None]]
 """Who pays for the bytes of a call, each with what refuses so many bytes in all."""
 
 
 class BodyBudget:
-    """Counts the bytes of bodies from when they come until their call is answered."""
+    """Counts the bytes of bodies, from before the first one comes until their call is answered.
+
+    Nobody holds more than is still free: so few who take all that they can leave room for others,
+    and of ten such each has an eleventh.
+    """
 
     def __init__(self, bounds: BodyBounds, limits: OwnerLimits) -> None:
         self._bounds = bounds
@@ -53,17 +57,25 @@ class BodyBudget:
         """The bytes that are held now."""
         return self._in_all
 
-    def of_caller(self, caller: LimitedCaller) -> "BodyShare":
-        """Return the share of a call with a credential."""
+    def of_caller(self, caller: LimitedCaller, count: int) -> "BodyShare":
+        """Take room for a body of ``count`` bytes that comes with a credential.
+
+        Raises:
+            ApiError: 429 or 503; there is none.
+        """
 
         def check(held: int) -> None:
             limit, own = OwnerLimit.BODY_MEBIBYTES, caller.limits
             self._limits.require(limit, caller.owner_id, own, held / _MIB)
 
-        return BodyShare(self, {str(caller.owner_id): check})
+        return self._share({str(caller.owner_id): check}, count)
 
-    def of_address(self, address: str) -> "BodyShare":
-        """Return the share of a call without a credential."""
+    def of_address(self, address: str, count: int) -> "BodyShare":
+        """Take room for a body of ``count`` bytes that comes without one.
+
+        Raises:
+            ApiError: 429 or 503; there is none.
+        """
 
         def check_address(held: int) -> None:
             if held > self._bounds.per_address:
@@ -73,38 +85,39 @@ class BodyBudget:
             if held > self._bounds.public:
                 raise _refusal(ErrorCode.SERVICE_BUSY)
 
-        return BodyShare(self, {f"address {address}": check_address, _PUBLIC: check_public})
+        return self._share({f"address {address}": check_address, _PUBLIC: check_public}, count)
 
-    def take(self, payers: Payers, count: int) -> None:
-        """Count ``count`` bytes more.
-
-        Raises:
-            ApiError: they are too many, and are not counted.
-        """
-        if self._in_all + count > self._bounds.in_all:
-            raise _refusal(ErrorCode.SERVICE_BUSY)
-        for payer, check in payers.items():
-            check(self._held[payer] + count)
-        self._in_all += count
-        self._held.update(dict.fromkeys(payers, count))
-
-    def give_back(self, payers: Payers, count: int) -> None:
+    def give_back(self, payers: Iterable[str], count: int) -> None:
         """Count ``count`` bytes less."""
         self._in_all -= count
         # What has come to nought is forgotten.
         self._held -= Counter(dict.fromkeys(payers, count))
 
+    def _share(self, payers: _Payers, count: int) -> "BodyShare":
+        if count:
+            self._check(payers, count)
+        self._in_all += count
+        self._held.update(dict.fromkeys(payers, count))
+        return BodyShare(self, tuple(payers), count)
+
+    def _check(self, payers: _Payers, count: int) -> None:
+        for payer, check in payers.items():
+            check(self._held[payer] + count)
+        left = self._bounds.in_all - self._in_all - count
+        if any(self._held[payer] + count > left for payer in payers):
+            raise _refusal(ErrorCode.SERVICE_BUSY)
+
 
 class BodyShare:
-    """The bytes of one call, given back when the block ends."""
+    """The room that was taken for one body, given back when the block ends."""
 
-    def __init__(self, budget: BodyBudget, payers: Payers) -> None:
+    def __init__(self, budget: BodyBudget, payers: tuple[str, ...], count: int) -> None:
         self._budget = budget
         self._payers = payers
-        self._count = 0
+        self._count = count
 
     def __enter__(self) -> Self:
-        """Begin with none."""
+        """Hold it."""
         return self
 
     def __exit__(
@@ -113,18 +126,14 @@ class BodyShare:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give all back."""
-        self._budget.give_back(self._payers, self._count)
-        self._count = 0
+        """Give back what is left of it."""
+        self.keep(0)
 
-    def add(self, count: int) -> None:
-        """Count ``count`` bytes that have come.
-
-        Raises:
-            ApiError: 429 or 503; there is no room for them.
-        """
-        self._budget.take(self._payers, count)
-        self._count += count
+    def keep(self, count: int) -> None:
+        """Give back the room of all but ``count`` bytes: no more came."""
+        spare = max(0, self._count - count)
+        self._budget.give_back(self._payers, spare)
+        self._count -= spare
 
 
 def _refusal(code: ErrorCode, sentence: str | None = None) -> ApiError:

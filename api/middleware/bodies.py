@@ -1,6 +1,7 @@
 """Reads request bodies, JSON and images: how many bytes, and for how long."""
 
 import asyncio
+import mmap
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,7 +25,10 @@ IMAGE_BODY_SECONDS = 60.0
 
 STALL_SECONDS = 10.0
 MIN_BYTES = 16 << 10
-"""An image of which less than this comes in :data:`STALL_SECONDS` is waited for no longer."""
+"""An image of which so much does not come within :data:`STALL_SECONDS` is waited for no longer."""
+
+UNCOUNTED_BYTES = 64 << 10
+"""A body of no more is not counted: the server takes in as much of any before it is asked for."""
 
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
@@ -49,12 +53,11 @@ IMAGE_RULE = BodyRule(
 )
 
 
-def with_limited_body(request: Request, rule: BodyRule, take: Callable[[int], None]) -> Request:
+def with_limited_body(request: Request, rule: BodyRule, came: Callable[[int], None]) -> Request:
     """Return the request, whose body is read within ``rule``.
 
-    ``take`` is told how many bytes have come, and raises ApiError where there is no room for them.
-    Reading raises BodyRefusedError: by ``take``, 413 for one byte more than may be, 400 for a body
-    that comes too slowly.
+    ``came`` is told how many bytes it has, once it has come. Reading raises BodyRefusedError: 413
+    for one byte more than may be, 400 for a body that comes too slowly.
     """
     loop = asyncio.get_running_loop()
     read, in_window = 0, 0
@@ -63,35 +66,40 @@ def with_limited_body(request: Request, rule: BodyRule, take: Callable[[int], No
 
     async def receive() -> Message:
         nonlocal read, in_window, window_ends
-        while True:
-            try:
-                async with asyncio.timeout_at(min(until, window_ends)):
-                    message = await request.receive()
-                break
-            except TimeoutError as error:
-                if loop.time() >= until or in_window < rule.min_bytes:
-                    raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
-                in_window, window_ends = 0, window_ends + STALL_SECONDS
+        try:
+            async with asyncio.timeout_at(min(until, window_ends)):
+                message = await request.receive()
+        except TimeoutError as error:
+            raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
         count = len(message.get("body", b""))
         read, in_window = read + count, in_window + count
         if read > rule.max_bytes:
             raise _too_large(rule)
-        if count:
-            _take(take, count)
+        if rule.min_bytes and in_window >= rule.min_bytes:
+            in_window, window_ends = 0, loop.time() + STALL_SECONDS
+        if not message.get("more_body", False):
+            came(read)
         return message
 
     return Request(request.scope, receive)
 
 
-def check_announced_body(request: Request, rule: BodyRule) -> None:
-    """Refuse a body that is announced as too large before any of it is read.
+def bytes_to_come(request: Request, rule: BodyRule) -> int:
+    """Return the size of the request's body, before any of it is read.
+
+    Where none is announced it is the largest that may be. Where that is little, 0.
 
     Raises:
         BodyRefusedError: 413.
     """
     announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > rule.max_bytes:
+    if announced.isdecimal():
+        size = int(announced)
+    else:
+        size = rule.max_bytes if "transfer-encoding" in request.headers else 0
+    if size > rule.max_bytes:
         raise _too_large(rule)
+    return size if size > UNCOUNTED_BYTES else 0
 
 
 async def read_image_body(request: Request) -> bytes:
@@ -101,24 +109,20 @@ async def read_image_body(request: Request) -> bytes:
         ApiError: 400 where it is empty, begins like something else or does not come to its end.
         BodyRefusedError: as the request's body is bounded.
     """
-    data = bytearray()
-    try:
-        async for chunk in request.stream():
-            data += chunk
-    except ClientDisconnect as error:
-        raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
+    # The system gives pages as they are written to, and has all back in the end: growing buffers of
+    # many images at once leave gaps on the heap, half as much again.
+    with mmap.mmap(-1, MAX_IMAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+        try:
+            async for chunk in request.stream():
+                pages.write(chunk)
+        except ClientDisconnect as error:
+            raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
+        data = pages[: pages.tell()]
     if not data:
         raise ApiError(ErrorCode.EMPTY_IMAGE)
     if not data.startswith(_MAGIC):
         raise ApiError(ErrorCode.UNSUPPORTED_IMAGE)
-    return bytes(data)
-
-
-def _take(take: Callable[[int], None], count: int) -> None:
-    try:
-        take(count)
-    except ApiError as error:
-        raise BodyRefusedError(error) from error
+    return data
 
 
 def _too_large(rule: BodyRule) -> BodyRefusedError:

@@ -20,6 +20,9 @@ WRITE_SECONDS = 30.0
 
 WRITE_CHECK_SECONDS = 5.0
 
+LINGER_SECONDS = 2.0
+"""The time for a caller to take the answer that refuses the rest of its body."""
+
 _CHECKS = int(WRITE_SECONDS / WRITE_CHECK_SECONDS)
 _OTHER_DESCRIPTORS = 500
 """Of a process beside its connections: databases, Kafka, recognisers, files."""
@@ -106,7 +109,16 @@ class WatchedTransport:
     Each byte that the system takes over is progress, so who reads slowly is not meant, nor who
     waits for what is not written yet. It also ends connections that are closed already but for the
     rest of an answer, for which asyncio waits without end.
+
+    While more is expected of a body, closing only ends what is sent: what still comes is to be
+    thrown away, until the other side closes or for :data:`LINGER_SECONDS`. Closed at once, the
+    connection would be reset over it, and the answer often lost. **Source:** RFC 9112, section 9.6.
     """
+
+    expects_more = False
+    """The body of a request is not at its end."""
+    is_lingering = False
+    """What comes is to be thrown away."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -115,6 +127,7 @@ class WatchedTransport:
         self._taken = 0
         self._idle_checks = 0
         self._next_check: asyncio.TimerHandle | None = None
+        self._lingers_until: asyncio.TimerHandle | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -130,11 +143,28 @@ class WatchedTransport:
             self._taken, self._idle_checks = self._written - waiting, 0
             self._schedule_check()
 
+    def close(self) -> None:
+        """Close, where more is expected in the end only."""
+        if self.is_lingering or self._transport.is_closing():
+            return
+        if not self.expects_more or not self._transport.can_write_eof():
+            self._transport.close()
+            return
+        self.is_lingering = True
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        self._lingers_until = self._loop.call_later(LINGER_SECONDS, self._transport.close)
+
+    def is_closing(self) -> bool:
+        """Tell whether nothing more can be written."""
+        return self.is_lingering or self._transport.is_closing()
+
     def end(self) -> None:
         """Look after nothing more."""
-        if self._next_check is not None:
-            self._next_check.cancel()
-            self._next_check = None
+        for timer in (self._next_check, self._lingers_until):
+            if timer is not None:
+                timer.cancel()
+        self._next_check = self._lingers_until = None
 
     def _schedule_check(self) -> None:
         self._next_check = self._loop.call_later(WRITE_CHECK_SECONDS, self._check)

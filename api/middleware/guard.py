@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from api.deps import service_of
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, BodyRefusedError, ErrorCode
 from api.limits.body_budget import BodyBudget, BodyShare
 from api.limits.limiter import RateLimiter
 from api.middleware.bodies import (
@@ -21,7 +21,7 @@ from api.middleware.bodies import (
     JSON_RULE,
     PUBLIC_JSON_RULE,
     BodyRule,
-    check_announced_body,
+    bytes_to_come,
     with_limited_body,
 )
 from api.middleware.request_state import set_limit_headers
@@ -74,10 +74,9 @@ class GuardedRoute(APIRoute):
             with validating_by(service_of(request, ValidationRules)):
                 if access.body is BodyKind.NONE:
                     return await inner(request)
-                with _body_share(request, access) as share:
-                    rule = _body_rule(access)
-                    check_announced_body(request, rule)
-                    return await inner(with_limited_body(request, rule, share.add))
+                rule = _body_rule(access)
+                with _taken_share(request, access, rule) as share:
+                    return await inner(with_limited_body(request, rule, share.keep))
 
         return guarded
 
@@ -202,9 +201,16 @@ def _body_rule(access: Access) -> BodyRule:
     return PUBLIC_JSON_RULE if isinstance(access.scope, Public) else JSON_RULE
 
 
-def _body_share(request: Request, access: Access) -> BodyShare:
-    """Return the share of the budget that the body is counted in."""
-    budget = service_of(request, BodyBudget)
-    if isinstance(access.scope, Public):
-        return budget.of_address(counted_address(request))
-    return budget.of_caller(request.state.principal)
+def _taken_share(request: Request, access: Access, rule: BodyRule) -> BodyShare:
+    """Return the share of the budget that the body has, as far as there is room.
+
+    Raises:
+        BodyRefusedError: 413, 429 or 503.
+    """
+    budget, count = service_of(request, BodyBudget), bytes_to_come(request, rule)
+    try:
+        if isinstance(access.scope, Public):
+            return budget.of_address(counted_address(request), count)
+        return budget.of_caller(request.state.principal, count)
+    except ApiError as error:
+        raise BodyRefusedError(error) from error

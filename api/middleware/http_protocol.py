@@ -77,6 +77,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Go on to the body."""
         self._is_in_head, self._bare_bytes = False, 0
+        self._watched.expects_more = True
         self._stop_expecting()
         super().on_headers_complete()
 
@@ -88,10 +89,13 @@ class ApiHttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Go on to the next request."""
         self._bare_bytes = 0
+        self._watched.expects_more = False
         super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come."""
+        if self._watched.is_lingering:
+            return
         self._unset_keepalive_if_required()
         # A head is taken in small steps, so that none is far too long before that is seen.
         while self._is_in_head and len(data) > _STEP_BYTES and not self.transport.is_closing():

@@ -34,6 +34,7 @@ def main() -> None:
         _run("engine", str(picture))
         _run("stream_throughput", str(clip))
         _run("api_cost", str(picture))
+        _run("stalled_uploads", str(picture))
     _run("pass_latency")
     _run("sink_throughput")
     _run("deliveries")

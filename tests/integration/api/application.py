@@ -61,6 +61,7 @@ NO_LIMITS = LimitRules(per_minute=0, recognize_per_minute=0, demo_per_minute=0, 
 NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
 BODY_MEBIBYTES = 16
+IMAGE_CALLS_AT_ONCE = 200
 _SETTINGS = {
     "database_url": "postgresql://nobody@127.0.0.1:1/nothing",
     "clickhouse_password": "nobody connects by it",
@@ -79,6 +80,7 @@ _SETTINGS = {
     "streams_per_process": 20,
     "replays_per_owner": 3,
     "body_mebibytes_per_owner": BODY_MEBIBYTES,
+    "image_calls_at_once_per_owner": IMAGE_CALLS_AT_ONCE,
 }
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"

@@ -63,6 +63,7 @@ class ApiProcess:
             "PLATESTREAM_RECOGNITION_TIMEOUT_SECONDS": "10",
             "PLATESTREAM_RATE_LIMIT_PER_MINUTE": "0",
             "PLATESTREAM_RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
+            "PLATESTREAM_IMAGE_CALLS_AT_ONCE_PER_OWNER": "200",
             **(settings or {}),
         }
         program = Program(name="api", command=(sys.executable, "-m", "api"))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -12,14 +13,20 @@ from sqlalchemy.orm import Session
 
 from api.credits import repository as credits_repository
 from api.db.database import Database
+from api.security.permissions import Principal
 from common.errors import InvalidInputError
 from recognition.workers.pool import (
     RecognizerBusyError,
     RecognizerCrashedError,
     RecognizerTimeoutError,
 )
-from tests.integration.api.application import Application, running_application
+from tests.integration.api.application import (
+    IMAGE_CALLS_AT_ONCE,
+    Application,
+    running_application,
+)
 from tests.integration.api.images import jpeg, png
+from tests.unit.api.callers import named_id
 
 pytestmark = pytest.mark.integration
 
@@ -36,6 +43,23 @@ async def test_200_calls_at_once_spend_50_credits_exactly(application: Applicati
     assert await _money(application.database, caller.owner_id) == (0, 0, 0)
     remaining = sorted(a.json()["creditsRemaining"] for a in answers if a.status_code == 200)
     assert remaining == list(range(50))
+
+
+async def test_so_many_calls_of_an_owner_are_worked_on_at_once(application: Application) -> None:
+    owner, other = [await application.new_owner(credits=1) for _ in range(2)]
+    principal = Principal(owner.owner_id, named_id("another key"), frozenset())
+    images = application.services.image_recognition
+    async with application.client(owner) as client, application.client(other) as theirs:
+        with ExitStack() as working:
+            for _ in range(IMAGE_CALLS_AT_ONCE):
+                working.enter_context(images.under_way(principal))
+            refused = await _recognize(client)
+            assert (await _recognize(theirs)).status_code == 200
+        assert (await _recognize(client)).status_code == 200
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    assert f"limit of {IMAGE_CALLS_AT_ONCE} image calls at once" in refused.json()["error"]
+    assert refused.headers["Retry-After"] == "1"
 
 
 async def test_no_credits_is_402_in_the_one_shape(application: Application) -> None:

@@ -1,5 +1,8 @@
 """Bytes of request bodies that are held at once."""
 
+from collections import Counter
+from contextlib import ExitStack
+
 import pytest
 
 from api.errors import ApiError, ErrorCode
@@ -10,62 +13,85 @@ MIB = 1 << 20
 BOUNDS = BodyBounds(in_all=10 * MIB, public=4 * MIB, per_address=3 * MIB)
 
 
-def budget(mebibytes: int = 100) -> BodyBudget:
+def budget(mebibytes: int = 100, bounds: BodyBounds = BOUNDS) -> BodyBudget:
     """Return a budget with so much for an owner."""
-    return BodyBudget(BOUNDS, endless_limits(body_mebibytes=mebibytes))
+    return BodyBudget(bounds, endless_limits(body_mebibytes=mebibytes))
 
 
 def test_what_a_call_holds_is_given_back() -> None:
     bodies = budget()
-    with bodies.of_caller(caller("key")) as share:
-        share.add(3)
-        share.add(4)
+    with bodies.of_caller(caller("key"), 7) as share:
         assert bodies.held_bytes == 7
+        # It was announced as more than it was; more than is held cannot come.
+        share.keep(4)
+        share.keep(9)
+        assert bodies.held_bytes == 4
     assert bodies.held_bytes == 0
 
-    with pytest.raises(ZeroDivisionError), bodies.of_address("192.0.2.1") as share:
-        share.add(5)
+    with pytest.raises(ZeroDivisionError), bodies.of_address("192.0.2.1", 5):
         raise ZeroDivisionError
     assert bodies.held_bytes == 0
 
 
 def test_all_together_have_a_bound() -> None:
     bodies = budget()
-    with bodies.of_caller(caller("one")) as one, bodies.of_caller(caller("other")) as other:
-        one.add(6 * MIB)
+    with bodies.of_caller(caller("one"), 5 * MIB), bodies.of_caller(caller("other"), 2 * MIB):
         with pytest.raises(ApiError) as refused:
-            other.add(4 * MIB + 1)
+            bodies.of_caller(caller("third"), 3 * MIB)
         assert refused.value.code is ErrorCode.SERVICE_BUSY
         assert refused.value.retry_after_seconds
         # What was refused is not held.
-        other.add(4 * MIB)
+        with bodies.of_caller(caller("third"), MIB):
+            assert bodies.held_bytes == 8 * MIB
+
+
+def test_few_who_take_all_that_they_can_leave_room_for_others() -> None:
+    bodies, held = budget(bounds=BodyBounds(256 * MIB, 64 * MIB, 32 * MIB)), Counter[str]()
+    with ExitStack() as stack:
+        for _ in range(30):
+            for name in "abcdefghij":
+                try:
+                    stack.enter_context(bodies.of_caller(caller(name), 10 * MIB))
+                except ApiError as error:
+                    assert error.code is ErrorCode.SERVICE_BUSY
+                else:
+                    held[name] += 1
+        assert len(held) == 10
+        assert max(held.values()) == 3
+        for newcomer in "kl":
+            stack.enter_context(bodies.of_caller(caller(newcomer), 10 * MIB))
+
+
+def test_who_holds_more_than_is_left_still_sends_what_is_little() -> None:
+    bodies = budget()
+    with bodies.of_caller(caller("one"), 5 * MIB), bodies.of_caller(caller("other"), 2 * MIB):
+        with pytest.raises(ApiError):
+            bodies.of_caller(caller("one"), 1)
+        with bodies.of_caller(caller("one"), 0):
+            assert bodies.held_bytes == 7 * MIB
 
 
 def test_an_owner_with_many_keys_has_a_bound() -> None:
     bodies = budget(mebibytes=2)
     first, second = caller("first", "owner"), caller("second", "owner")
-    with bodies.of_caller(first) as one, bodies.of_caller(second) as other:
-        one.add(2 * MIB)
+    with bodies.of_caller(first, 2 * MIB):
         with pytest.raises(ApiError, match="limit of 2 MiB of request bodies at once") as refused:
-            other.add(1)
+            bodies.of_caller(second, 1)
         assert refused.value.code is ErrorCode.RATE_LIMITED
-        with bodies.of_caller(caller("a stranger's")) as share:
-            share.add(2 * MIB)
-    larger = caller("first", "owner", {"body_mebibytes": 3})
-    with bodies.of_caller(larger) as one:
-        one.add(3 * MIB)
+        with bodies.of_caller(caller("a stranger's"), 2 * MIB):
+            assert bodies.held_bytes == 4 * MIB
+    with bodies.of_caller(caller("first", "owner", {"body_mebibytes": 3}), 3 * MIB):
+        assert bodies.held_bytes == 3 * MIB
 
 
 def test_callers_without_a_credential_have_a_part() -> None:
     bodies = budget()
-    with bodies.of_address("192.0.2.1") as one, bodies.of_address("192.0.2.2") as other:
-        one.add(3 * MIB)
+    with bodies.of_address("192.0.2.1", 3 * MIB):
         with pytest.raises(ApiError, match="from this address") as refused:
-            one.add(1)
+            bodies.of_address("192.0.2.1", 1)
         assert refused.value.code is ErrorCode.RATE_LIMITED
         with pytest.raises(ApiError) as refused:
-            other.add(1 * MIB + 1)
+            bodies.of_address("192.0.2.2", 1 * MIB + 1)
         assert refused.value.code is ErrorCode.SERVICE_BUSY
-        other.add(1 * MIB)
-        with bodies.of_caller(caller("key")) as share:
-            share.add(6 * MIB)
+        with bodies.of_address("192.0.2.2", 1 * MIB), bodies.of_caller(caller("key"), 3 * MIB):
+            assert bodies.held_bytes == 7 * MIB

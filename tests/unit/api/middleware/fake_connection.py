@@ -1,6 +1,7 @@
 """A connection of the API's protocol without a network, whose time passes on command."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import uvicorn
@@ -18,6 +19,7 @@ class Transport(asyncio.Transport):
         self.held = 0
         self.reading = True
         self.closed = False
+        self.ended = False
         self.aborted = False
 
     def get_write_buffer_size(self) -> int:
@@ -33,6 +35,12 @@ class Transport(asyncio.Transport):
 
     def close(self) -> None:
         self.closed = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -67,15 +75,38 @@ class Timers:
                 handle._run()
 
 
+async def count_body(scope: Any, receive: Any, send: Any) -> None:
+    """Take the whole body and answer with its length."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
+    counted = str(size).encode()
+    length = (b"content-length", str(len(counted)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [length]})
+    await send({"type": "http.response.body", "body": counted})
+
+
+async def refuse_body(scope: Any, receive: Any, send: Any) -> None:
+    """Take nothing of the body, and no further request."""
+    headers = [(b"content-length", b"2"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": b"no"})
+
+
 class Connection:
-    """A connection to an application that takes the whole body and answers with its length."""
+    """A connection to an application."""
 
     def __init__(
-        self, protocol: type[ApiHttpProtocol] = ApiHttpProtocol, peer: str = "192.0.2.1"
+        self,
+        protocol: type[ApiHttpProtocol] = ApiHttpProtocol,
+        peer: str = "192.0.2.1",
+        application: Callable[[Any, Any, Any], Awaitable[None]] = count_body,
     ) -> None:
         self.transport = Transport(peer)
         self.timers = Timers()
-        config = uvicorn.Config(_count_body, log_config=None)
+        config = uvicorn.Config(application, log_config=None)
         self.protocol = protocol(config, ServerState(), {}, cast(Any, self.timers))
         self.protocol.connection_made(self.transport)
 
@@ -88,15 +119,3 @@ class Connection:
             await asyncio.sleep(0)
         answered, self.transport.written = self.transport.written, b""
         return answered
-
-
-async def _count_body(scope: Any, receive: Any, send: Any) -> None:
-    size, more = 0, True
-    while more:
-        message = await receive()
-        size += len(message.get("body", b""))
-        more = message.get("more_body", False)
-    counted = str(size).encode()
-    length = (b"content-length", str(len(counted)).encode())
-    await send({"type": "http.response.start", "status": 200, "headers": [length]})
-    await send({"type": "http.response.body", "body": counted})

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from api.middleware.connections import (
+    LINGER_SECONDS,
     WRITE_CHECK_SECONDS,
     WRITE_SECONDS,
     ConnectionLimits,
@@ -15,7 +16,7 @@ from api.middleware.connections import (
 )
 from api.middleware.http_protocol import http_protocol
 from common.networks import parse_networks
-from tests.unit.api.middleware.fake_connection import Connection
+from tests.unit.api.middleware.fake_connection import Connection, refuse_body
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 _CHECKS = round(WRITE_SECONDS / WRITE_CHECK_SECONDS)
@@ -114,6 +115,37 @@ async def test_the_system_gives_up_what_it_cannot_deliver_after_the_same_time() 
 
         given = tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
         assert given == WRITE_SECONDS * 1000
+
+
+async def test_the_rest_of_a_refused_body_is_thrown_away_for_a_while() -> None:
+    connection = Connection(application=refuse_body)
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n"
+    assert (await connection.send(head, b"a" * 9)).startswith(b"HTTP/1.1 413 ")
+    assert connection.transport.ended
+    assert not connection.transport.closed
+
+    # Neither the rest of it nor what comes behind it is looked at.
+    assert await connection.send(b"a" * 90, _REQUEST, b"\0" * 1_000_000) == b""
+    assert not connection.transport.closed
+    connection.timers.pass_over(LINGER_SECONDS)
+    assert connection.transport.closed
+    connection.protocol.connection_lost(None)
+
+
+async def test_a_connection_whose_caller_closes_meanwhile_is_forgotten() -> None:
+    connection = Connection(application=refuse_body)
+    await connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n")
+    connection.protocol.connection_lost(None)
+    connection.timers.pass_over(LINGER_SECONDS)
+    assert not connection.transport.closed
+
+
+async def test_a_connection_is_closed_at_once_behind_a_body_that_came_whole() -> None:
+    connection = Connection(application=refuse_body)
+    await connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab")
+    assert connection.transport.closed
+    assert not connection.transport.ended
+    connection.protocol.connection_lost(None)
 
 
 async def test_one_connection_too_many_is_answered_with_503_and_closed() -> None:

@@ -12,8 +12,9 @@ from api.middleware import bodies
 from api.middleware.bodies import (
     IMAGE_RULE,
     MAX_IMAGE_BYTES,
+    UNCOUNTED_BYTES,
     BodyRule,
-    check_announced_body,
+    bytes_to_come,
     read_image_body,
     with_limited_body,
 )
@@ -38,7 +39,7 @@ def _request(chunks: Iterable[bytes], announced: str | None = None) -> Request:
 
 async def _read(request: Request, rule: BodyRule = IMAGE_RULE) -> bytes:
     """Read the body as a route behind the gate does."""
-    check_announced_body(request, rule)
+    bytes_to_come(request, rule)
     return await read_image_body(with_limited_body(request, rule, lambda _: None))
 
 
@@ -125,18 +126,28 @@ async def test_a_slow_body_that_goes_on_is_waited_for(monkeypatch: pytest.Monkey
     assert await _read(Request(scope, receive), BodyRule(100, 3600, len(JPEG))) == JPEG * 9
 
 
-async def test_what_finds_no_room_is_not_read() -> None:
-    taken: list[int] = []
+async def test_what_has_come_is_told() -> None:
+    told: list[int] = []
+    request = with_limited_body(_request([JPEG, b"ab", b"c"]), IMAGE_RULE, told.append)
+    await read_image_body(request)
+    assert told == [7]
 
-    def take(count: int) -> None:
-        if sum(taken) + count > 6:
-            raise ApiError(ErrorCode.SERVICE_BUSY, retry_after_seconds=2)
-        taken.append(count)
 
-    request = with_limited_body(_request([JPEG, b"ab", b"c", b"d"]), IMAGE_RULE, take)
-    with pytest.raises(BodyRefusedError) as refused:
-        await read_image_body(request)
-    assert (refused.value.answer.code, taken) == (ErrorCode.SERVICE_BUSY, [4, 2])
+@pytest.mark.parametrize(
+    ("headers", "size"),
+    [
+        ({}, 0),
+        ({"content-length": "0"}, 0),
+        ({"content-length": str(UNCOUNTED_BYTES)}, 0),
+        ({"content-length": str(UNCOUNTED_BYTES + 1)}, UNCOUNTED_BYTES + 1),
+        ({"transfer-encoding": "chunked"}, MAX_IMAGE_BYTES),
+    ],
+    ids=["none", "empty", "little", "much", "unknown"],
+)
+def test_the_size_of_a_body_is_known_before_it_comes(headers: dict[str, str], size: int) -> None:
+    named = [(name.encode(), value.encode()) for name, value in headers.items()]
+    request = Request({"type": "http", "headers": named, "method": "POST", "path": "/"})
+    assert bytes_to_come(request, IMAGE_RULE) == size
 
 
 async def test_exactly_the_limit_is_taken() -> None:
