@@ -28,6 +28,7 @@ from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
 from api.erasure.snapshots import SnapshotRemoval
 from api.erasure.watch import ErasureList, ErasureWatch
+from api.health.room import RoomWatch
 from api.health.service import Check, Health
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.failures import FailedAuthentications
@@ -47,6 +48,7 @@ from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies
 from api.sessions.attempts import LoginAttempts, attempt_rules
+from api.sessions.devices import Devices
 from api.sessions.service import Sessions
 from api.settings import ApiSettings
 from api.validation.fields import ValidationRules, operator_rules
@@ -247,7 +249,7 @@ def _dependencies(
         reader=engine,
         resolver=resolver,
         shared_limits=shared_limits,
-        health=Health(checks),
+        health=Health(checks, RoomWatch(settings.disk_folders, images.full_ratio).warnings),
         now_ms=now_ms,
     )
 
@@ -279,7 +281,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
-        sessions=_sessions(settings, outside, authenticator),
+        sessions=_sessions(settings, outside, authenticator, box),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), limits, now),
         analytics=Analytics(database, found.traffic, now),
@@ -342,11 +344,11 @@ def _alerts(
 
 
 def _sessions(
-    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator
+    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator, box: SecretBox
 ) -> Sessions:
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
     lifetime = timedelta(hours=settings.session_hours)
-    return Sessions(outside.database, authenticator, attempts, lifetime=lifetime)
+    return Sessions(outside.database, authenticator, attempts, Devices(box), lifetime=lifetime)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

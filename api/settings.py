@@ -1,6 +1,10 @@
 """Settings of the API process."""
 
-from pydantic import Field, SecretStr, field_validator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic_settings import NoDecode
 
 from common.settings import (
     CameraAddressSettings,
@@ -17,6 +21,23 @@ from common.settings import (
     WebhookAddressSettings,
 )
 from recognition.settings import RecognizerPoolSettings, all_processors_but_one
+
+
+def _folders(value: object) -> object:
+    """Split a comma-separated list of folders."""
+    if not isinstance(value, str):
+        return value
+    return tuple(Path(part.strip()) for part in value.split(",") if part.strip())
+
+
+class DiskSettings(Fragment):
+    """The disks that are watched."""
+
+    disk_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = Field(
+        (),
+        description="Comma-separated folders: /readyz and `platestream stack check` warn where a "
+        "disk of one is 80 % full. The local stack names those of its servers.",
+    )
 
 
 class OwnerLimitSettings(Fragment):
@@ -73,6 +94,7 @@ class ApiSettings(
     ProcessSettings,
     DatabaseSettings,
     KafkaSettings,
+    DiskSettings,
     S3Settings,
     ClickHouseSettings,
     EncryptionSettings,
@@ -154,7 +176,8 @@ class ApiSettings(
     login_attempts_per_account_per_hour: int = Field(
         100,
         ge=0,
-        description="Attempts to log in to one account, from everywhere, that may fail; 0: any "
+        description="Attempts to log in to one account that may fail, of all addresses together "
+        "that never logged in to it; each other address and device has as many for itself. 0: any "
         "number.",
     )
     trusted_proxies: NetworkList = Field(

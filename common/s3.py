@@ -21,6 +21,15 @@ from common.settings import S3Settings
 _MISSING_CODES: Final = frozenset({"NoSuchKey", "NoSuchObject", "ResourceNotFound"})
 """Codes of S3 services for an object that is not there."""
 
+STORAGE_FULL_CODE: Final = "XMinioStorageFull"
+"""Code for an object that finds no room, as MinIO answers it."""
+
+_FULL_CODES: Final = frozenset(
+    {STORAGE_FULL_CODE, "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
+)
+FULL_RATIO_HEADER: Final = "X-Platestream-Full-Ratio"
+"""With each answer of the embedded server: the share of its bound that is taken."""
+
 _CONNECT_SECONDS: Final = 2.0
 _PIECE_BYTES: Final = 64 * 1024
 _METADATA_PREFIX: Final = "x-amz-meta-"
@@ -36,6 +45,10 @@ class S3UnavailableError(TransientError):
         super().__init__(str(fault))
         self.code = (fault.code or "") if isinstance(fault, S3Error) else ""
         self.kind = type(fault).__name__
+
+
+class S3FullError(S3UnavailableError):
+    """S3 has no room for an object. It answers, and all else goes on."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,7 @@ class S3Bucket:
         that don't.
         """
         self._name = settings.s3_bucket
+        self._endpoint = settings.s3_endpoint
         self._connections = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds),
             maxsize=connections,
@@ -108,6 +122,19 @@ class S3Bucket:
         with _faults():
             return self._client.bucket_exists(self._name)
 
+    def full_ratio(self) -> float | None:
+        """Return the share of its bound that S3 says is taken, None where it says nothing.
+
+        Raises:
+            S3UnavailableError: S3 does not answer.
+        """
+        with _faults():
+            answer = self._connections.request("HEAD", self._endpoint, redirect=False)
+        try:
+            return float(answer.headers[FULL_RATIO_HEADER])
+        except (KeyError, ValueError):
+            return None
+
     def make(self) -> None:
         """Make the bucket.
 
@@ -123,6 +150,7 @@ class S3Bucket:
         """Store an object; the same key again overwrites it.
 
         Raises:
+            S3FullError: there is no room for it.
             S3UnavailableError: S3 does not take it.
         """
         with _faults():
@@ -220,7 +248,8 @@ def _faults() -> Iterator[None]:
     try:
         yield
     except (MinioException, urllib3.exceptions.HTTPError, OSError) as error:
-        raise S3UnavailableError(error) from error
+        is_full = isinstance(error, S3Error) and error.code in _FULL_CODES
+        raise (S3FullError if is_full else S3UnavailableError)(error) from error
 
 
 def _read(

@@ -31,13 +31,14 @@ class SecretBox:
         """Return ``text`` encrypted, as ASCII."""
         return self._fernet.encrypt(text.encode()).decode("ascii")
 
-    def decrypt(self, token: str) -> str:
-        """Return what :meth:`encrypt` was given.
+    def decrypt(self, token: str, *, max_age_seconds: int | None = None) -> str:
+        """Return what :meth:`encrypt` was given, not longer ago than ``max_age_seconds``.
 
         Raises:
-            MisconfiguredError: encrypted under a key that this installation does not have.
+            MisconfiguredError: encrypted under a key that this installation does not have, or too
+                long ago.
         """
         try:
-            return self._fernet.decrypt(token.encode()).decode()
+            return self._fernet.decrypt(token.encode(), ttl=max_age_seconds).decode()
         except InvalidToken as error:
             raise MisconfiguredError("a secret was encrypted with another secret key") from error

@@ -12,7 +12,7 @@ import structlog
 
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
-from common.s3 import S3Bucket, S3UnavailableError
+from common.s3 import S3Bucket, S3FullError, S3UnavailableError
 from common.settings import S3Settings
 
 log = structlog.get_logger()
@@ -34,6 +34,13 @@ class RemovalRefusedError(DependencyUnavailableError):
     def __init__(self, count: int) -> None:
         """``count`` images."""
         super().__init__(Dependency.PICTURES, f"refuses to remove images ({count})")
+
+
+class ImageStoreFullError(DependencyUnavailableError):
+    """S3 answers, but has no room for an image."""
+
+    def __init__(self) -> None:
+        super().__init__(Dependency.PICTURES, "is full")
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,7 @@ class ImageStore:
         """Store an image; the same key again overwrites it.
 
         Raises:
+            ImageStoreFullError: there is no room for it.
             DependencyUnavailableError: S3 does not take it.
         """
         await self._in_thread(lambda: self._bucket.put(key, data, content_type))
@@ -121,6 +129,14 @@ class ImageStore:
         if not await self._in_thread(self._bucket.exists):
             raise DependencyUnavailableError(Dependency.PICTURES, f"has no bucket {self._name}")
 
+    async def full_ratio(self) -> float | None:
+        """Return the share of its bound that S3 says is taken, None where it says nothing.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        return await self._in_thread(self._bucket.full_ratio)
+
     def close(self) -> None:
         """Wait for running calls, each of which has a time-out, and close the connections."""
         self._breaker.close()
@@ -132,6 +148,8 @@ class ImageStore:
         try:
             async with self._breaker.call(_CALL_SECONDS):
                 return await loop.run_in_executor(self._threads, work)
+        except S3FullError as error:
+            raise ImageStoreFullError from error
         except (S3UnavailableError, OSError) as error:
             raise DependencyUnavailableError(Dependency.PICTURES) from error
 

@@ -41,7 +41,8 @@ def stack_check(
 ) -> None:
     """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not.
 
-    Warnings, of passwords that are not encrypted on their way, change nothing about that.
+    Warnings, of passwords that are not encrypted on their way and of disks that are nearly full,
+    change nothing about that.
     """
     # Its clients of all servers are more than half of what a command takes to start.
     from api.health.stack_check import StackSettings, check_stack, stack_warnings
@@ -51,7 +52,7 @@ def stack_check(
     found = in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
-    warnings = stack_warnings(settings)
+    warnings = [*stack_warnings(settings), *found.warnings]
     lines = [f"{name}\t{said}" for name, said in checks.items()]
     lines += [f"warning\t{sentence}" for sentence in warnings]
     fields = {"status": status, "checks": checks, "warnings": warnings}

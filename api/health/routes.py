@@ -26,13 +26,15 @@ async def live() -> dict[str, str]:
 @router.get("/readyz")
 @requires(Public.ANYBODY)
 async def ready(health: HealthDep) -> JSONResponse:
-    """Answer 200 where everything that requests need answers, else 503 with what is down."""
+    """Answer 200 where everything that requests need answers, else 503 with what is down.
+
+    Warnings change nothing about that.
+    """
     readiness = await health.readiness()
     checks = {name: fault or "ok" for name, fault in readiness.faults.items()}
     status = "ready" if readiness.is_ready else "not ready"
-    return JSONResponse(
-        {"status": status, "checks": checks}, status_code=200 if readiness.is_ready else 503
-    )
+    body = {"status": status, "checks": checks, "warnings": list(readiness.warnings)}
+    return JSONResponse(body, status_code=200 if readiness.is_ready else 503)
 
 
 @router.get("/metrics")

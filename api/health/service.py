@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.errors import PlatestreamError
@@ -11,13 +11,18 @@ _CHECK_SECONDS = 2.0
 _CACHE_SECONDS = 0.5
 
 Check = Callable[[], Awaitable[None]]
+Warn = Callable[[], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """The answer of each dependency: None is well, else a sentence."""
+    """The answer of each dependency: None is well, else a sentence.
+
+    ``warnings`` are sentences about what still works.
+    """
 
     faults: Mapping[str, str | None]
+    warnings: Sequence[str] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -29,10 +34,18 @@ class Health:
     """Asks all dependencies concurrently, and not more often than twice a second."""
 
     def __init__(
-        self, checks: Mapping[str, Check], *, check_seconds: float = _CHECK_SECONDS
+        self,
+        checks: Mapping[str, Check],
+        warn: Warn | None = None,
+        *,
+        check_seconds: float = _CHECK_SECONDS,
     ) -> None:
-        """``checks`` return when the named dependency is well and raise otherwise."""
+        """``checks`` return when the named dependency is well and raise otherwise.
+
+        ``warn`` returns what an operator should hear although all is well.
+        """
         self._checks = dict(checks)
+        self._warn = warn or _nothing
         self._check_seconds = check_seconds
         self._lock = asyncio.Lock()
         self._last = Readiness({})
@@ -43,8 +56,10 @@ class Health:
         async with self._lock:
             if time.monotonic() >= self._until:
                 asked = (_fault(check, self._check_seconds) for check in self._checks.values())
-                faults = await asyncio.gather(*asked)
-                self._last = Readiness(dict(zip(self._checks, faults, strict=True)))
+                faults, warnings = await asyncio.gather(
+                    asyncio.gather(*asked), _warnings(self._warn, self._check_seconds)
+                )
+                self._last = Readiness(dict(zip(self._checks, faults, strict=True)), warnings)
                 self._until = time.monotonic() + _CACHE_SECONDS
             return self._last
 
@@ -58,3 +73,15 @@ async def _fault(check: Check, seconds: float) -> str | None:
     except PlatestreamError as error:
         return str(error)
     return None
+
+
+async def _warnings(warn: Warn, seconds: float) -> Sequence[str]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await warn()
+    except TimeoutError:
+        return ()
+
+
+async def _nothing() -> Sequence[str]:
+    return ()

@@ -13,7 +13,9 @@ from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
 from api.db.migrate import current_revision, head_revision
-from api.health.service import Check, Health, Readiness
+from api.health.room import RoomWatch
+from api.health.service import Health, Readiness
+from api.settings import DiskSettings
 from common.errors import TransientError
 from common.kafka.clients import KafkaError, open_admin, topic_name
 from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
@@ -32,7 +34,7 @@ _CHECK_SECONDS = 10.0
 
 
 class StackSettings(
-    DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings, MqttLoginSettings
+    DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings, MqttLoginSettings, DiskSettings
 ):
     """The addresses of an installation's servers."""
 
@@ -56,14 +58,14 @@ async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness
 
     Kafka is well where every topic is there, ClickHouse where recognitions can be read and no
     migration of this release is missing, PostgreSQL where its tables are those of this release and
-    it takes a write (which is undone).
+    it takes a write (which is undone). Warnings are of what is nearly full.
     """
-    async with _checks(settings, api_url) as checks:
-        return await Health(checks, check_seconds=_CHECK_SECONDS).readiness()
+    async with _health(settings, api_url) as health:
+        return await health.readiness()
 
 
 @asynccontextmanager
-async def _checks(settings: StackSettings, api_url: str | None) -> AsyncIterator[dict[str, Check]]:
+async def _health(settings: StackSettings, api_url: str | None) -> AsyncIterator[Health]:
     database = Database(settings, pool_size=2)
     clickhouse, images = ClickHouseStore(settings), ImageStore(settings)
     checks: dict[str, Callable[[], Awaitable[None]]] = {
@@ -75,7 +77,8 @@ async def _checks(settings: StackSettings, api_url: str | None) -> AsyncIterator
     if api_url is not None:
         checks["api"] = lambda: asyncio.to_thread(_check_api, api_url)
     try:
-        yield checks
+        watch = RoomWatch(settings.disk_folders, images.full_ratio)
+        yield Health(checks, watch.warnings, check_seconds=_CHECK_SECONDS)
     finally:
         await clickhouse.close()
         images.close()

@@ -217,6 +217,18 @@ class LimitStore:
         """Note that it is over."""
         await self._storage.incr(begun.key, begun.seconds, -1)
 
+    async def remember(self, name: str, seconds: int) -> None:
+        """Remember a name for so long at least, and twice as long at most."""
+        await self._storage.incr(_known_key(name, int(time.time() // seconds)), 2 * seconds)
+
+    async def remembers(self, name: str, seconds: int) -> bool:
+        """Tell whether a name is remembered, with the same ``seconds``."""
+        span = int(time.time() // seconds)
+        for each in (span, span - 1):
+            if await self._storage.get(_known_key(name, each)):
+                return True
+        return False
+
 
 class SharedLimitStore(LimitStore):
     """The same in a store that processes share; a request is one question to it.
@@ -333,3 +345,7 @@ def _block_key(caller: str) -> str:
 
 def _under_way_key(name: str, span: int) -> str:
     return f"under-way/{name}/{span}"
+
+
+def _known_key(name: str, span: int) -> str:
+    return f"known/{name}/{span}"

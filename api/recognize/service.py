@@ -13,6 +13,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import require_owner
+from api.adapters.image_store import ImageStoreFullError
 from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
@@ -252,7 +253,10 @@ async def _keep(
     kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
     if kept is not None:
         # Before the record that names it, so that no key ever leads nowhere.
-        await photo.put(kept.photo_key, call.image, kept.content_type)
+        try:
+            await photo.put(kept.photo_key, call.image, kept.content_type)
+        except ImageStoreFullError:
+            return kept.without_photo()
     return kept
 
 

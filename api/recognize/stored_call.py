@@ -1,10 +1,12 @@
 """The outcome that an image call leaves behind and, on request, recognitions and their photo."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 from uuid import UUID
 
 import structlog
+from msgspec import structs
 
 from api.recognize.models import PhotoStore
 from common.errors import TransientError
@@ -25,6 +27,11 @@ class StoredCall:
     recognitions: tuple[Recognition, ...]
     photo_key: str
     content_type: str
+
+    def without_photo(self) -> Self:
+        """Return the same where the photo could not be kept."""
+        named = tuple(structs.replace(each, photo_key=None) for each in self.recognitions)
+        return replace(self, recognitions=named)
 
 
 def stored_call(

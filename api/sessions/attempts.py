@@ -1,8 +1,16 @@
-"""Limits of failed attempts to log in: sliding windows, counted where all limits are."""
+"""Limits of failed attempts to log in: sliding windows, counted where all limits are.
 
+Devices and addresses from which somebody logged in to an account before are counted by themselves:
+what strangers try keeps its owner out nowhere but there, where nobody logged in yet.
+
+**Source:** OWASP, Slow Down Online Guessing Attacks with Device Cookies.
+"""
+
+import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Final
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from limits.errors import StorageError
@@ -16,14 +24,18 @@ _SENTENCE = "Too many attempts to log in; wait, then try again."
 _UNDER_WAY_SECONDS = 60
 """An attempt takes no longer; one whose process died counts for so long as if it were to fail."""
 
+KNOWN_ADDRESS_SECONDS: Final = 30 * 86_400
+"""An address is known for at least so long after a log-in, and at most twice as long."""
+
 
 @dataclass(frozen=True)
 class AttemptRules:
     """Attempts that may fail; 0: any number.
 
-    By one address for one account, by one address for all accounts, and for one account from
-    everywhere: against guessing, against trying one password on many accounts, and against
-    guessing from many places.
+    By one address for one account, by one address for all accounts, and for one account from all
+    addresses together that never logged in to it: against guessing, against trying one password on
+    many accounts, and against guessing from many places. A device that logged in before has the
+    first and the third for itself, an address that did has all three.
     """
 
     per_minute: int
@@ -53,52 +65,86 @@ class _FailureLimit:
         return self.limit.key_for(*self.names)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The place of an attempt: its address, and the device where that logged in before."""
+
+    address: str
+    device: str | None = None
+
+
 class LoginAttempts:
     """Counts attempts that fail; one in flight counts as if it were to."""
 
     def __init__(self, rules: AttemptRules, shared: LimitStore | None = None) -> None:
         """Without ``shared`` this process counts alone."""
-        self._pair = RateLimitItemPerMinute(rules.per_minute, namespace="login")
-        self._address = RateLimitItemPerMinute(
-            rules.per_address_per_minute, namespace="login-address"
+        limits = _Limits(rules)
+        own = _AttemptCounter(limits, LimitStore())
+        self._counters = SharedOrOwn(
+            own, None if shared is None else _AttemptCounter(limits, shared)
         )
-        self._account = RateLimitItemPerHour(rules.per_account_per_hour, namespace="login-account")
-        own = _AttemptCounter(LimitStore())
-        self._counters = SharedOrOwn(own, None if shared is None else _AttemptCounter(shared))
 
     @asynccontextmanager
-    async def attempt(self, email: str, address: str) -> AsyncIterator[None]:
+    async def attempt(self, email: str, origin: Origin) -> AsyncIterator[None]:
         """Surround an attempt, which has failed where its credentials are refused.
 
         Raises:
             ApiError: 429, before anything is known of the account.
         """
-        windows = self._windows(email, address)
-        begun = await self._counters.ask(lambda asked: asked.begin(windows))
+        begun = await self._counters.ask(lambda asked: asked.begin(email, origin))
         try:
             yield
+            await self._counters.ask(lambda asked: asked.note_success(email, origin))
         except ApiError as error:
             if error.code is ErrorCode.INVALID_CREDENTIALS:
-                await self._counters.ask(lambda asked: asked.note_failure(windows))
+                await self._counters.ask(lambda asked: asked.note_failure(begun.windows))
             raise
         finally:
             # Where the store has gone meanwhile, what is under way there is forgotten by itself.
             with suppress(StorageError):
                 await begun.end()
 
-    def _windows(self, email: str, address: str) -> Sequence[_FailureLimit]:
-        windows = (
+
+class _Limits:
+    """The limits that count an attempt."""
+
+    def __init__(self, rules: AttemptRules) -> None:
+        minute, hour = rules.per_minute, rules.per_account_per_hour
+        self._pair = RateLimitItemPerMinute(minute, namespace="login")
+        self._address = RateLimitItemPerMinute(
+            rules.per_address_per_minute, namespace="login-address"
+        )
+        self._account = RateLimitItemPerHour(hour, namespace="login-account")
+        self._known_address = RateLimitItemPerHour(hour, namespace="login-known-address")
+        self._device = RateLimitItemPerMinute(minute, namespace="login-device")
+        self._device_hour = RateLimitItemPerHour(hour, namespace="login-device-hour")
+
+    def of_device(self, device: str) -> Sequence[_FailureLimit]:
+        """Return those of a device that logged in to the account before."""
+        return _in_force(
+            _FailureLimit(self._device, (device,)), _FailureLimit(self._device_hour, (device,))
+        )
+
+    def of_address(self, email: str, address: str, *, is_known: bool) -> Sequence[_FailureLimit]:
+        """Return those of an address, which logged in to the account before or did not."""
+        return _in_force(
             _FailureLimit(self._address, (address,)),
             _FailureLimit(self._pair, (address, email)),
-            _FailureLimit(self._account, (email,)),
+            _FailureLimit(self._known_address, (address, email))
+            if is_known
+            else _FailureLimit(self._account, (email,)),
         )
-        return [window for window in windows if window.limit.amount]
+
+
+def _in_force(*windows: _FailureLimit) -> Sequence[_FailureLimit]:
+    return [window for window in windows if window.limit.amount]
 
 
 class _Attempt:
-    """An attempt under way, in the store where it began."""
+    """An attempt under way, in the store where it began, with what counts it."""
 
-    def __init__(self, store: LimitStore) -> None:
+    def __init__(self, store: LimitStore, windows: Sequence[_FailureLimit]) -> None:
+        self.windows = windows
         self._store = store
         self._begun: list[UnderWay] = []
 
@@ -116,14 +162,15 @@ class _Attempt:
 class _AttemptCounter:
     """Counts in one store."""
 
-    def __init__(self, store: LimitStore) -> None:
+    def __init__(self, limits: _Limits, store: LimitStore) -> None:
+        self._limits = limits
         self._store = store
 
-    async def begin(self, windows: Sequence[_FailureLimit]) -> "_Attempt":
+    async def begin(self, email: str, origin: Origin) -> _Attempt:
         """Note an attempt under way, or refuse it."""
-        attempt = _Attempt(self._store)
+        attempt = _Attempt(self._store, await self._windows(email, origin))
         try:
-            for window in windows:
+            for window in attempt.windows:
                 await self._check(window, await attempt.begin(window))
         except ApiError:
             await attempt.end()
@@ -135,8 +182,23 @@ class _AttemptCounter:
         for window in windows:
             await self._store.windows.hit(window.limit, *window.names)
 
+    async def note_success(self, email: str, origin: Origin) -> None:
+        """Remember from where somebody logged in."""
+        await self._store.remember(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
+
+    async def _windows(self, email: str, origin: Origin) -> Sequence[_FailureLimit]:
+        if origin.device is not None:
+            return self._limits.of_device(origin.device)
+        is_known = await self._store.remembers(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
+        return self._limits.of_address(email, origin.address, is_known=is_known)
+
     async def _check(self, window: _FailureLimit, under_way: int) -> None:
         found = await self._store.windows.get_window_stats(window.limit, *window.names)
         if under_way <= found.remaining:
             return
         raise rate_limited(window.limit.amount, found.reset_time, _SENTENCE)
+
+
+def _place(email: str, address: str) -> str:
+    """Return the name of an address for an account, which outlives both: neither can be read."""
+    return "login/" + hashlib.sha256(f"{email}\n{address}".encode()).hexdigest()

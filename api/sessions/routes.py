@@ -13,6 +13,7 @@ from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp
 from api.security.credentials import MAX_PASSWORD_CHARACTERS
 from api.security.csrf import is_loopback_host
 from api.security.permissions import SESSION_COOKIE, BodyKind, OwnSession, Public, requires
+from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
 from api.sessions.service import NewSession, Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
 
@@ -54,29 +55,33 @@ router = APIRouter(route_class=GuardedRoute, tags=["Session"])
 
 SessionsDep = Annotated[Sessions, Depends(service(Sessions))]
 
+_PATH = "/api/session"
+
 _COOKIE: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
             "Set-Cookie": {
                 "schema": {"type": "string"},
                 "description": f"The cookie {SESSION_COOKIE}: HttpOnly, SameSite=Lax, and Secure "
-                "unless the API is called on the caller's own machine.",
+                "unless the API is called on the caller's own machine. A second one, "
+                f"{DEVICE_COOKIE}, opens nothing: attempts to log in that bring it are counted by "
+                "themselves.",
             }
         }
     }
 }
 
 
-@router.post(
-    "/api/session", summary="Log in", responses={**error_responses(*BODY_ERRORS), **_COOKIE}
-)
+@router.post(_PATH, summary="Log in", responses={**error_responses(*BODY_ERRORS), **_COOKIE})
 @requires(Public.ANYBODY, BodyKind.JSON)
 async def log_in(
     request: Request, sessions: SessionsDep, response: Response, body: LogIn
 ) -> SessionAnswer:
     """Log in with e-mail address and password; the answer sets the session cookie."""
     check_origin(request, required=False)
-    made = await sessions.log_in(body.email, body.password, counted_address(request))
+    made = await sessions.log_in(
+        body.email, body.password, counted_address(request), request.cookies.get(DEVICE_COOKIE)
+    )
     lifetime = made.record.expires_at - made.record.created_at
     response.set_cookie(
         SESSION_COOKIE,
@@ -87,12 +92,21 @@ async def log_in(
         samesite="lax",
         secure=_is_secure(request),
     )
+    response.set_cookie(
+        DEVICE_COOKIE,
+        made.device,
+        max_age=DEVICE_SECONDS,
+        path=_PATH,
+        httponly=True,
+        samesite="strict",
+        secure=_is_secure(request),
+    )
     response.headers["Cache-Control"] = "no-store"
     return session_answer(made)
 
 
 @router.delete(
-    "/api/session",
+    _PATH,
     status_code=204,
     response_class=Response,
     summary="Log out",

@@ -14,7 +14,8 @@ from api.security import credentials, repository
 from api.security.authentication import Authenticator
 from api.security.credentials import password_matches, unknown_hash
 from api.security.repository import SessionRecord
-from api.sessions.attempts import LoginAttempts
+from api.sessions.attempts import LoginAttempts, Origin
+from api.sessions.devices import Devices
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
@@ -26,11 +27,15 @@ _SESSIONS_PER_OWNER = 100
 
 @dataclass(frozen=True, repr=False)
 class NewSession:
-    """A session just made: the only moment at which its token exists."""
+    """A session just made: the only moment at which its token exists.
+
+    ``device`` is the cookie by which the next log-in on this device is known.
+    """
 
     owner: OwnerAccount
     record: SessionRecord
     token: str
+    device: str
 
 
 class Sessions:
@@ -41,6 +46,7 @@ class Sessions:
         database: Database,
         authenticator: Authenticator,
         attempts: LoginAttempts,
+        devices: Devices,
         *,
         lifetime: timedelta,
     ) -> None:
@@ -48,6 +54,7 @@ class Sessions:
         self._database = database
         self._authenticator = authenticator
         self._attempts = attempts
+        self._devices = devices
         self._lifetime = lifetime
         self._threads = BoundedThreadPool(
             "passwords",
@@ -56,18 +63,23 @@ class Sessions:
             too_many=_TOO_BUSY,
         )
 
-    async def log_in(self, email: str, password: str, address: str) -> NewSession:
+    async def log_in(
+        self, email: str, password: str, address: str, device_cookie: str | None = None
+    ) -> NewSession:
         """Return a new session.
 
+        ``device_cookie`` is what an earlier log-in left on the device, or what a stranger made up.
         Takes as long for an account that does not exist as for a wrong password.
 
         Raises:
             ApiError: 401 for either, 429 for too many attempts.
         """
         email = email.strip().lower()
-        async with self._attempts.attempt(email, address):
+        device = self._devices.known(device_cookie, email)
+        async with self._attempts.attempt(email, Origin(address, device)):
             owner = await self._owner(email, password)
-        made = await self._database.run(lambda session: self._insert(session, owner))
+        cookie = self._devices.cookie(device, email)
+        made = await self._database.run(lambda session: self._insert(session, owner, cookie))
         self._authenticator.expect_session(made.token)
         return made
 
@@ -95,7 +107,7 @@ class Sessions:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         return found.owner
 
-    def _insert(self, session: Session, owner: OwnerAccount) -> NewSession:
+    def _insert(self, session: Session, owner: OwnerAccount, device: str) -> NewSession:
         token = credentials.new_session_token()
         lock_owner(session, owner.id)
         record = repository.add_session(
@@ -105,7 +117,7 @@ class Sessions:
             datetime.now(UTC) + self._lifetime,
             keep=_SESSIONS_PER_OWNER,
         )
-        return NewSession(owner, record, token)
+        return NewSession(owner, record, token, device)
 
 
 def _compare(password: str, found: LogInRecord | None) -> bool:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import Program, Server, class_archive
 from deploy.local.servers.kafka import KafkaServer
+from deploy.local.servers.kafka_login import KafkaLogin
 from deploy.local.servers.s3 import S3Server
 from deploy.local.waiting import Progress, StartError, Waiter
 
@@ -32,7 +33,12 @@ def make_class_archives(progress: Progress) -> None:
     port, controller_port, s3_port = free_ports(3)
     with TemporaryDirectory(prefix="platestream-archive-") as folder:
         aside = Path(folder)
-        kafka = KafkaServer(directory=aside / "k", port=port, controller_port=controller_port)
+        kafka = KafkaServer(
+            directory=aside / "k",
+            port=port,
+            controller_port=controller_port,
+            login=KafkaLogin("any", "any"),
+        )
         s3 = S3Server(directory=aside / "s", port=s3_port, access_key="any", secret_key="any")
         for server, jars in ((kafka, kafka.jars), (s3, s3.jars)):
             _make_one(server, class_archive(jars), Waiter(progress))

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from analytics_sql.settings import AnalyticsSettings
@@ -15,6 +16,7 @@ from deploy.local.secrets import LocalSecrets, load_or_create_secrets
 from deploy.local.servers.base import PortUse, Program, Server, python_module
 from deploy.local.servers.clickhouse import ClickHouseServer
 from deploy.local.servers.kafka import KafkaServer
+from deploy.local.servers.kafka_login import LISTENER, MECHANISM, KafkaLogin
 from deploy.local.servers.postgres import PostgresServer
 from deploy.local.servers.s3 import S3Server
 from deploy.local.settings import LocalStackSettings
@@ -57,6 +59,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
 # Started only where a broker is named.
 MQTT: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
+_IMAGE_RETENTION_DAYS: Final = 30
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
@@ -155,12 +158,13 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
     secrets = load_or_create_secrets(layout)
-    kafka = _kafka(settings, layout)
+    login = _kafka_login(secrets, environment)
+    kafka = _kafka(settings, layout, login)
     s3 = _s3(settings, layout, secrets, environment)
     postgres = _postgres(settings, layout, secrets)
     clickhouse = _clickhouse(settings, layout, secrets, environment)
     addresses = {
-        "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        **(_kafka_entry(kafka, login) if settings.kafka_bootstrap_servers is None else {}),
         "PLATESTREAM_S3_ENDPOINT": s3.endpoint,
         "PLATESTREAM_S3_ACCESS_KEY": s3.access_key,
         "PLATESTREAM_S3_SECRET_KEY": s3.secret_key,
@@ -195,16 +199,44 @@ def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, 
         # The demo camera is a file, and a camera simulator runs on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(Layout(settings.local_dir.resolve()).camera_files),
+        "PLATESTREAM_DISK_FOLDERS": ",".join(str(folder) for folder in _disk_folders(settings)),
+        "PLATESTREAM_IMAGE_RETENTION_DAYS": str(_IMAGE_RETENTION_DAYS),
         "PATH": os.defpath,
     }
 
 
-def _kafka(settings: LocalStackSettings, layout: Layout) -> KafkaServer:
+def _disk_folders(settings: LocalStackSettings) -> tuple[Path, ...]:
+    """Return the folders that may each have a disk of their own."""
+    layout = Layout(settings.local_dir.resolve())
+    servers = ("kafka", "clickhouse", "postgres", "s3")
+    return (layout.root, *(layout.data(server) for server in servers))
+
+
+def _kafka_login(secrets: LocalSecrets, environment: Mapping[str, str]) -> KafkaLogin:
+    return KafkaLogin(
+        environment.get("PLATESTREAM_KAFKA_SASL_USERNAME", "platestream"),
+        environment.get("PLATESTREAM_KAFKA_SASL_PASSWORD", secrets.kafka_password),
+    )
+
+
+def _kafka_entry(kafka: KafkaServer, login: KafkaLogin) -> dict[str, str]:
+    """Return how the embedded Kafka is reached; one elsewhere has its own way of letting in."""
+    return {
+        "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "PLATESTREAM_KAFKA_SECURITY_PROTOCOL": LISTENER,
+        "PLATESTREAM_KAFKA_SASL_MECHANISM": MECHANISM,
+        "PLATESTREAM_KAFKA_SASL_USERNAME": login.user,
+        "PLATESTREAM_KAFKA_SASL_PASSWORD": login.password,
+    }
+
+
+def _kafka(settings: LocalStackSettings, layout: Layout, login: KafkaLogin) -> KafkaServer:
     return KafkaServer(
         directory=layout.data("kafka"),
         port=settings.kafka_port,
         controller_port=settings.kafka_controller_port,
         max_message_bytes=settings.kafka_max_message_bytes,
+        login=login,
     )
 
 
@@ -220,6 +252,8 @@ def _s3(
         access_key=environment.get("PLATESTREAM_S3_ACCESS_KEY", secrets.s3_access_key),
         secret_key=environment.get("PLATESTREAM_S3_SECRET_KEY", secrets.s3_secret_key),
         bucket=settings.s3_bucket,
+        max_bytes=settings.s3_max_bytes,
+        keep_free_bytes=settings.s3_keep_free_bytes,
     )
 
 

@@ -19,6 +19,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
     secret_key: str
     owner_password: str
     analyst_password: str = ""
+    kafka_password: str = ""
 
     @classmethod
     def new(cls) -> Self:
@@ -32,6 +33,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
             secret_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
             owner_password=secrets.token_urlsafe(15),
             analyst_password=secrets.token_urlsafe(24),
+            kafka_password=secrets.token_urlsafe(24),
         )
 
     def __repr__(self) -> str:
@@ -46,9 +48,14 @@ def load_or_create_secrets(layout: Layout) -> LocalSecrets:
     made = LocalSecrets.new()
     if layout.secrets.exists():
         known = msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
-        if known.analyst_password:
+        missing = {
+            name: secret
+            for name, secret in msgspec.structs.asdict(made).items()
+            if not getattr(known, name)
+        }
+        if not missing:
             return known
-        made = msgspec.structs.replace(known, analyst_password=made.analyst_password)
+        made = msgspec.structs.replace(known, **missing)
     text = msgspec.json.format(msgspec.json.encode(made), indent=2).decode()
     write_whole(layout.secrets, text + "\n", mode=0o600)
     return made

@@ -18,13 +18,24 @@ _ACCESS_KEY = "tests"
 _SECRET_KEY = "for-tests-only"
 
 
-def s3_process(directory: Path) -> ServerProcess:
-    """Return a server that is not started yet, for a test that kills or freezes it."""
+def s3_process(directory: Path, *, max_bytes: int = 0, keep_free_bytes: int = 0) -> ServerProcess:
+    """Return a server that is not started yet, for a test that kills, freezes or fills it."""
     (port,) = free_ports(1)
     server = S3Server(
-        directory=directory / "s3", port=port, access_key=_ACCESS_KEY, secret_key=_SECRET_KEY
+        directory=directory / "s3",
+        port=port,
+        access_key=_ACCESS_KEY,
+        secret_key=_SECRET_KEY,
+        max_bytes=max_bytes,
+        keep_free_bytes=keep_free_bytes,
     )
     return ServerProcess(server, directory / "logs")
+
+
+def settings_of(process: ServerProcess) -> S3Settings:
+    """Return the settings of a server with its bucket."""
+    assert isinstance(process.server, S3Server)
+    return _settings(process.server.endpoint, _ACCESS_KEY, _SECRET_KEY)
 
 
 def s3_client(settings: S3Settings) -> Minio:
@@ -49,14 +60,20 @@ def s3_server(services_directory: Path) -> Iterator[S3Settings]:
         )
         return
     with s3_process(services_directory) as process:
-        assert isinstance(process.server, S3Server)
-        yield _settings(process.server.endpoint, _ACCESS_KEY, _SECRET_KEY)
+        yield settings_of(process)
 
 
 def _settings(endpoint: str, access_key: str, secret_key: str) -> S3Settings:
     return S3Settings.model_validate(
         {"s3_endpoint": endpoint, "s3_access_key": access_key, "s3_secret_key": secret_key}
     )
+
+
+@pytest.fixture(scope="session")
+def full_s3_server(services_directory: Path) -> Iterator[S3Settings]:
+    """Settings of a server on a disk that never has room, with its bucket, empty."""
+    with s3_process(services_directory / "full", keep_free_bytes=1 << 60) as process:
+        yield settings_of(process)
 
 
 @pytest.fixture

@@ -63,7 +63,12 @@ class RunningStack:
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
-        local = LocalStackSettings.model_validate({"local_dir": folder, **ports})
+        own = {
+            name: given[variable]
+            for variable, name in LocalStackSettings.environment_names().items()
+            if variable in given
+        }
+        local = LocalStackSettings.model_validate({"local_dir": folder, **ports, **own})
         outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
         self.folder = folder
         self._out = StringIO()

@@ -20,7 +20,7 @@ OWN = frozenset({*SERVING, "deploy", "tools", "tests"})
 OF_THE_SYSTEM = frozenset({"gi"})
 OURS = OWN | OF_THE_SYSTEM | sys.stdlib_module_names
 # pydantic's own other half: the two are released together.
-COMES_WITH = {"pydantic-core": "pydantic"}
+COMES_WITH = {"pydantic-core": "pydantic", "yarl": "aiohttp"}
 NOT_IMPORTED = {
     "crc32c": "kafka-python finds it by itself",
     "onnxslim": "ultralytics' export finds it by itself",

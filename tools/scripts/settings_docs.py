@@ -30,7 +30,9 @@ process starts, and it ends with status 78.
 The local stack makes `PLATESTREAM_SECRET_KEY` and the passwords and addresses of its own servers
 itself. Naming the address of a server means that it starts none of its own. As its demo camera is
 a file, `PLATESTREAM_CAMERA_FILES_FOLDER` is `.local/camera-files` there, and
-`PLATESTREAM_CAMERA_ALLOW_LOOPBACK` is `true`, unless they are set. It sets
+`PLATESTREAM_CAMERA_ALLOW_LOOPBACK` is `true`, unless they are set;
+`PLATESTREAM_IMAGE_RETENTION_DAYS` is 30, `PLATESTREAM_DISK_FOLDERS` names the folders of its
+servers. It sets
 `PLATESTREAM_CLICKHOUSE_SERVER_HOST`, `…_PORT`, `…_DATA_PATH`, `…_USER` and `…_PASSWORD` itself,
 whatever is given: a disk of its own for ClickHouse is one that is mounted at `.local/clickhouse`
 before the first start. `…_READER_USER` and `…_READER_PASSWORD` are `analyst`

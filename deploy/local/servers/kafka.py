@@ -20,6 +20,7 @@ from deploy.local.servers.base import (
     check_port,
     java,
 )
+from deploy.local.servers.kafka_login import LISTENER, KafkaLogin
 
 _HERE = Path(__file__).parents[1] / "kafka"
 # The optimising compiler would cost more at the start of a broker than it ever gives back here.
@@ -35,6 +36,8 @@ class KafkaServer:
     port: int
     controller_port: int
     max_message_bytes: int = 8_388_608
+    login: KafkaLogin | None = None
+    """None: whoever reaches the port is let in."""
     jars: Path = JARS / "kafka"
     name: str = "kafka"
 
@@ -84,7 +87,11 @@ class KafkaServer:
             raise NotReadyError(f"Kafka's error {error_code}")
 
     def initialise(self) -> None:
-        """Nothing: topics are made by ``common.records.topics``, on every kind of Kafka."""
+        """Make the service's user if it is missing. Topics are made by ``common.kafka``, on every
+        kind of Kafka.
+        """
+        if self.login is not None:
+            self.login.ensure(self.bootstrap_servers)
 
     @property
     def _data(self) -> Path:
@@ -97,8 +104,10 @@ class KafkaServer:
             controller_port=self.controller_port,
             data=java_property(data),
             max_message_bytes=self.max_message_bytes,
+            listener=LISTENER if self.login else "PLAINTEXT",
+            login=self.login.properties() if self.login else "",
         )
-        write_whole(self.directory / name, text)
+        write_whole(self.directory / name, text, mode=0o600)
         return self.directory / name
 
     def _format(self) -> None:

@@ -5,12 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
+import structlog
 
 from common.errors import InvalidInputError, TransientError
 from common.records.frames import Box
-from common.s3 import S3Bucket, S3UnavailableError
+from common.s3 import S3Bucket, S3FullError, S3UnavailableError
 from common.settings import S3Settings
 from recognition.images import decode_image
+
+log = structlog.get_logger(__name__)
 
 _READ_SECONDS = 10.0
 _CONNECTIONS = 4
@@ -24,9 +27,12 @@ class RecognitionImageStore:
     def __init__(self, settings: S3Settings) -> None:
         self._threads = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="image-store")
         self._bucket = S3Bucket(settings, read_seconds=_READ_SECONDS, connections=_CONNECTIONS)
+        self._is_full = False
 
     async def put(self, key: str, jpeg: bytes) -> None:
         """Store a JPEG; the same key again overwrites it.
+
+        Where S3 is full it is not stored, and nothing waits for room: plates go on.
 
         Raises:
             TransientError: S3 is unavailable or refuses, which an operator can mend while we wait.
@@ -37,8 +43,19 @@ class RecognitionImageStore:
     def _put(self, key: str, jpeg: bytes) -> None:
         try:
             self._bucket.put(key, jpeg, "image/jpeg")
+        except S3FullError as error:
+            self._note(is_full=True, code=error.code)
         except S3UnavailableError as error:
             raise TransientError(f"S3 did not take an image: {error}") from error
+        else:
+            self._note(is_full=False)
+
+    def _note(self, *, is_full: bool, code: str = "") -> None:
+        if is_full and not self._is_full:
+            log.warning("images_not_stored", code=code)
+        elif self._is_full and not is_full:
+            log.info("images_stored_again")
+        self._is_full = is_full
 
 
 def cut_crop(jpeg: bytes, box: Box) -> bytes | None:

@@ -98,6 +98,19 @@ async def test_without_a_plate_nothing_is_kept(application: Application) -> None
     assert await _recognitions(application) == []
 
 
+async def test_without_room_for_a_photo_its_plates_are_kept(
+    database: Database, full_s3_server: S3Settings
+) -> None:
+    async with running_application(database, Options(s3=full_s3_server)) as application:
+        application.reader.readings = (_reading("AB12CDE"),)
+        owner = await application.new_owner(credits=1)
+        answer = await _recognize(application, owner, images.jpeg(), "?store=true")
+        found = await _recognitions(application)
+
+    assert (answer.status_code, answer.json()["creditsRemaining"]) == (200, 0)
+    assert [(each.plate, each.photo_key) for each in found] == [("AB12CDE", None)]
+
+
 async def test_a_photo_that_cannot_be_kept_costs_nothing(database: Database) -> None:
     async with running_application(database, Options(photos=_Away())) as application:
         application.reader.readings = (_reading("AB12CDE"),)

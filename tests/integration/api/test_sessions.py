@@ -29,8 +29,19 @@ SITE = "http://127.0.0.1:8000"
 CAMERA = {"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"}
 
 
-def _browser(application: Application, site: str = SITE) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(application.app), base_url=site)
+def _browser(
+    application: Application, site: str = SITE, address: str = "127.0.0.1"
+) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(application.app, client=(address, 5000))
+    return httpx.AsyncClient(transport=transport, base_url=site)
+
+
+def _cookies(answer: httpx.Response) -> SimpleCookie:
+    """Return the cookies that an answer sets."""
+    cookies = SimpleCookie()
+    for header in answer.headers.get_list("set-cookie"):
+        cookies.load(header)
+    return cookies
 
 
 async def _log_in(browser: httpx.AsyncClient, owner: Caller) -> httpx.Response:
@@ -42,7 +53,7 @@ async def _log_in(browser: httpx.AsyncClient, owner: Caller) -> httpx.Response:
 async def test_logging_in_sets_the_cookie(application: Application, owner: Caller) -> None:
     async with _browser(application) as browser:
         answer = await _log_in(browser, owner)
-    cookie = SimpleCookie(answer.headers["set-cookie"])["session"]
+    cookie = _cookies(answer)["session"]
 
     assert len(cookie.value) == 43
     assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "lax", "/")
@@ -60,7 +71,7 @@ async def test_the_cookie_is_secure_beyond_the_machine(
 ) -> None:
     async with _browser(application, "https://plates.example.com") as browser:
         answer = await _log_in(browser, owner)
-        assert SimpleCookie(answer.headers["set-cookie"])["session"]["secure"]
+        assert {cookie["secure"] for cookie in _cookies(answer).values()} == {True}
         assert (await browser.get("/api/credits")).status_code == 200
 
 
@@ -275,6 +286,46 @@ async def test_guessing_from_many_places_is_limited_too(database: Database) -> N
             statuses = [(await browser.post(PATH, json=wrong)).status_code for _ in range(3)]
 
     assert statuses == [401, 401, 429]
+
+
+@pytest.mark.parametrize("moves", [False, True])
+async def test_strangers_keep_an_owner_out_nowhere_where_they_logged_in(
+    database: Database, *, moves: bool
+) -> None:
+    rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=2)
+    async with running_application(database, Options(attempts=rules)) as application:
+        owner, other = await application.new_owner(), await application.new_owner()
+        wrong = {"email": owner.email, "password": "wrong"}
+        device = httpx.Cookies()
+        async with _browser(application, address="192.0.2.1") as browser:
+            await _log_in(browser, owner)
+            if moves:
+                device.set("device", browser.cookies["device"])
+        async with _browser(application, address="203.0.113.1") as stranger:
+            # A device that is known for another account is a stranger's.
+            await _log_in(stranger, other)
+            statuses = [(await stranger.post(PATH, json=wrong)).status_code for _ in range(3)]
+        async with _browser(application, address="192.0.2.2" if moves else "192.0.2.1") as browser:
+            browser.cookies = device
+            await _log_in(browser, owner)
+
+    assert statuses == [401, 401, 429]
+
+
+async def test_the_cookie_of_a_device_opens_nothing(
+    application: Application, owner: Caller
+) -> None:
+    async with _browser(application) as browser:
+        cookie = _cookies(await _log_in(browser, owner))["device"]
+        token = browser.cookies["session"]
+        made_up = {"Cookie": f"session={cookie.value}; device={cookie.value}"}
+        refused = await browser.get("/api/credits", headers=made_up)
+
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "strict", PATH)
+    assert int(cookie["max-age"]) == 180 * 86_400
+    assert refused.status_code == 401
+    assert token not in cookie.value
+    assert owner.email not in cookie.value
 
 
 async def test_the_case_of_an_address_makes_no_second_chance(database: Database) -> None:

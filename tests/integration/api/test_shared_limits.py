@@ -14,7 +14,7 @@ from api.errors import ApiError, ErrorCode
 from api.limits.failures import FailedAuthentications
 from api.limits.limiter import LimitRules, RateLimiter
 from api.limits.storage import STORE_SECONDS, LimitStore, SharedLimitStore
-from api.sessions.attempts import AttemptRules, LoginAttempts
+from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
 from tests.services.redis import RedisServer, redis_process
 from tests.unit.api.callers import caller as principal
 from tests.unit.api.callers import endless_limits
@@ -152,10 +152,12 @@ async def test_refused_keys_count_in_one_window(
 LOGIN_RULES = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_per_hour=0)
 
 
-async def _try(attempts: LoginAttempts, email: str, *, fails: bool = True) -> str:
-    """Try to log in from one address; return what came of it."""
+async def _try(
+    attempts: LoginAttempts, email: str, address: str = "192.0.2.1", *, fails: bool = True
+) -> str:
+    """Try to log in; return what came of it."""
     try:
-        async with attempts.attempt(email, "192.0.2.1"):
+        async with attempts.attempt(email, Origin(address)):
             await asyncio.sleep(0.01)
             if fails:
                 raise ApiError(ErrorCode.INVALID_CREDENTIALS)
@@ -185,6 +187,18 @@ async def test_attempts_at_once_in_two_processes_are_no_way_around_the_limit(
 
     assert set(said) == {"invalid_credentials", "rate_limited"}
     assert said["invalid_credentials"] <= 3
+
+
+async def test_an_address_is_known_to_every_process(
+    stores: tuple[LimitStore, LimitStore], caller: str
+) -> None:
+    rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=2)
+    attempts = [LoginAttempts(rules, store) for store in stores]
+    assert await _try(attempts[0], caller, "198.51.100.7", fails=False) == "logged in"
+    said = [await _try(attempts[0], caller, f"203.0.113.{n}") for n in range(3)]
+
+    assert said == ["invalid_credentials"] * 2 + ["rate_limited"]
+    assert await _try(attempts[1], caller, "198.51.100.7", fails=False) == "logged in"
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from minio import Minio
 from minio.error import S3Error
-from urllib3 import HTTPResponse
+from urllib3 import HTTPResponse, PoolManager
 from urllib3.exceptions import MaxRetryError
 
 from common.errors import TransientError
-from common.s3 import RefusedRemoval, S3Bucket, S3UnavailableError
+from common.s3 import RefusedRemoval, S3Bucket, S3FullError, S3UnavailableError
 from common.settings import S3Settings
 
 SETTINGS = S3Settings.model_validate(
@@ -79,3 +79,41 @@ def test_links_are_signed_for_the_public_address() -> None:
     assert link.startswith("https://images.example/platestream/a/b.jpg?")
     assert "X-Amz-Expires=3600" in link
     assert "response-content-type=image%2Fjpeg" in link
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "is_full"),
+    [
+        ("XMinioStorageFull", 507, True),
+        ("QuotaExceeded", 403, True),
+        ("SlowDown", 503, False),
+        ("AccessDenied", 403, False),
+    ],
+)
+def test_no_room_is_no_outage(
+    monkeypatch: pytest.MonkeyPatch, code: str, status: int, is_full: bool
+) -> None:
+    bucket = _bucket(monkeypatch, "put_object", _fault(code, status))
+
+    with pytest.raises(S3UnavailableError) as refused:
+        bucket.put("a.jpg", b"", "image/jpeg")
+
+    assert isinstance(refused.value, S3FullError) is is_full
+
+
+@pytest.mark.parametrize(
+    ("headers", "ratio"),
+    [
+        ({"X-Platestream-Full-Ratio": "0.812"}, 0.812),
+        ({"X-Platestream-Full-Ratio": "much"}, None),
+        ({}, None),
+    ],
+    ids=["told", "nonsense", "another service"],
+)
+def test_how_full_s3_says_it_is(
+    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], ratio: float | None
+) -> None:
+    answer = HTTPResponse(status=403, headers=headers)
+    monkeypatch.setattr(PoolManager, "request", lambda *_, **__: answer)
+
+    assert S3Bucket(SETTINGS, read_seconds=1, connections=1).full_ratio() == ratio

@@ -29,6 +29,7 @@ _HOLDERS = {
     "PLATESTREAM_SECRET_KEY": {"api", "ingest", "webhooks"},
     "PLATESTREAM_DATABASE_URL": {"api", "relay"},
     "PLATESTREAM_S3_SECRET_KEY": {"api", "ingest", "recognition", "webhooks"},
+    "PLATESTREAM_KAFKA_SASL_PASSWORD": {program.name for program in APPLICATION},
     "PLATESTREAM_CLICKHOUSE_PASSWORD": {"api", "sink", "clickhouse"},
 }
 

@@ -216,6 +216,22 @@ def test_an_outage_of_s3_waits_and_loses_nothing(
     assert client.stat_object(s3_settings.s3_bucket, outcome.recognitions[0].photo_key or "").size
 
 
+def test_without_room_for_images_plates_go_on(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome, full_s3_server: S3Settings
+) -> None:
+    worker = start_stage(s3_endpoint=full_s3_server.s3_endpoint, s3_bucket=full_s3_server.s3_bucket)
+    start_ms = now_ms()
+    camera = cameras.drive_past(PLATES[0], start_ms=start_ms)
+    cameras.tick(camera, start_ms + 3000)
+    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+
+    assert outcome.recognitions[0].plate == PLATES[0]
+    log = worker.log.read_text()
+    assert log.count("images_not_stored") == 1
+    assert "transient_failure" not in log
+    assert not list(s3_client(full_s3_server).list_objects(full_s3_server.s3_bucket))
+
+
 def test_a_frame_that_is_not_in_memory_is_fetched_again(
     start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
 ) -> None:

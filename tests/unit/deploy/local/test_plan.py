@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import KafkaSettings
 from deploy.local.plan import APPLICATION, StackPlan, make_plan
 from deploy.local.settings import LocalStackSettings
 
@@ -122,6 +123,28 @@ def test_all_servers_addresses_are_in_the_environment(tmp_path: Path) -> None:
     assert environment["PLATESTREAM_S3_ENDPOINT"] == "http://127.0.0.1:2"
     assert environment["PLATESTREAM_CLICKHOUSE_URL"] == "http://127.0.0.1:3"
     assert environment["PLATESTREAM_DATABASE_URL"].endswith("@127.0.0.1:15432/platestream")
+
+
+def test_the_embedded_kafka_lets_in_who_has_its_password(tmp_path: Path) -> None:
+    plan = _plan(tmp_path)
+    settings = KafkaSettings.model_validate(
+        {
+            name: plan.environment[variable]
+            for variable, name in KafkaSettings.environment_names().items()
+            if variable in plan.environment
+        }
+    )
+
+    assert settings.kafka_security_protocol.has_login
+    assert settings.kafka_sasl_password.get_secret_value() == plan.secrets.kafka_password
+    assert plan.secrets.kafka_password not in repr(plan.servers)
+
+
+def test_a_kafka_elsewhere_is_not_given_our_login(tmp_path: Path) -> None:
+    given = {"PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9092"}
+    plan = _plan(tmp_path, given, kafka_bootstrap_servers="kafka.example:9092")
+
+    assert not [name for name in plan.environment if "_SASL_" in name or "KAFKA_SEC" in name]
 
 
 def test_every_port_is_listed_with_the_setting_that_moves_it(tmp_path: Path) -> None:

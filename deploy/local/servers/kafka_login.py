@@ -1,0 +1,124 @@
+"""The login at the embedded Kafka: other users of the machine reach its ports, too."""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from common.errors import MisconfiguredError
+
+if TYPE_CHECKING:
+    from common.settings import KafkaSettings
+
+LISTENER: Final = "SASL_PLAINTEXT"
+MECHANISM: Final = "SCRAM-SHA-512"
+"""Of clients: one that is let in has shown no password, so none is lost to who takes the port."""
+
+_ADMINISTRATOR: Final = "administrator"
+_ADMINISTRATORS_MECHANISM: Final = "PLAIN"
+_PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+_ITERATIONS: Final = 4096
+_KNOWN_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True)
+class KafkaLogin:
+    """The service's user, and an administrator who gives it its password.
+
+    Kafka keeps users of SCRAM with its data, where nobody can write before the first one is there.
+    The administrator's own password is in the configuration, and another one at each start.
+    """
+
+    user: str
+    password: str = field(repr=False)
+    administrators_password: str = field(
+        default_factory=lambda: secrets.token_urlsafe(24), repr=False
+    )
+
+    def properties(self) -> str:
+        """Return the broker's part of the configuration: nobody is let in without a login."""
+        administrator = (
+            f'{_PLAIN} username="{_ADMINISTRATOR}" password="{self.administrators_password}"'
+            f' user_{_ADMINISTRATOR}="{self.administrators_password}";'
+        )
+        clients, controller = f"listener.name.{LISTENER.lower()}", "listener.name.controller"
+        lines = (
+            f"listener.security.protocol.map={LISTENER}:{LISTENER},CONTROLLER:{LISTENER}",
+            f"inter.broker.listener.name={LISTENER}",
+            f"sasl.mechanism.inter.broker.protocol={_ADMINISTRATORS_MECHANISM}",
+            f"sasl.mechanism.controller.protocol={_ADMINISTRATORS_MECHANISM}",
+            f"{clients}.sasl.enabled.mechanisms={_ADMINISTRATORS_MECHANISM},{MECHANISM}",
+            f"{clients}.{MECHANISM.lower()}.sasl.jaas.config={_SCRAM};",
+            f"{clients}.plain.sasl.jaas.config={administrator}",
+            f"{controller}.sasl.enabled.mechanisms={_ADMINISTRATORS_MECHANISM}",
+            f"{controller}.plain.sasl.jaas.config={administrator}",
+        )
+        return "\n".join(lines)
+
+    def settings(self, bootstrap_servers: str) -> "KafkaSettings":
+        """Return the settings of the service."""
+        return _settings(bootstrap_servers, MECHANISM, self.user, self.password)
+
+    def ensure(self, bootstrap_servers: str) -> None:
+        """Let the service in, where it is not yet let in with its password.
+
+        Raises:
+            MisconfiguredError: Kafka does not let it in.
+            TransientError: Kafka does not answer.
+        """
+        # Imported here: it takes longer than all else of a command like `status`.
+        from common.kafka.security import require_reachable
+
+        service = self.settings(bootstrap_servers)
+        try:
+            require_reachable(service)
+            return
+        except MisconfiguredError:
+            self._add_user(bootstrap_servers)
+        deadline = time.monotonic() + _KNOWN_SECONDS
+        while True:
+            try:
+                require_reachable(service)
+                return
+            except MisconfiguredError:
+                if time.monotonic() > deadline:
+                    raise
+                # The controller has the user, the broker in the same process learns of it.
+                time.sleep(_POLL_SECONDS)
+
+    def _add_user(self, bootstrap_servers: str) -> None:
+        from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+
+        from common.kafka.clients import open_admin
+
+        administrator = _settings(
+            bootstrap_servers,
+            _ADMINISTRATORS_MECHANISM,
+            _ADMINISTRATOR,
+            self.administrators_password,
+        )
+        mechanism = ScramMechanism[MECHANISM.replace("-", "_")]
+        user = UserScramCredentialUpsertion(
+            self.user, mechanism, self.password, iterations=_ITERATIONS
+        )
+        admin = open_admin(administrator, "local-logins")
+        try:
+            admin.alter_user_scram_credentials([user])
+        finally:
+            admin.close()
+
+
+def _settings(bootstrap_servers: str, mechanism: str, user: str, password: str) -> "KafkaSettings":
+    from common.settings import KafkaSettings
+
+    return KafkaSettings.model_validate(
+        {
+            "kafka_bootstrap_servers": bootstrap_servers,
+            "kafka_security_protocol": LISTENER,
+            "kafka_sasl_mechanism": mechanism,
+            "kafka_sasl_username": user,
+            "kafka_sasl_password": password,
+        }
+    )
