@@ -26,13 +26,10 @@ from api.db.engine import database_url
 from api.deliveries.samples import SampleMaker
 from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
-from api.erasure.snapshots import SnapshotRemoval
-from api.erasure.watch import ErasureList, ErasureWatch
-from api.health.room import RoomWatch
-from api.health.service import Check, Health
+from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
+from api.health.service import Check, Health, RoomWatch
 from api.limits.body_budget import BodyBudget, body_bounds
-from api.limits.failures import FailedAuthentications
-from api.limits.limiter import RateLimiter, limit_rules
+from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.cursor import ResumeTokens
@@ -41,9 +38,8 @@ from api.live.recent import RecentRecognitions
 from api.live.service import LiveRecognitions, stream_rules
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
-from api.recognize.engine import RecognizerEngine
-from api.recognize.fair_reader import FairReader, fair_shares
 from api.recognize.models import ImageReader, PhotoStore
+from api.recognize.readers import FairReader, RecognizerEngine, fair_shares
 from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies

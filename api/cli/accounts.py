@@ -1,17 +1,17 @@
 """``platestream owner`` and ``platestream key``: accounts and their keys."""
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sqlalchemy.orm import Session
 
 from api.accounts import repository as accounts_repository
-from api.accounts.repository import OwnerAccount
+from api.accounts.repository import OwnerAccount, lock_owner
 from api.accounts.service import NewKey, change_password, create_key, create_owner, owner_by_email
 from api.cli.erasure import owner_remove
-from api.cli.limits import owner_limits
 from api.cli.shared import (
     EmailOption,
     JsonOption,
@@ -19,6 +19,7 @@ from api.cli.shared import (
     command_group,
     in_database,
     in_family,
+    load_command_settings,
     shown_time,
 )
 from api.credits import repository as credits_repository
@@ -26,10 +27,14 @@ from api.credits.repository import EntryKind
 from api.security.permissions import ALL_SCOPES, Scope
 from common.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from api.limits.owner_limits import OwnerLimit
+
 owner_app = command_group("Accounts.")
 key_app = command_group("API keys.")
 owner_app.command("remove")(owner_remove)
-owner_app.command("limits")(owner_limits)
+
+_LARGEST_LIMIT = 1_000_000_000
 
 PasswordOption = Annotated[
     str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
@@ -166,3 +171,63 @@ def _key_fields(key: NewKey) -> dict[str, Any]:
         "createdAt": shown_time(record.created_at),
         "plainKey": key.plain_key,
     }
+
+
+@owner_app.command("limits")
+def owner_limits(
+    email: EmailOption,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=SIZE, a limit of this owner's own; may be repeated."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME of a limit that shall be the installation's again."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show an owner's limits, and change them; the API goes by them within a few seconds."""
+    # What the API's settings import takes longer than the other commands to run.
+    from api.limits.owner_limits import installation_limits
+    from api.settings import OwnerLimitSettings
+
+    installation = installation_limits(load_command_settings(OwnerLimitSettings))
+
+    def work(session: Session) -> dict[str, int]:
+        owner = lock_owner(session, owner_by_email(session, email).id)
+        kept = {name: size for name, size in owner.limits.items() if name not in _names(unset)}
+        owner.limits = kept | _sizes(sizes)
+        return owner.limits
+
+    own = in_database(work)
+    lines = [
+        f"{limit}\t{own.get(limit, size):,}\t{'own' if limit in own else 'installation'}"
+        for limit, size in installation.items()
+    ]
+    shown = {limit.value: own.get(limit, size) for limit, size in installation.items()}
+    answer({"limits": shown, "own": own}, as_json, "\n".join(lines))
+
+
+def _names(texts: Sequence[str] | None) -> frozenset[str]:
+    return frozenset(_limit(text).value for text in texts or ())
+
+
+def _sizes(texts: Sequence[str] | None) -> dict[str, int]:
+    return dict(_size(text) for text in texts or ())
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, size = text.partition("=")
+    if not size.isdecimal() or not 1 <= int(size) <= _LARGEST_LIMIT:
+        raise InvalidInputError(f"{text}: the size is a whole number from 1 to {_LARGEST_LIMIT:,}")
+    return _limit(name).value, int(size)
+
+
+def _limit(name: str) -> "OwnerLimit":
+    from api.limits.owner_limits import OwnerLimit
+
+    try:
+        return OwnerLimit(name)
+    except ValueError:
+        known = ", ".join(OwnerLimit)
+        raise InvalidInputError(f"unknown limit {name}; known: {known}") from None

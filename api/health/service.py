@@ -1,14 +1,19 @@
-"""The readiness of the process: whether each dependency answers."""
+"""The readiness of the process: the answer of each dependency, and warnings of disks."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
-from common.errors import PlatestreamError
+from common.errors import PlatestreamError, TransientError
 
 _CHECK_SECONDS = 2.0
 _CACHE_SECONDS = 0.5
+WARNING_RATIO: Final = 0.8
+_GIB: Final = 1 << 30
 
 Check = Callable[[], Awaitable[None]]
 Warn = Callable[[], Awaitable[Sequence[str]]]
@@ -85,3 +90,47 @@ async def _warnings(warn: Warn, seconds: float) -> Sequence[str]:
 
 async def _nothing() -> Sequence[str]:
     return ()
+
+
+class RoomWatch:
+    """Looks at the disks of some folders, and asks the picture store."""
+
+    def __init__(
+        self, folders: Sequence[Path], picture_ratio: Callable[[], Awaitable[float | None]]
+    ) -> None:
+        """``picture_ratio`` returns the share of the store's bound that is taken, if it says so."""
+        self._folders = tuple(folders)
+        self._picture_ratio = picture_ratio
+
+    async def warnings(self) -> tuple[str, ...]:
+        """Return a sentence for each that is 80 % full; for what does not answer, none."""
+        disks = await asyncio.to_thread(_disk_warnings, self._folders)
+        try:
+            ratio = await self._picture_ratio() or 0.0
+        except TransientError:
+            ratio = 0.0
+        if ratio < WARNING_RATIO:
+            return disks
+        taken = "is full and takes no more" if ratio >= 1 else f"is {ratio:.0%} full"
+        return (*disks, f"the store of images {taken}")
+
+
+def _disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
+    disks: dict[int, Path] = {}
+    for folder in folders:
+        if folder.exists():
+            disks.setdefault(folder.stat().st_dev, folder)
+    found = [_disk_warning(folder) for folder in disks.values()]
+    return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _disk_warning(folder: Path) -> str | None:
+    disk = os.statvfs(folder)
+    used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
+    # As df counts: what only root may use is neither.
+    ratio = used / (used + free) if used + free else 0.0
+    if ratio < WARNING_RATIO:
+        return None
+    room = free * disk.f_frsize / _GIB
+    # Its name only: strangers may reach /readyz.
+    return f"the disk of {folder.name} is {ratio:.0%} full, {room:.1f} GiB are left"

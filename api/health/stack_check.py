@@ -13,8 +13,7 @@ from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
 from api.db.migrate import current_revision, head_revision
-from api.health.room import RoomWatch
-from api.health.service import Health, Readiness
+from api.health.service import Health, Readiness, RoomWatch
 from api.settings import DiskSettings
 from common.errors import TransientError
 from common.kafka.clients import KafkaError, open_admin, topic_name

@@ -1,6 +1,7 @@
 """From an exception to the one error answer."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -12,7 +13,6 @@ from starlette.responses import JSONResponse
 from api.errors import VARIANT, ApiError, BodyRefusedError, ErrorCode, FieldFault, unavailable
 from api.middleware.request_state import request_id_of
 from api.security.permissions import permissions_in
-from api.validation.messages import validation_message
 from common.errors import InvalidInputError, TransientError
 
 log = structlog.get_logger()
@@ -26,6 +26,9 @@ _BY_STATUS = {
 MAX_FAULTS = 2000
 """The rest is left out: a body of a megabyte can hold a hundred thousand."""
 
+_OWN = "Value error, "
+_ENUM_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")
+_Context = Mapping[str, Any]
 _LOCATIONS = frozenset({"query", "path", "header", "cookie", "body"})
 
 
@@ -54,9 +57,7 @@ def error_response(error: ApiError, request_id: str) -> JSONResponse:
 
 def validation_faults(errors: Sequence[Mapping[str, Any]]) -> tuple[FieldFault, ...]:
     """Return pydantic's faults as fields of the request, all of them."""
-    return tuple(
-        FieldFault(_path(fault["loc"]), validation_message(fault)) for fault in errors[:MAX_FAULTS]
-    )
+    return tuple(FieldFault(_path(fault["loc"]), _message(fault)) for fault in errors[:MAX_FAULTS])
 
 
 def _path(location: Sequence[str | int]) -> str:
@@ -108,3 +109,56 @@ async def _on_transient(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TransientError)
     log.warning("dependency_unavailable", error=str(error), cause=repr(error.__cause__))
     return error_response(unavailable(error), request_id_of(request))
+
+
+def _message(fault: Mapping[str, Any]) -> str:
+    """Return the sentence for one of pydantic's faults, to go on after its field's name."""
+    say = _SENTENCES.get(fault["type"])
+    if say is None:
+        return str(fault["msg"]).removeprefix(_OWN)
+    return say({"input": fault.get("input"), **fault.get("ctx", {})})
+
+
+def _just(sentence: str) -> Callable[[_Context], str]:
+    return lambda _: sentence
+
+
+def _one_of(context: _Context) -> str:
+    return "must be one of " + _ENUM_MEMBER.sub(r"\1", str(context["expected"]))
+
+
+def _too_long(context: _Context) -> str:
+    things = "characters" if isinstance(context["input"], str) else "entries"
+    return f"may have at most {context['max_length']} {things}"
+
+
+def _too_short(context: _Context) -> str:
+    things = "character" if isinstance(context["input"], str) else "entry"
+    minimum = context["min_length"]
+    if minimum > 1:
+        things = {"character": "characters", "entry": "entries"}[things]
+    return f"must have at least {minimum} {things}"
+
+
+_OBJECT = _just("must be an object")
+_SENTENCES: Mapping[str, Callable[[_Context], str]] = {
+    "missing": _just("is needed"),
+    "extra_forbidden": _just("is no field that this takes"),
+    "string_type": _just("must be a string"),
+    "list_type": _just("must be a list"),
+    "dict_type": _OBJECT,
+    "model_type": _OBJECT,
+    "model_attributes_type": _OBJECT,
+    "bool_parsing": _just("must be true or false"),
+    "int_from_float": _just("must be a whole number"),
+    "less_than_equal": lambda context: f"must be at most {context['le']:g}",
+    "greater_than_equal": lambda context: f"must be at least {context['ge']:g}",
+    "enum": _one_of,
+    "literal_error": _one_of,
+    "too_long": _too_long,
+    "string_too_long": _too_long,
+    "too_short": _too_short,
+    "string_too_short": _too_short,
+    "string_pattern_mismatch": lambda context: f"must have the form {context['pattern']}",
+}
+"""By the type of the fault. **Source:** pydantic's manual, "Validation Errors"."""

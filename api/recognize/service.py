@@ -21,8 +21,8 @@ from api.errors import ApiError, ErrorCode
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
-from api.recognize.fair_reader import FairReader
 from api.recognize.models import IdempotentCall, ImageCall, PhotoStore
+from api.recognize.readers import FairReader
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from api.recognize.stored_call import CallPhoto, StoredCall, outcome_of, stored_call

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
-from api.limits.failures import FailedAuthentications
+from api.limits.limiter import FailedAuthentications
 from api.security import credentials, repository
 from api.security.lookup import CredentialLookup, Identified, UnknownCredentialQueue
 from api.security.permissions import ALL_SCOPES, Principal

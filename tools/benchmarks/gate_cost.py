@@ -16,8 +16,7 @@ from typing import Any, cast
 from pydantic import SecretStr
 
 from api.db.database import Database
-from api.limits.failures import FailedAuthentications
-from api.limits.limiter import LimitRules, RateLimiter
+from api.limits.limiter import FailedAuthentications, LimitRules, RateLimiter
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.middleware.guard import check_scope

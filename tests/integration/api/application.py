@@ -40,7 +40,7 @@ from api.container import AppDependencies, Repositories, Services, TopicCaches, 
 from api.db.database import Database
 from api.deliveries.service import DeliveryStore
 from api.erasure.images import ErasedImageNotes
-from api.erasure.watch import ErasureList
+from api.erasure.sweeps import ErasureList
 from api.health.service import Health
 from api.limits.limiter import LimitRules
 from api.live.recent import RecentRecognitions

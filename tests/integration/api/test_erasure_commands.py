@@ -28,7 +28,7 @@ from api.db.database import Database
 from api.erasure.images import ErasedImageRemoval
 from api.erasure.models import EndedAccount
 from api.erasure.service import delete_account
-from api.erasure.watch import ErasureWatch
+from api.erasure.sweeps import ErasureWatch
 from api.errors import Dependency, DependencyUnavailableError
 from api.live.cursor import StreamCursor
 from api.live.recent import LiveRecord

@@ -23,8 +23,7 @@ from api.app import create_app
 from api.cameras.repository import confirm_camera, insert_camera
 from api.db.database import Database
 from api.errors import ApiError
-from api.limits.failures import FailedAuthentications
-from api.limits.limiter import LimitRules
+from api.limits.limiter import FailedAuthentications, LimitRules
 from api.middleware import guard
 from api.middleware.bodies import MAX_JSON_BODY_BYTES
 from api.middleware.connections import ConnectionLimits

@@ -14,8 +14,8 @@ from api.accounts.repository import OwnerGoneError
 from api.db.database import Database
 from api.erasure.service import delete_account, end_account
 from api.errors import Dependency, DependencyUnavailableError
-from api.recognize.fair_reader import FairReader, FairShares
 from api.recognize.models import ImageCall
+from api.recognize.readers import FairReader, FairShares
 from api.recognize.service import ImageRecognition
 from common.records.codec import decode
 from common.records.frames import Box

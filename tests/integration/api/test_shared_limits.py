@@ -11,8 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ApiError, ErrorCode
-from api.limits.failures import FailedAuthentications
-from api.limits.limiter import LimitRules, RateLimiter
+from api.limits.limiter import FailedAuthentications, LimitRules, RateLimiter
 from api.limits.storage import STORE_SECONDS, LimitStore, SharedLimitStore
 from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
 from tests.services.redis import RedisServer, redis_process

@@ -9,7 +9,7 @@ import pytest
 
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
-from api.limits.failures import FailedAuthentications
+from api.limits.limiter import FailedAuthentications
 from api.security import credentials
 from api.security.authentication import Authenticator
 from api.security.permissions import ALL_SCOPES

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from analytics_sql.erasure import Erasure, Erasures
-from api.erasure.watch import ErasureWatch
+from api.erasure.sweeps import ErasureWatch
 from api.errors import DependencyUnavailableError
 from api.live.cursor import StreamCursor, StreamPosition
 from api.live.recent import LiveRecord

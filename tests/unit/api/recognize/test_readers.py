@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from api.recognize.fair_reader import DEMO, FairReader, FairShares
+from api.recognize.readers import DEMO, FairReader, FairShares
 from recognition.workers.pool import ImageReadings, RecognizerBusyError
 from tests.unit.api.callers import named_id
 

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from api.errors import Dependency, DependencyUnavailableError
-from api.health.room import RoomWatch
-from api.health.service import Health
+from api.health.service import Health, RoomWatch
 
 
 @pytest.fixture
@@ -15,7 +14,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A disk of a TiB, of which root keeps a tenth; 79 % of the rest is used."""
     total, reserved = 1000, 100
     found = SimpleNamespace(f_blocks=total, f_bfree=reserved + 189, f_bavail=189, f_frsize=1 << 30)
-    monkeypatch.setattr("api.health.room.os.statvfs", lambda _folder: found)
+    monkeypatch.setattr("api.health.service.os.statvfs", lambda _folder: found)
     return found
 
 
