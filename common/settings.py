@@ -216,7 +216,8 @@ class KafkaSettings(KafkaSecuritySettings):
     kafka_max_message_bytes: int = Field(
         8_388_608,
         ge=1_048_576,
-        description="Largest record on any topic; set alike at producers, topics and consumers.",
+        description="Largest record on any topic, set alike at producers, topics and consumers; "
+        "the local stack sets it at its broker, too.",
     )
     kafka_session_timeout_seconds: float = Field(
         10.0,

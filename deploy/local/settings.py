@@ -17,7 +17,7 @@ class LocalStackSettings(Fragment):
     local_dir: Path = Field(
         CLONE / ".local", description="Folder of all data, logs and secrets of the local stack."
     )
-    api_port: Port = Field(8000, description="Port of the API.")
+    api_port: Port = Field(8000, description="Port on which the API listens.")
     kafka_port: Port = Field(19092, description="Port of the embedded Kafka broker.")
     kafka_controller_port: Port = Field(
         19093, description="Port of the embedded Kafka broker's controller."
@@ -26,7 +26,10 @@ class LocalStackSettings(Fragment):
     postgres_port: Port = Field(15432, description="Port of the embedded PostgreSQL server.")
     clickhouse_port: Port = Field(18123, description="Port of the embedded ClickHouse server.")
     kafka_max_message_bytes: int = Field(
-        8_388_608, ge=1_048_576, description="Largest record on any topic, also at the broker."
+        8_388_608,
+        ge=1_048_576,
+        description="Largest record on any topic, set alike at producers, topics and consumers; "
+        "the local stack sets it at its broker, too.",
     )
     s3_max_bytes: int = Field(
         100 << 30,
