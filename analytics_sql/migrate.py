@@ -156,7 +156,7 @@ def pending(
         if migration is None:
             raise MisconfiguredError(
                 f"the database has migration {row.version:04} {row.name}, "
-                "which this release does not know: it is of a newer release"
+                "which this release does not know: a newer release made it"
             )
         if migration.checksum != row.checksum:
             raise MisconfiguredError(

@@ -103,9 +103,9 @@ _FAULT = HTTPStatus.INTERNAL_SERVER_ERROR
 ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.INVALID_REQUEST: ErrorRule(_BAD, "The request is not valid; see fields."),
     ErrorCode.INVALID_JSON: ErrorRule(_BAD, "The body is not a JSON object."),
-    ErrorCode.INCOMPLETE_BODY: ErrorRule(_BAD, "The body did not come to its end in time."),
+    ErrorCode.INCOMPLETE_BODY: ErrorRule(_BAD, "The body did not arrive in full in time."),
     ErrorCode.INVALID_CURSOR: ErrorRule(
-        _BAD, "lastKey is not a nextKey that this list gave for the same filters."
+        _BAD, "lastKey is not a nextKey of this list with the same filters."
     ),
     ErrorCode.EMPTY_IMAGE: ErrorRule(_BAD, "The image is empty."),
     ErrorCode.UNSUPPORTED_IMAGE: ErrorRule(_BAD, "The image is neither a JPEG nor a PNG."),
@@ -126,14 +126,15 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
         HTTPStatus.FORBIDDEN, "The API key lacks a scope that this call needs."
     ),
     ErrorCode.BEYOND_OWN_EXPIRY: ErrorRule(
-        HTTPStatus.FORBIDDEN, "A key gives nothing that lasts beyond its own expiresAt."
+        HTTPStatus.FORBIDDEN, "A key cannot grant anything that lasts beyond its own expiresAt."
     ),
     ErrorCode.CROSS_SITE_REQUEST: ErrorRule(
-        HTTPStatus.FORBIDDEN, "A session may change things only from pages of this very site."
+        HTTPStatus.FORBIDDEN, "A session may change things only from pages of the same site."
     ),
     ErrorCode.NOT_FOUND: ErrorRule(HTTPStatus.NOT_FOUND, "There is nothing here."),
     ErrorCode.METHOD_NOT_ALLOWED: ErrorRule(
-        HTTPStatus.METHOD_NOT_ALLOWED, "This path does not take this method; see Allow."
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        "This path does not support this method; see the Allow header.",
     ),
     ErrorCode.DUPLICATE_IDENTIFIER: ErrorRule(
         HTTPStatus.CONFLICT, "A camera with the same identifier exists."
@@ -151,7 +152,7 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."
     ),
     ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorRule(
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The Content-Type is not the one this call takes."
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "This call does not accept that Content-Type."
     ),
     ErrorCode.RATE_LIMITED: ErrorRule(
         HTTPStatus.TOO_MANY_REQUESTS, "The request limit was reached; wait, then try again."
@@ -177,7 +178,7 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
         _FAULT, "Reading the image failed or took too long; nothing was charged."
     ),
     ErrorCode.AGENT_UNAVAILABLE: ErrorRule(
-        HTTPStatus.BAD_GATEWAY, "The processing agent is unavailable; nothing was kept."
+        HTTPStatus.BAD_GATEWAY, "The processing agent is unavailable; nothing was saved."
     ),
 }
 

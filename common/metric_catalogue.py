@@ -97,8 +97,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_ingest_frames_dropped_total",
         kind=MetricKind.COUNTER,
         unit="frames",
-        rise="Frames were lost; slow: too little processor; buffer, kafka: Kafka is slow or away; "
-        "failed: pictures that cannot be coded, or too little memory.",
+        rise="Frames were lost; slow: too little processor; buffer, kafka: Kafka is slow or "
+        "unavailable; failed: pictures that cannot be coded, or too little memory.",
         labels=("reason",),
     ),
     Metric(
@@ -118,7 +118,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_ingest_snapshots_total",
         kind=MetricKind.COUNTER,
         unit="pictures",
-        rise="outcome failed or skipped: S3 is slow or away, pictures at the API grow old.",
+        rise="outcome failed or skipped: S3 is slow or unavailable, pictures at the API grow old.",
         labels=("outcome",),
     ),
     Metric(
@@ -156,7 +156,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_stream_transient_failures_total",
         kind=MetricKind.COUNTER,
         unit="tries",
-        rise="A neighbour of the stage (Kafka, S3, ClickHouse) is away or slow.",
+        rise="A neighbour of the stage (Kafka, S3, ClickHouse) is unavailable or slow.",
     ),
     Metric(
         name="platestream_stream_lag_messages",
@@ -215,8 +215,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_webhooks_attempts_total",
         kind=MetricKind.COUNTER,
         unit="attempts",
-        rise="Events are sent; retrying: receivers are away or slow; dead: deliveries were given "
-        "up, see GET /api/webhooks/{id}/deliveries.",
+        rise="Events are sent; retrying: receivers are unavailable or slow; dead: deliveries "
+        "were given up, see GET /api/webhooks/{id}/deliveries.",
         labels=("channel", "outcome"),
     ),
     Metric(
@@ -235,7 +235,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_webhooks_pending_deliveries",
         kind=MetricKind.GAUGE,
         unit="deliveries",
-        rise="Receivers are away: deliveries wait for their next try, in memory and in Kafka.",
+        rise="Receivers are unavailable: deliveries wait for their next try, in memory and in "
+        "Kafka.",
     ),
     Metric(
         name="platestream_webhooks_waiting_deliveries",
@@ -267,8 +268,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit="candidates",
         rise="fired: alerts fire; held_back: cooldowns hold; repeated: work is done again after a "
         "crash; too_old: recognitions come after too many newer ones to be reported; confirmed, "
-        "corrected, withdrawn: what fired early is settled (many corrected or withdrawn: plates "
-        "are misread at first); settled: there was nothing left to tell.",
+        "corrected, withdrawn: what fired early is resolved (many corrected or withdrawn: plates "
+        "are misread at first); settled: there was nothing left to report.",
         labels=("outcome",),
     ),
     Metric(
@@ -287,7 +288,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_mqtt_connected",
         kind=MetricKind.GAUGE,
         unit="connections",
-        rise="1: the MQTT broker is there; 0: it is away, or refuses the connection.",
+        rise="1: the MQTT broker is there; 0: it is unavailable, or refuses the connection.",
     ),
     Metric(
         name="platestream_mqtt_messages_total",

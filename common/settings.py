@@ -112,9 +112,9 @@ class KafkaSecuritySettings(Fragment):
 
     kafka_security_protocol: KafkaProtocol = Field(
         KafkaProtocol.PLAINTEXT,
-        description="How Kafka is spoken to: PLAINTEXT, SSL (over TLS), SASL_PLAINTEXT (with a "
-        "login) or SASL_SSL (both). Whoever can write to Kafka can open gates: PLAINTEXT is for a "
-        "Kafka that nobody else reaches.",
+        description="Protocol of the connections to Kafka: PLAINTEXT, SSL (over TLS), "
+        "SASL_PLAINTEXT (with a login) or SASL_SSL (both). Whoever can write to Kafka can open "
+        "gates: PLAINTEXT is for a Kafka that nobody else reaches.",
     )
     kafka_ca_file: str = Field(
         "",
@@ -149,7 +149,9 @@ class KafkaSecuritySettings(Fragment):
             "PLATESTREAM_KAFKA_SASL_PASSWORD": bool(password.get_secret_value()),
         }
         if protocol.has_login:
-            return [f"{name}: is needed with {protocol}" for name, is_ in given.items() if not is_]
+            return [
+                f"{name}: is required with {protocol}" for name, is_ in given.items() if not is_
+            ]
         return [
             f"{name}: nobody logs in with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
             for name, is_given in given.items()
@@ -208,7 +210,8 @@ class KafkaSettings(KafkaSecuritySettings):
         8,
         ge=1,
         le=512,
-        description="Partitions of each topic when it is created; the most workers of one stage.",
+        description="Partitions of each topic when it is created; the maximum number of workers of "
+        "one stage.",
     )
     kafka_replication_factor: int = Field(
         1, ge=1, le=7, description="Replicas of each topic when it is created."
@@ -269,7 +272,7 @@ class MqttLoginSettings(Fragment):
     """Port and login of the MQTT broker."""
 
     mqtt_port: Port = Field(1883, description="Port of the MQTT broker; 8883 is usual with TLS.")
-    mqtt_tls: bool = Field(False, description="Whether the MQTT broker is spoken to over TLS.")
+    mqtt_tls: bool = Field(False, description="Whether connections to the MQTT broker use TLS.")
     mqtt_user: str = Field("", description="User at the MQTT broker; empty: without logging in.")
     mqtt_password: SecretStr = Field(SecretStr(""), description="Password at the MQTT broker.")
 

@@ -22,9 +22,9 @@ class CaptureErrorCode(Enum):
     TOO_MUCH = "The camera sends too much data without a picture."
     SILENT = "The camera sends no pictures."
     ENDED = "The camera ended the stream."
-    FORBIDDEN = "The stream address points at a network in which no camera may be."
+    FORBIDDEN = "The stream address points to a network where cameras are not allowed."
     NO_FILE = "There is no such video file in the folder of camera files."
-    SECRET_KEY = "The stream address was stored under another secret key."
+    SECRET_KEY = "The stream address was encrypted with another secret key."
     INTERNAL = "The stream could not be read."
 
 

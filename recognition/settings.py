@@ -107,7 +107,7 @@ class RecognizerSettings(Fragment):
         0.3, ge=0, le=1, description="Readings of lower confidence are dropped."
     )
     recognition_min_characters: int = Field(
-        2, ge=1, le=16, description="Shorter readings are no plates and are dropped."
+        2, ge=1, le=16, description="Shorter readings are not plates and are dropped."
     )
     recognition_input_size: int | None = Field(
         None,

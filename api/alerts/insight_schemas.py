@@ -57,7 +57,7 @@ class ExplanationList(ResponseModel):
 class AlertTest(RequestModel):
     """An alert to try on what was recognised."""
 
-    alert: AlertUpdate = Field(description="As for making an alert; no name is needed.")
+    alert: AlertUpdate = Field(description="As for making an alert; no name is required.")
     from_: Annotated[BodyInstant, Field(alias="from", description="Inclusive, by capture time.")]
     to: Annotated[
         BodyInstant | None, Field(description="Exclusive; null: now. At most 31 days after `from`.")

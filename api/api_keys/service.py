@@ -81,7 +81,8 @@ class Granter:
         if beyond:
             names = ", ".join(sorted(beyond))
             raise ApiError(
-                ErrorCode.MISSING_SCOPE, f"A key cannot give scopes that it lacks itself: {names}."
+                ErrorCode.MISSING_SCOPE,
+                f"A key cannot grant scopes that it does not have itself: {names}.",
             )
         if self.is_outlived(wanted, current):
             raise ApiError(ErrorCode.BEYOND_OWN_EXPIRY)

@@ -253,5 +253,5 @@ def _conflicts_as_answers() -> Iterator[None]:
     try:
         yield
     except DuplicateIdentifierError as error:
-        fault = FieldFault("identifier", "is that of another camera")
+        fault = FieldFault("identifier", "belongs to another camera")
         raise ApiError(ErrorCode.DUPLICATE_IDENTIFIER, fields=(fault,)) from error

@@ -45,7 +45,10 @@ class StreamVault:
             ApiError: 400 on ``rtspUrl``; the sentence never repeats the address.
         """
         if MASK in text:
-            raise invalid_field(FIELD, "*** stands for a password that is not known here; give it.")
+            raise invalid_field(
+                FIELD,
+                "*** stands for a stored password, and none is stored for this address: send it.",
+            )
         return self._stored(text)
 
     def replace(self, kept: StoredStream, text: str) -> StoredStream:

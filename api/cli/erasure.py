@@ -107,7 +107,7 @@ def _whole_plate(text: str) -> str:
 def _confirm(owner: OwnerAccount) -> None:
     typed = typer.prompt(f"Type {owner.email} to remove it and all its data for good", err=True)
     if normalised_email(typed) != owner.email:
-        raise InvalidInputError("nothing was removed: that is another address")
+        raise InvalidInputError("nothing was removed: that is not the same address")
 
 
 def _hinting(work: Callable[[], _T], hint: str) -> _T:

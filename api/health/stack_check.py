@@ -105,7 +105,7 @@ def check_database(session: Session) -> None:
         if error.connection_invalidated:
             raise
         cause = type(error.orig).__name__
-        raise TransientError(f"the database takes no writes: {cause}") from error
+        raise TransientError(f"the database accepts no writes: {cause}") from error
 
 
 def check_kafka(settings: KafkaSettings) -> None:

@@ -158,7 +158,7 @@ class LiveRecognitions:
     def _position(self, last_event_id: str) -> StreamPosition:
         position = self._tokens.open(last_event_id)
         if position is None:
-            fault = FieldFault("Last-Event-ID", "is not an id that this stream gave")
+            fault = FieldFault("Last-Event-ID", "is not an id of this stream")
             raise ApiError(
                 ErrorCode.INVALID_CURSOR, f"{fault.path} {fault.message}.", fields=[fault]
             )

@@ -142,8 +142,8 @@ def _too_short(context: _Context) -> str:
 
 _OBJECT = _just("must be an object")
 _SENTENCES: Mapping[str, Callable[[_Context], str]] = {
-    "missing": _just("is needed"),
-    "extra_forbidden": _just("is no field that this takes"),
+    "missing": _just("is required"),
+    "extra_forbidden": _just("is not a known field"),
     "string_type": _just("must be a string"),
     "list_type": _just("must be a list"),
     "dict_type": _OBJECT,

@@ -156,7 +156,7 @@ def check_scope(principal: Principal, access: Access) -> None:
         ApiError: 403.
     """
     if isinstance(access.scope, OwnSession) and not principal.is_session:
-        raise ApiError(ErrorCode.MISSING_SCOPE, "This is for sessions, not for API keys.")
+        raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for sessions, not for API keys.")
     principal.require(*access.scopes)
 
 
@@ -185,7 +185,8 @@ def _check_content_type(request: Request, access: Access) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != access.body.value:
         raise ApiError(
-            ErrorCode.UNSUPPORTED_MEDIA_TYPE, f"Send this with Content-Type: {access.body.value}."
+            ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+            f"Send the body with Content-Type: {access.body.value}.",
         )
 
 

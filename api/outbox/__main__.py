@@ -32,7 +32,7 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Move configuration from PostgreSQL to Kafka until told to stop."""
+    """Move configuration from PostgreSQL to Kafka until stopped."""
     settings = load_settings(RelaySettings)
     configure_logging(settings)
     try:

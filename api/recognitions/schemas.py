@@ -115,7 +115,7 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
         # Blank has always been no condition here, and a text that no plate can hold finds nothing.
         return normalise_plate(plate or "") or None
     if plate is None:
-        raise ValueError(f"is needed with match={match}")
+        raise ValueError(f"is required with match={match}")
     if match is MatchMode.FUZZY and has_wildcard(plate):
         raise ValueError("may not hold * or ? with match=fuzzy")
     try:

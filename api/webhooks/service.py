@@ -73,7 +73,7 @@ def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
     if value != MASK:
         return value
     if name.lower() not in stored:
-        raise invalid_field(f"{_HEADERS}.{name}", f"{MASK} stands for no value that is stored")
+        raise invalid_field(f"{_HEADERS}.{name}", f"{MASK} does not stand for a stored value")
     return stored[name.lower()]
 
 

@@ -115,7 +115,7 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
         except ssl.SSLError as error:
             raise _no_tls(server, error.reason) from error
         except OSError as error:
-            raise TransientError(f"Kafka at {server} cannot be talked to: {error}") from error
+            raise TransientError(f"Kafka at {server} cannot be reached: {error}") from error
 
 
 def _no_tls(server: str, reason: str) -> MisconfiguredError:
@@ -197,7 +197,7 @@ class _Dialogue:
             )
         if error is IllegalSaslStateError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} takes no login: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+                f"Kafka at {self._server} accepts no login: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
             )
         self._require_login(error)
 
@@ -216,7 +216,7 @@ class _Dialogue:
         (size_bytes,) = struct.unpack(">i", self._receive(4))
         if not 0 < size_bytes <= _MAX_ANSWER_BYTES:
             raise MisconfiguredError(
-                f"what answers at {self._server} is no Kafka, or wants another "
+                f"what answers at {self._server} is not Kafka, or requires another "
                 "PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
             )
         return response.decode(self._receive(size_bytes), version=version, header=True)

@@ -195,7 +195,7 @@ class CandidateKind(StrEnum):
     EARLY = "early"
     """A pass that is not over matches it."""
     RESOLVED = "settling"
-    """A pass that had triggered it early is over, and is no recognition that matches it now."""
+    """A pass that had triggered it early is over, and is not a recognition that matches it now."""
 
 
 class AlertCandidate(Record, frozen=True, kw_only=True):

@@ -266,5 +266,6 @@ def _malformed(message: str) -> InvalidInputError:
 
 def _forbidden() -> InvalidInputError:
     return InvalidInputError(
-        "points at a network to which nothing is sent", code="outbound_url_address"
+        "is in a network that is not allowed (see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS)",
+        code="outbound_url_address",
     )

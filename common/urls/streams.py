@@ -338,6 +338,6 @@ def _malformed(message: str) -> InvalidInputError:
 
 def _forbidden() -> InvalidInputError:
     return InvalidInputError(
-        "The stream address points at a network in which no camera may be.",
+        "The stream address points to a network where cameras are not allowed.",
         code="stream_url_address",
     )

@@ -119,7 +119,9 @@ def _platestream(plan: StackPlan, *arguments: str, given: str = "") -> bytes:
         )
     except subprocess.TimeoutExpired as error:
         name = " ".join(arguments[:2])
-        raise StartError(f"platestream {name} has not ended in {_COMMAND_SECONDS} s") from error
+        raise StartError(
+            f"platestream {name} did not finish within {_COMMAND_SECONDS} s"
+        ) from error
     if result.returncode != 0:
         output = result.stderr.decode(errors="replace")
         raise StartError(f"platestream {' '.join(arguments[:2])} failed: {output}")

@@ -137,7 +137,7 @@ def find_python() -> str:
         path = shutil.which(name)
         if path and python_version(path) == "3.11":
             return path
-    raise BootstrapError("Python 3.11 is needed and was not found: apt-get install python3.11")
+    raise BootstrapError("Python 3.11 is required and was not found: apt-get install python3.11")
 
 
 def python_version(path: str) -> str:
@@ -183,7 +183,7 @@ def install_java() -> None:
     if java_version() < 17 or not shutil.which("mvn"):
         apt_install(JAVA_PACKAGES, "Java 17 or newer and Maven")
     if java_version() < 17:
-        raise BootstrapError("Java 17 or newer is needed, `java -version` tells of an older one")
+        raise BootstrapError("Java 17 or newer is required; `java -version` reports an older one")
 
 
 def java_version() -> int:

@@ -67,7 +67,10 @@ def users_camera(address: str, folder: Path | None) -> WantedCamera:
     if not path.is_file():
         raise StartError(f"CAMERA={address}: no such file, and not an address like rtsp://...")
     if folder is None:
-        raise StartError(f"CAMERA={address}: files are no cameras here ({CAMERA_FILES_SETTING})")
+        raise StartError(
+            f"CAMERA={address}: video files are not allowed as cameras here "
+            f"({CAMERA_FILES_SETTING})"
+        )
     placed = _in_folder(path, folder, f"{_digest(path.as_uri())}-{path.name}")
     return _users_camera(path.as_uri(), path.name, placed.as_uri())
 

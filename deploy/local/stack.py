@@ -105,7 +105,9 @@ class LocalStack:
         changed = changed_settings(self.plan.layout, self.plan.environment)
         if changed:
             names = ", ".join(changed)
-            raise StartError(f"the stack is up with other settings, `make down` first: {names}")
+            raise StartError(
+                f"the stack is running with other settings, run `make down` first: {names}"
+            )
 
     def _check_supervisor(self) -> None:
         if self.supervisor.failed_to_start():

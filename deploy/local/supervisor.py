@@ -211,7 +211,7 @@ def socket_path(layout: Layout) -> Path:
     folder = Path(tempfile.gettempdir()) / f"platestream-{os.geteuid()}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.geteuid():
-        raise PermissionError(f"{folder} belongs to somebody else")
+        raise PermissionError(f"{folder} belongs to another user")
     return folder / "supervisor.sock"
 
 

@@ -193,7 +193,7 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
     try:
         camera_id = UUID((key or b"").decode("ascii"))
     except ValueError as error:
-        raise InvalidInputError("the key is no camera id", code="unreadable_record") from error
+        raise InvalidInputError("the key is not a camera id", code="unreadable_record") from error
     if not value:
         return ConfigChange(partition, camera_id, None)
     config = decode(CameraConfig, value)

@@ -132,7 +132,7 @@ class CameraRegistry:
         async with self._turn:
             known = self._known(status.camera_id)
             if known is None and partition in self._behind:
-                raise TransientError("the broker was not told of the camera itself yet")
+                raise TransientError("the camera is not announced to the broker yet")
             if known is None:
                 log.debug("camera_gone", camera_id=str(status.camera_id))
                 return

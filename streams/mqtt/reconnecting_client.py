@@ -139,7 +139,7 @@ class ReconnectingClient:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await self._is_up.wait()
         if self._connection is None:
-            raise TransientError("the MQTT broker is away")
+            raise TransientError("the MQTT broker is unavailable")
         return self._connection
 
     async def _send(self, connection: BrokerConnection, messages: Sequence[Message]) -> None:

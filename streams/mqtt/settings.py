@@ -73,7 +73,7 @@ class MqttBrokerSettings(MqttLoginSettings):
         100,
         ge=1,
         le=10_000,
-        description="Most messages that wait for the MQTT broker's acknowledgement at once.",
+        description="Maximum messages that wait for the MQTT broker's acknowledgement at once.",
     )
 
 
@@ -83,12 +83,12 @@ class MqttTopicSettings(Fragment):
     mqtt_topic_prefix: str = Field(
         "platestream",
         pattern=_TOPIC_PREFIX,
-        description="Begin of every MQTT topic; of its own for each installation at one broker.",
+        description="Start of every MQTT topic; each installation at a broker needs its own.",
     )
     mqtt_discovery_prefix: str = Field(
         "homeassistant",
         pattern=_DISCOVERY_PREFIX,
-        description="Begin of Home Assistant's discovery topics; {owner} in it stands for the "
+        description="Start of Home Assistant's discovery topics; {owner} in it stands for the "
         "owner's id; empty: no discovery.",
     )
     mqtt_owners: OwnerList = Field(

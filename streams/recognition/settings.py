@@ -37,7 +37,7 @@ class TrackingSettings(Fragment):
         0.9, ge=0, le=1, description="A single reading of this confidence is enough."
     )
     tracking_min_confidence: float = Field(
-        0.5, ge=0, le=1, description="Passes whose voted text is less sure are no recognitions."
+        0.5, ge=0, le=1, description="Passes whose voted text is less sure are not recognitions."
     )
 
 

@@ -42,25 +42,25 @@ class WebhooksSettings(
         "taken with 20 % jitter; after the last one it is given up.",
     )
     webhook_attempts_at_once: int = Field(
-        512, ge=1, le=10_000, description="Most deliveries that one worker tries at once."
+        512, ge=1, le=10_000, description="Maximum deliveries that one worker attempts at once."
     )
     webhook_attempts_per_endpoint: int = Field(
         16,
         ge=1,
         le=256,
-        description="Most deliveries to one endpoint at once, while it is behind; one that keeps "
-        "up gets them one by one, in order.",
+        description="Maximum deliveries to one endpoint at once, while it is behind; one that "
+        "keeps up gets them one by one, in order.",
     )
     webhook_pending_per_endpoint: int = Field(
         100_000,
         ge=1,
-        description="Most deliveries that wait for one endpoint; further ones are given up at once "
-        "and can be sent again.",
+        description="Maximum deliveries that wait for one endpoint; further ones are given up at "
+        "once and can be sent again.",
     )
     webhook_pending_in_all: int = Field(
         200_000,
         ge=2,
-        description="Most deliveries that wait in the memory of one worker (about 2 kB each, an "
+        description="Maximum deliveries that wait in the memory of one worker (about 2 kB each, an "
         "alert with a list of 1,000 plates 12 kB). From half of it on each unavailable endpoint "
         "gets an equal share; past that its deliveries are given up at once and can be sent again.",
     )

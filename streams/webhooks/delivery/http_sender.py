@@ -30,7 +30,7 @@ _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
 # More than may fail at once, at the usual settings: half of webhook_attempts_at_once.
 _RESOLVER_THREADS = 512
-_REFUSED = "points at a network to which nothing is sent"
+_REFUSED = "is in a network that is not allowed (see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS)"
 # The dispatcher limits the concurrency, for each endpoint.
 _NO_LIMIT = 0
 _IDLE_SECONDS = 30.0

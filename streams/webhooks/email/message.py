@@ -56,7 +56,9 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[tuple[str, str]]:
     if trigger.is_late:
         facts.append(("Note", "The camera was cut off: this was seen a while ago."))
     if trigger.phase is TriggerPhase.CORRECTED and trigger.early is not None:
-        facts.append(("Note", f"Read as {trigger.early.plate} at first, and told so to webhooks."))
+        facts.append(
+            ("Note", f"Read as {trigger.early.plate} at first; webhooks were notified of that.")
+        )
     if trigger.alert.description:
         facts.append(("Description", trigger.alert.description))
     return facts

@@ -37,7 +37,9 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline
     pipeline.deleted(CAMERAS[1])
     pipeline.camera(2)
     pipeline.status(CameraState.ONLINE, 2)
-    wait_until("what a new camera does waits", lambda: "not told of the camera" in pipeline.log())
+    wait_until(
+        "what a new camera does waits", lambda: "not announced to the broker" in pipeline.log()
+    )
     pipeline.broker.start()
     with Listener(port_of(pipeline.broker)) as after:
         # A broker that was killed has forgotten what it kept; it is sent again.

@@ -33,7 +33,7 @@ def test_each_fault_of_an_alert_has_its_sentence() -> None:
         notifications=[{"type": "email", "addresses": []}],
         plate="AB12",
     ) == {
-        "name": "is needed",
+        "name": "is required",
         "description": "may have at most 2000 characters",
         "enabled": "must be true or false",
         "plateMatchMode": "must be one of 'any', 'specific' or 'allowlist'",
@@ -45,7 +45,7 @@ def test_each_fault_of_an_alert_has_its_sentence() -> None:
         "cooldownMinutes": "must be at least 0",
         "matchTolerance": "must be a whole number",
         "notifications.0.addresses": "must have at least 1 entry",
-        "plate": "is no field that this takes",
+        "plate": "is not a known field",
     }
 
 

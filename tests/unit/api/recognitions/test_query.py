@@ -70,7 +70,7 @@ def test_a_plate_that_makes_no_sense_is_refused(plate: str, match: str) -> None:
 
 
 def test_a_mode_needs_a_plate() -> None:
-    assert _faults(match="exact") == {"plate": "Value error, is needed with match=exact"}
+    assert _faults(match="exact") == {"plate": "Value error, is required with match=exact"}
 
 
 @pytest.mark.parametrize("value", ["-0.01", "1.01", "nan", "inf", "", "high"])

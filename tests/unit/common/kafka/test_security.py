@@ -61,7 +61,7 @@ def test_without_any_of_it_kafka_is_spoken_to_in_the_clear(monkeypatch: pytest.M
     [
         (
             {"SECURITY_PROTOCOL": "SASL_SSL", "SASL_PASSWORD": "hunter2"},
-            ["SASL_MECHANISM: is needed", "SASL_USERNAME: is needed"],
+            ["SASL_MECHANISM: is required", "SASL_USERNAME: is required"],
         ),
         ({**LOGIN, "SASL_PASSWORD": "", "SECURITY_PROTOCOL": "SASL_SSL"}, ["SASL_PASSWORD: is n"]),
         ({"SASL_MECHANISM": "PLAIN"}, ["SASL_MECHANISM: nobody logs in with"]),
