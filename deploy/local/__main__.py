@@ -24,7 +24,7 @@ from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
 SETTINGS_FILE = CLONE / "platestream.env"
-"""Settings that stay, NAME=value a line; the environment's own win."""
+"""Permanent settings, NAME=value a line; the environment takes precedence."""
 
 _NOT_RUNNING_EXIT = 3
 _CAMERA = "CAMERA"
@@ -34,7 +34,7 @@ _LOOK_SECONDS = 2.0
 _OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 _ROOTS_WARNING = (
     "This is root, so every process but PostgreSQL runs as root, also those that decode what\n"
-    "strangers send. A user of its own is safer: docs/deployment.md, Settings that stay.\n"
+    "strangers send. A user of its own is safer: docs/deployment.md, Permanent settings.\n"
 )
 CameraOption = Annotated[
     str,

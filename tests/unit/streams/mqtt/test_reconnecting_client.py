@@ -101,7 +101,7 @@ async def test_publishing_fails_while_the_broker_is_unavailable(
 ) -> None:
     monkeypatch.setattr("streams.mqtt.reconnecting_client._WAIT_SECONDS", 0.01)
     async with _running() as link:
-        with pytest.raises(TransientError, match="away"):
+        with pytest.raises(TransientError, match="unavailable"):
             await link.publish([_event("a")])
 
 
