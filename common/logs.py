@@ -110,8 +110,8 @@ _OUR_ROOMS = (
     "streams",
 )
 _LIBRARY_REPEAT_SECONDS = 30.0
-"""How often a library may say the same. aiokafka says it several times a second, for each broker
-and partition, for as long as a broker is away."""
+"""The pause between equal messages of a library. aiokafka repeats them several times a second, for
+each broker and partition, for as long as a broker is unavailable."""
 
 
 def configure_logging(settings: ProcessSettings) -> None:

@@ -22,7 +22,7 @@ _DAY_MS = 24 * 60 * 60 * 1000
 
 
 class ExplainedAlert(ResponseModel):
-    """What came of a recognition and an alert."""
+    """The outcome of a recognition for one alert."""
 
     alert_id: UUID
     alert_name: str
@@ -91,7 +91,7 @@ class TriedTrigger(ResponseModel):
 
 
 class AlertTestResult(ResponseModel):
-    """What an alert would have fired for, had it never fired before."""
+    """The triggers that an alert would have had, had it never fired before."""
 
     evaluated: int = Field(description="Recognitions that were looked at, oldest first.")
     matched: int = Field(description="Those that meet all conditions.")

@@ -136,7 +136,7 @@ async def list_notifications(
 ) -> DeliveryList:
     """Return what the alert's ``notifications`` gave in the last seven days, or from ``from`` on.
 
-    The latest tried first; they are kept for three months. What webhooks are told of the alert is
+    The latest tried first; they are kept for three months. What webhooks get of the alert is
     listed with the webhooks.
     """
     found = await deliveries.latest(caller.owner_id, id, query)

@@ -28,7 +28,7 @@ _SPAN_MS = 7 * 24 * 3_600_000
 
 
 class DeliveryQuery(BaseModel):
-    """Which deliveries are wanted."""
+    """The conditions of a list of deliveries."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -120,7 +120,7 @@ class QueuedAnswer(ResponseModel):
 
 
 class ReplayAnswer(ResponseModel):
-    """How many events are about to be sent again."""
+    """The number of events that are about to be sent again."""
 
     queued: int
 

@@ -36,7 +36,7 @@ def body_bounds(settings: ApiSettings) -> BodyBounds:
 
 
 _Payers = dict[str, Callable[[int], None]]
-"""Who pays for the bytes of a call, each with what refuses so many bytes in all."""
+"""Those charged for the bytes of a call, each with the check that refuses too many bytes in all."""
 
 
 class BodyBudget:
@@ -58,7 +58,7 @@ class BodyBudget:
         return self._in_all
 
     def of_caller(self, caller: LimitedCaller, count: int) -> "BodyShare":
-        """Take room for a body of ``count`` bytes that comes with a credential.
+        """Reserve ``count`` bytes for a body that comes with a credential.
 
         Raises:
             ApiError: 429 or 503; there is none.
@@ -71,7 +71,7 @@ class BodyBudget:
         return self._share({str(caller.owner_id): check}, count)
 
     def of_address(self, address: str, count: int) -> "BodyShare":
-        """Take room for a body of ``count`` bytes that comes without one.
+        """Reserve ``count`` bytes for a body that comes without one.
 
         Raises:
             ApiError: 429 or 503; there is none.

@@ -29,7 +29,7 @@ class StreamEnd(ResponseModel):
 
 
 class StreamQuery(PlateQuery):
-    """Which recognitions are sent; all of the caller's own without a condition."""
+    """The conditions of the recognitions that are sent; none: all of the caller's own."""
 
 
 RETRY_MS = 3_000

@@ -1,4 +1,4 @@
-"""How many connections there may be, and how long one may take nothing of what it is sent."""
+"""Limits of connections: their number, and the time that one may leave its answer unread."""
 
 import asyncio
 import resource
@@ -118,7 +118,7 @@ class WatchedTransport:
     expects_more = False
     """The body of a request is not at its end."""
     is_lingering = False
-    """What comes is to be thrown away."""
+    """Incoming bytes are discarded."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport

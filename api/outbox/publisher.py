@@ -32,9 +32,9 @@ _TOPICS: Final[Mapping[str, Topic]] = {
     )
 }
 CONFIG_TOPICS: Final = [topic.name for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS)]
-"""Topics on which the latest record of a key says all that the ones before it said."""
+"""Topics on which the latest record of a key replaces those before it."""
 _REFUSALS: Final = (InvalidInputError, MessageSizeTooLargeError)
-"""What says of a row that it is refused however often it is sent."""
+"""Errors of a row that is refused however often it is sent."""
 
 
 @dataclass(frozen=True)

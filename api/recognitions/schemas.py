@@ -28,7 +28,7 @@ from common.timestamps import format_timestamp
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 
-_MATCH = """How `plate` is compared, both without case, spaces, dots and dashes:
+_MATCH = """The comparison with `plate`, both without case, spaces, dots and dashes:
 
 - `substring`: the plate holds it.
 - `exact`: the plate is it.

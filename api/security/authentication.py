@@ -82,11 +82,11 @@ class Authenticator:
         )
 
     def expect_key(self, key: str) -> None:
-        """Take a key that was just made, whatever failed at its caller's address."""
+        """Trust a key that was just made, whatever failed at its caller's address."""
         self._keys.trust(credentials.key_hash(key))
 
     def expect_session(self, token: str) -> None:
-        """Take a session that was just made, likewise."""
+        """Trust a session that was just made, likewise."""
         self._sessions.trust(credentials.token_hash(token))
 
     def forget(self, credential_id: UUID) -> None:

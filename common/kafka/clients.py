@@ -38,7 +38,7 @@ _RETENTION_BYTES = "retention.bytes"
 # What kafka-python says of a change that was made.
 _DONE = "OK"
 METADATA_MAX_AGE_MS = 5_000
-"""How old a client's knowledge of topics may be. A broker that has just come back may name a topic
+"""The maximum age of a client's metadata. A broker that has just come back may name a topic
 only later: a group that shares out its work then gives nobody that topic's partitions, and looks
 again at the next refresh, which comes after 5 minutes by default."""
 

@@ -12,7 +12,7 @@ _EARLY_SHARE = 0.02
 
 
 class Sampler:
-    """Takes evenly spaced frames, by the stream's own time.
+    """Selects evenly spaced frames, by the stream's own time.
 
     The grid stays where it was when a frame comes late, so that 25 frames a second sampled at 5
     give every fifth frame, and uneven streams the right number.
