@@ -107,6 +107,11 @@ class Timeline:
         self.last_ms = max(self.last_ms, seen_ms, now_ms - TICK_DELAY_MS)
         return self.last_ms
 
+    def held_back(self, settled_ms: int) -> int:
+        """Return the time of a tick while frames are held back that came after ``settled_ms``."""
+        self.last_ms = max(self.last_ms, settled_ms)
+        return self.last_ms
+
     def disconnected(self, now_ms: int) -> int:
         """Return the time of a tick once the connection is over: no older frame can come."""
         self.last_ms = max(self.last_ms, now_ms)

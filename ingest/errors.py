@@ -25,6 +25,7 @@ class CaptureErrorCode(Enum):
     FORBIDDEN = "The stream address points at a network in which no camera may be."
     NO_FILE = "There is no such video file in the folder of camera files."
     SECRET_KEY = "The stream address was stored under another secret key."
+    CRASH = "The camera's stream crashes what reads it; it is tried again after growing pauses."
     INTERNAL = "The stream could not be read."
 
 

@@ -68,8 +68,17 @@ class IngestSettings(
     ingest_snapshot_interval_seconds: float = Field(
         5.0, ge=1, le=3600, description="How often a camera's latest picture is stored."
     )
-    ingest_encoder_threads: int = Field(
-        2, ge=1, le=64, description="Threads that turn pictures of all cameras into JPEG."
+    ingest_cameras_per_process: int = Field(
+        8,
+        ge=1,
+        le=64,
+        description="Cameras that are captured by one process: a stream that crashes it interrupts "
+        "the others of that process for a moment. Each process takes about 60 MiB.",
+    )
+    ingest_process_memory_bytes: int = Field(
+        2_147_483_648,
+        ge=536_870_912,
+        description="Address space that a capture process may take beyond what it starts with.",
     )
     ingest_decoder_threads: int = Field(
         1, ge=1, le=16, description="Threads that decode each camera's video; 1 costs least."

@@ -14,10 +14,10 @@ import av.logging
 
 from common.records.frames import MAX_PIXELS, is_too_large
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
 from ingest.errors import CaptureError, CaptureErrorCode
-from ingest.frames.encoding import DecodedFrame
 
 _BEHIND_MS: Final = 700
 _FAR_BEHIND_MS: Final = 1_500

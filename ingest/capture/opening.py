@@ -17,6 +17,7 @@ from ingest.capture.camera_stream import DECODER_OPTIONS, CameraStream, OpenedSt
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.hls import PlayedSegments, PlaylistSource
 from ingest.capture.http_source import HttpSource
+from ingest.capture.messages import CaptureLimits
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _ALMOST: Final = 0.95
@@ -56,20 +57,6 @@ _PLAYLIST_TYPES: Final = frozenset(
     {"application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl"}
 )
 _PAGE_TYPES: Final = frozenset({"text/html", "text/plain", "application/json", "text/xml"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class CaptureLimits:
-    """Time-outs of a silent peer, the threads that decode one stream, and whom to trust.
-
-    ``ca_file`` holds the certificates (PEM) by which those of cameras must be signed; empty: they
-    are not verified.
-    """
-
-    open_timeout_seconds: float
-    read_timeout_seconds: float
-    decoder_threads: int
-    ca_file: str = ""
 
 
 def open_stream(

@@ -11,14 +11,15 @@ from typing import Final, Self
 import structlog
 
 from common.retry import Backoff, RetryPolicy
-from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules
+from common.urls.streams import StreamScheme, StreamUrl
 from ingest.capture.camera_stream import CameraStream, DecodeControl, StreamFrame
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.hls import PlayedSegments
-from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.capture.messages import ReaderSettings
+from ingest.capture.opening import open_stream
 from ingest.clocks import CaptureClock, Clock, Instant, LiveEdge, Pacer
 from ingest.errors import CaptureError, CaptureErrorCode
-from ingest.frames.encoding import DecodedFrame
 
 log = structlog.get_logger(__name__)
 
@@ -30,16 +31,6 @@ _RECONNECT_SPREAD = (0.75, 1.25)
 
 _LOOP_GAP_SECONDS: Final = 0.04
 """Between the last frame of a file and its first, when it is played again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReaderSettings:
-    """The addresses that are allowed, time-outs, and the pauses between connections."""
-
-    addresses: StreamUrlRules
-    limits: CaptureLimits
-    reconnect_min_seconds: float
-    reconnect_max_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

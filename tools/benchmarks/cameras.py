@@ -111,7 +111,7 @@ def _cpu_seconds(process: psutil.Process) -> float:
 
 
 def _memory_mib(pid: int) -> float:
-    return sum(process.memory_full_info().pss for process in _family(pid)) / 2**20
+    return sum(float(process.memory_full_info().pss) for process in _family(pid)) / 2**20
 
 
 def _counters(ports: Sequence[int]) -> Counter[str]:
@@ -162,7 +162,7 @@ def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
         for number in range(plan.cameras):
             assert plan.clip is not None
             source = exits.enter_context(RtspCamera(plan.clip))
-            camera = api.create_camera(source.url, name=f"{plan.name} {number}")
+            camera = _registered(api, source.url, f"{plan.name} {number}")
             watches[camera] = watcher.watch(camera)
         meter = CpuMeter(stack)
         with _polled(api, watches):
@@ -184,6 +184,17 @@ def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
         run.scores.append(_score(plan, watch, ended_ms))
         run.listed_ms += [line[-1] for line in stages_of(watch, ingested_ms)]
     return run
+
+
+def _registered(api: ApiClient, url: str, name: str) -> str:
+    """Register a camera, once a worker is there to take it."""
+    body = {"name": name, "rtspUrl": url}
+
+    def register() -> str | None:
+        answer = api.attempt("POST", "/api/cameras", json=body)
+        return str(answer.json()["camera"]["id"]) if answer.status_code == 201 else None
+
+    return api.wait_until("the camera is taken", register, seconds=300) or ""
 
 
 def _score(plan: Plan, watch: Watch, ended_ms: int) -> PassScore:
