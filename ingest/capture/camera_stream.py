@@ -17,6 +17,7 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
+from ingest.capture.rtsp_relay import RtspRelay
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _BEHIND_MS: Final = 700
@@ -122,16 +123,17 @@ class StreamFrame:
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """An open FFmpeg container; over HTTP also the body it reads, which it does not close."""
+    """An open FFmpeg container, and the connection that it reads, which it does not close."""
 
     container: av.container.InputContainer
-    body: HttpBody | None = None
+    connection: HttpBody | RtspRelay | None = None
 
     def close(self) -> None:
         """Close the connection or the file."""
+        # Before it: FFmpeg takes its leave of the camera.
         self.container.close()
-        if self.body is not None:
-            self.body.close()
+        if self.connection is not None:
+            self.connection.close()
 
 
 class CameraStream:

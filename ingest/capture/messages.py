@@ -210,7 +210,9 @@ def _from_text(kind: type, value: Any) -> object:
 
 
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=_as_text)
-_commands: Final[msgspec.msgpack.Decoder[Command]] = msgspec.msgpack.Decoder(Command, dec_hook=_from_text)
+_commands: Final[msgspec.msgpack.Decoder[Command]] = msgspec.msgpack.Decoder(
+    Command, dec_hook=_from_text
+)
 _reports: Final[msgspec.msgpack.Decoder[Report]] = msgspec.msgpack.Decoder(Report)
 
 

@@ -1,8 +1,9 @@
-"""Cameras are captured in processes of their own: without secrets, and none ends another for long."""
+"""Cameras are captured in processes without secrets, and none ends another for long."""
 
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -14,7 +15,6 @@ from common.records.cameras import CameraState
 from deploy.local.servers.base import python_module
 from ingest.errors import CaptureErrorCode
 from ingest.processes.process import PROGRAM_MODULE
-from tests.integration.ingest.crashing_worker import PROGRAM_MODULE as CRASHING_MODULE
 from tests.integration.ingest.worker import SECRET_KEY, CameraConfigs, IngestWorker, Outbox, World
 from tests.services.families import running_below
 
@@ -70,9 +70,7 @@ def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_momen
         outbox.until(lambda: "camera_quarantined" in worker.log.read_text())
         begun = {camera: len(outbox.frames_of(camera)) for camera in good}
         # It is tried again, alone.
-        outbox.until(
-            lambda: worker.log.read_text().count("camera_quarantined") >= 2, seconds=60
-        )
+        outbox.until(lambda: worker.log.read_text().count("camera_quarantined") >= 2, seconds=60)
         outbox.until(
             lambda: all(len(outbox.frames_of(c)) >= begun[c] + 40 for c in good), seconds=60
         )
@@ -122,6 +120,7 @@ def test_so_many_cameras_share_a_process_and_all_end_with_their_worker(
 
     os.kill(worker.pid, signal.SIGKILL)
 
+    assert worker.wait(10) == -signal.SIGKILL
     for pid in pids:
-        with __import__("contextlib").suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess):
             psutil.Process(pid).wait(5)
