@@ -198,6 +198,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
             jpeg_quality=settings.ingest_jpeg_quality,
             max_width_px=settings.ingest_max_frame_width_px,
             snapshot_interval_seconds=settings.ingest_snapshot_interval_seconds,
+            rests=settings.ingest_rest_when_still,
         ),
         memory_bytes=settings.ingest_process_memory_bytes,
         max_captures=settings.ingest_cameras_per_process,

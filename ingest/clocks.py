@@ -171,6 +171,19 @@ class CaptureClock:
             self._transport_ms = self._plausible_transport_ms(offset_ms - sender_start_ms)
         return min(arrival_ms, round(stream_ms + offset_ms - (self._transport_ms or 0.0)))
 
+    def late_capture_ms(self, stream_seconds: float | None, arrival_ms: int) -> int:
+        """Return as :meth:`capture_ms` when a frame was taken that is looked at after later ones.
+
+        The clocks stay tied as they are.
+        """
+        if stream_seconds is None or self._offset_ms is None:
+            return arrival_ms
+        captured_ms = round(stream_seconds * 1000 + self._offset_ms - (self._transport_ms or 0.0))
+        # The stream has jumped meanwhile.
+        if abs(captured_ms - arrival_ms) > _JUMP_MS:
+            return arrival_ms
+        return min(arrival_ms, captured_ms)
+
     def _tie(self, stream_ms: float, arrival_ms: int) -> float:
         sample_ms = arrival_ms - stream_ms
         is_restarted = stream_ms < self._last_stream_ms - _BACK_MS

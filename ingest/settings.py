@@ -41,6 +41,11 @@ class IngestSettings(
     ingest_motion_hold_seconds: float = Field(
         3.0, ge=3, le=600, description="How long frames still pass after the last movement."
     )
+    ingest_rest_when_still: bool = Field(
+        True,
+        description="While nothing moves in a live stream, only its key frames are decoded; what "
+        "moves opens it again from the last one. Needs the motion gate.",
+    )
     ingest_max_frame_width_px: int = Field(
         0,
         ge=0,

@@ -83,17 +83,22 @@ class FrameLooker:
             self._attempt(frame, captured_ms, arrival)
         self._report_seen(frame, captured_ms, arrival, holds_back=was_held_back)
 
-    def look_at_key_frame(self, frame: SourceFrame, captured_ms: int, arrival: Instant) -> bool:
-        """Look at a key frame of a stream whose others are held back.
+    def glimpse(self, frame: SourceFrame, captured_ms: int, arrival: Instant) -> None:
+        """Look at a key frame of a stream whose other frames are held back.
 
-        Returns whether something moves: then all of them are to be looked at, this one again.
+        Where something moves in it (:attr:`is_still`), they come next, and then itself again.
         """
         self._decoded += 1
-        if self._gate is not None and self._moves(self._gate, frame, captured_ms):
-            return True
+        try:
+            if self._gate is None or self._moves(self._gate, frame, captured_ms):
+                self.is_still = False
+                return
+        except Exception:
+            # To be looked at, and to fail, as any other frame.
+            self.is_still = False
+            return
         self._attempt(frame, captured_ms, arrival, is_known_still=True)
         self._report_seen(frame, captured_ms, arrival, holds_back=True)
-        return False
 
     def _attempt(
         self,

@@ -48,12 +48,16 @@ class MotionRules:
 
 @dataclass(frozen=True, kw_only=True)
 class LookSettings:
-    """What becomes of decoded frames; a ``max_width_px`` of 0 means no limit."""
+    """What becomes of decoded frames; a ``max_width_px`` of 0 means no limit.
+
+    ``rests``: while nothing moves in a live stream, its key frames only are decoded.
+    """
 
     motion: MotionRules | None
     jpeg_quality: int
     max_width_px: int
     snapshot_interval_seconds: float
+    rests: bool = True
 
 
 class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):

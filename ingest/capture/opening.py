@@ -20,6 +20,7 @@ from ingest.capture.hls import PlayedSegments, PlaylistSource
 from ingest.capture.http_source import HttpSource, tls_context
 from ingest.capture.messages import CaptureLimits
 from ingest.capture.rtsp_relay import RtspRelay
+from ingest.clocks import Clock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _ALMOST: Final = 0.95
@@ -69,10 +70,12 @@ def open_stream(
     limits: CaptureLimits,
     deadline: ConnectionDeadline,
     played: PlayedSegments | None = None,
+    now: Clock | None = None,
 ) -> CameraStream:
     """Connect to a camera before the deadline.
 
-    ``played`` holds the segments of earlier connections, and is updated by this one.
+    ``played`` holds the segments of earlier connections, and is updated by this one. ``now`` tells
+    when packets come.
 
     Raises:
         CaptureError: it cannot be reached, refuses, or has no video.
@@ -88,7 +91,7 @@ def open_stream(
         # Without its cause: FFmpeg's errors carry the address.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
         raise CaptureError(code) from None
-    return CameraStream(opened, limits.decoder_threads, deadline, played)
+    return CameraStream(opened, limits.decoder_threads, deadline, played, now)
 
 
 @dataclass(frozen=True)

@@ -154,8 +154,18 @@ class CaptureProgram:
             if not isinstance(event, CapturedFrame):
                 looker.connected()
                 self._reports.put(Connected(number=number))
+                continue
+            if event.is_glimpse:
+                looker.glimpse(event.frame, event.captured_ms, event.arrival)
             else:
-                looker.look(event.frame, event.stream_seconds, event.captured_ms, event.arrival)
+                looker.look(
+                    event.frame,
+                    event.stream_seconds,
+                    event.captured_ms,
+                    event.arrival,
+                    was_held_back=event.was_held_back,
+                )
+            connection.rest(looker.is_still and self._settings.look.rests)
 
 
 def main() -> None:

@@ -66,10 +66,11 @@ class View:
             now = self.instant
             self.looker.look(frame, now.seconds, now.unix_ms, now)
 
-    def key_frame(self, frame: FakeFrame) -> bool:
-        """Let two seconds pass, of which only the key frame is decoded."""
+    def glimpse(self, frame: FakeFrame) -> bool:
+        """Let two seconds pass, of which only the key frame is decoded; whether it moves."""
         self.instant = self.instant.later(2)
-        return self.looker.look_at_key_frame(frame, self.instant.unix_ms, self.instant)
+        self.looker.glimpse(frame, self.instant.unix_ms, self.instant)
+        return not self.looker.is_still
 
     def looked(self, *, moves: bool = True) -> list[Looked]:
         return [r for r in self.reports if isinstance(r, Looked) and (r.moves or not moves)]
@@ -137,7 +138,7 @@ def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
     view.play(10, FakeFrame())
     view.reports.clear()
 
-    assert not any(view.key_frame(FakeFrame()) for _ in range(5))
+    assert not any(view.glimpse(FakeFrame()) for _ in range(5))
 
     assert view.looked() == []
     assert len(view.looked(moves=False)) == 2
@@ -148,10 +149,10 @@ def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
 def test_a_key_frame_that_moves_is_looked_at_again_with_all_the_others() -> None:
     view = View(GATED)
     view.play(10, FakeFrame())
-    view.key_frame(FakeFrame())
+    view.glimpse(FakeFrame())
     view.reports.clear()
 
-    assert view.key_frame(FakeFrame(brightness=180))
+    assert view.glimpse(FakeFrame(brightness=180))
     assert view.reports == []
     view.play(1, FakeFrame(brightness=180))
 
@@ -196,3 +197,14 @@ def test_a_frame_that_cannot_be_coded_costs_no_other_and_is_logged_once_a_minute
     assert [line["event"] for line in logs] == ["picture_failed"] * 2
     assert len(view.looked()) == 5
     assert sum(seen.failed for seen in view.seen()) == pytest.approx(595, abs=2)
+
+
+def test_a_glimpse_that_cannot_be_looked_at_opens_the_stream() -> None:
+    class NoGrey(FakeFrame):
+        def grey(self) -> GreyImage:
+            raise MemoryError
+
+    view = View(GATED)
+    view.play(10, FakeFrame())
+
+    assert view.glimpse(NoGrey())

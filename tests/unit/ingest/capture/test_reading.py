@@ -16,7 +16,7 @@ from ingest.capture.reading import (
     FrameReader,
     StreamOpened,
 )
-from ingest.clocks import MonotonicWallClock
+from ingest.clocks import Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 ADDRESSES = StreamUrlRules(allow_loopback=True)
@@ -40,7 +40,7 @@ class FakeStream:
 
     def frames(self) -> Iterator[StreamFrame]:
         for _ in range(3):
-            yield StreamFrame(None, None, None)  # type: ignore[arg-type]
+            yield StreamFrame(None, None, None, Instant(0, 0.0))  # type: ignore[arg-type]
         if self._error is not None:
             raise self._error
 
