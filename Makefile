@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-recognition client schemathesis mutations fault security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client schemathesis mutations fault security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -68,6 +68,10 @@ security: ## Only the tests that docs/security.md names
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m tools.benchmarks
+
+bench-cameras: ## What a camera costs; CLIPS="none quiet road file.mp4" COUNTS=1,4 SECONDS=95
+	$(BOOTSTRAP) test
+	$(PYTHON) -m tools.benchmarks.cameras $(CLIPS) $(if $(COUNTS),--counts $(COUNTS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-recognition: ## Accuracy, speed and memory of the models; PHOTOS=folder SPLIT=val PEERS="name,detector,reader ..."
 	@$(INSTALLED); $(PYTHON) -m tools.benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \

@@ -12,6 +12,8 @@ MetricName = Literal[
     "platestream_ingest_frames_dropped_total",
     "platestream_ingest_ticks_sent_total",
     "platestream_ingest_connections_lost_total",
+    "platestream_ingest_processes",
+    "platestream_ingest_processes_lost_total",
     "platestream_ingest_snapshots_total",
     "platestream_ingest_config_faults_total",
     "platestream_ingest_waiting_bytes",
@@ -113,6 +115,19 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit="connections",
         rise="Cameras or the network to them are unstable.",
         labels=("fault",),
+    ),
+    Metric(
+        name="platestream_ingest_processes",
+        kind=MetricKind.GAUGE,
+        unit="processes",
+        rise="More cameras, or some are captured alone because one of them crashed a process.",
+    ),
+    Metric(
+        name="platestream_ingest_processes_lost_total",
+        kind=MetricKind.COUNTER,
+        unit="processes",
+        rise="A camera's stream crashed what reads it (camera_quarantined in the log names it), or "
+        "the machine ran out of memory.",
     ),
     Metric(
         name="platestream_ingest_snapshots_total",

@@ -24,16 +24,20 @@ from common.urls.streams import stream_url_rules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import Fleet
 from ingest.assignment.follower import AssignmentFollower
-from ingest.capture.opening import CaptureLimits
-from ingest.capture.reading import ReaderSettings
+from ingest.capture.messages import (
+    CaptureLimits,
+    Configure,
+    LookSettings,
+    MotionRules,
+    ReaderSettings,
+)
 from ingest.clocks import MonotonicWallClock, is_too_far_ahead
-from ingest.frames.encoding import EncoderPool
-from ingest.frames.pipeline import PipelineDeps, PipelineSettings
+from ingest.frames.pipeline import PipelineDeps
 from ingest.frames.producer import FrameProducer
-from ingest.frames.sampling import MotionRules
 from ingest.frames.snapshots import SnapshotUploader
 from ingest.health import HealthServer
 from ingest.metrics import IngestMetrics
+from ingest.processes.pool import CapturePool
 from ingest.settings import IngestSettings
 from ingest.status import StatusRules
 
@@ -43,7 +47,8 @@ now: Final = MonotonicWallClock()
 
 _MAINTENANCE_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0
-_READERS_END_SECONDS: Final = 1.5
+_CAPTURES_END_SECONDS: Final = 1.0
+_PROCESSES_END_SECONDS: Final = 1.5
 _END_SECONDS: Final = 15.0
 """A worker that is to end and does not, such as one that waits for a frozen broker, is cut off."""
 
@@ -65,7 +70,11 @@ class IngestWorker:
         secrets = SecretBox(settings.secret_key.get_secret_value())
         self._producer = FrameProducer(settings, self._metrics)
         self._snapshots = SnapshotUploader(settings, self._metrics)
-        self._encoders = EncoderPool(settings.ingest_encoder_threads)
+        self._captures = CapturePool(
+            capture_settings(settings),
+            on_processes=self._metrics.processes,
+            on_crash=self._metrics.process_lost,
+        )
         self._fleet = Fleet(
             session_settings(settings),
             self._session_deps(secrets),
@@ -106,9 +115,10 @@ class IngestWorker:
         """
         self._follower.close(1.0)
         self._fleet.stop()
-        ended = [self._encoders.stop(0.5), self._snapshots.stop(0.3)]
+        ended = [self._snapshots.stop(0.3)]
         self._producer.close(1.0)
-        ended.append(self._fleet.join(_READERS_END_SECONDS))
+        ended.append(self._fleet.join(_CAPTURES_END_SECONDS))
+        ended.append(self._captures.close(_PROCESSES_END_SECONDS))
         if self._health is not None:
             self._health.stop()
         return all(ended)
@@ -149,9 +159,9 @@ class IngestWorker:
                 frames=self._producer,
                 snapshots=self._snapshots,
                 metrics=self._metrics,
-                submit=self._encoders.submit,
                 now=now,
             ),
+            captures=self._captures,
             secrets=secrets,
             metrics=self._metrics,
             now=now,
@@ -160,9 +170,18 @@ class IngestWorker:
 
 def session_settings(settings: IngestSettings) -> CameraSessionSettings:
     """Return the settings of each camera's session."""
-    motion = MotionRules(hold_seconds=settings.ingest_motion_hold_seconds)
     return CameraSessionSettings(
         worker=settings.ingest_worker_id or f"{socket.gethostname()}-{os.getpid()}",
+        addresses=stream_url_rules(settings),
+        sample_fps=settings.ingest_sample_fps,
+        status=StatusRules(offline_after_seconds=settings.ingest_offline_after_seconds),
+    )
+
+
+def capture_settings(settings: IngestSettings) -> Configure:
+    """Return what the capture processes are told; nothing of it is secret."""
+    motion = MotionRules(hold_seconds=settings.ingest_motion_hold_seconds)
+    return Configure(
         reader=ReaderSettings(
             addresses=stream_url_rules(settings),
             limits=CaptureLimits(
@@ -174,14 +193,17 @@ def session_settings(settings: IngestSettings) -> CameraSessionSettings:
             reconnect_min_seconds=settings.ingest_reconnect_min_seconds,
             reconnect_max_seconds=settings.ingest_reconnect_max_seconds,
         ),
-        pipeline=PipelineSettings(
-            sample_fps=settings.ingest_sample_fps,
+        look=LookSettings(
             motion=motion if settings.ingest_motion_gate else None,
             jpeg_quality=settings.ingest_jpeg_quality,
             max_width_px=settings.ingest_max_frame_width_px,
             snapshot_interval_seconds=settings.ingest_snapshot_interval_seconds,
+            rests=settings.ingest_rest_when_still,
         ),
-        status=StatusRules(offline_after_seconds=settings.ingest_offline_after_seconds),
+        memory_bytes=settings.ingest_process_memory_bytes,
+        max_captures=settings.ingest_cameras_per_process,
+        log_level=settings.log_level,
+        log_format=settings.log_format,
     )
 
 
@@ -212,6 +234,6 @@ def main() -> NoReturn:
         os._exit(EXIT_SOFTWARE)
     ended = worker.close()
     log.info("worker_stopped", all_threads_ended=ended)
-    # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg, and
-    # kafka-python keeps one of its own after a broker was unavailable (seen after a frozen one).
+    # Without waiting for threads: kafka-python keeps one of its own after a broker was unavailable
+    # (seen after a frozen one).
     os._exit(worker.exit_status)

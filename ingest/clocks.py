@@ -107,6 +107,11 @@ class Timeline:
         self.last_ms = max(self.last_ms, seen_ms, now_ms - TICK_DELAY_MS)
         return self.last_ms
 
+    def held_back(self, settled_ms: int) -> int:
+        """Return the time of a tick while frames are held back that came after ``settled_ms``."""
+        self.last_ms = max(self.last_ms, settled_ms)
+        return self.last_ms
+
     def disconnected(self, now_ms: int) -> int:
         """Return the time of a tick once the connection is over: no older frame can come."""
         self.last_ms = max(self.last_ms, now_ms)
@@ -165,6 +170,19 @@ class CaptureClock:
         if sender_start_ms is not None and self._transport_ms is None:
             self._transport_ms = self._plausible_transport_ms(offset_ms - sender_start_ms)
         return min(arrival_ms, round(stream_ms + offset_ms - (self._transport_ms or 0.0)))
+
+    def late_capture_ms(self, stream_seconds: float | None, arrival_ms: int) -> int:
+        """Return as :meth:`capture_ms` when a frame was taken that is looked at after later ones.
+
+        The clocks stay tied as they are.
+        """
+        if stream_seconds is None or self._offset_ms is None:
+            return arrival_ms
+        captured_ms = round(stream_seconds * 1000 + self._offset_ms - (self._transport_ms or 0.0))
+        # The stream has jumped meanwhile.
+        if abs(captured_ms - arrival_ms) > _JUMP_MS:
+            return arrival_ms
+        return min(arrival_ms, captured_ms)
 
     def _tie(self, stream_ms: float, arrival_ms: int) -> float:
         sample_ms = arrival_ms - stream_ms

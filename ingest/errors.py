@@ -25,6 +25,7 @@ class CaptureErrorCode(Enum):
     FORBIDDEN = "The stream address points to a network where cameras are not allowed."
     NO_FILE = "There is no such video file in the folder of camera files."
     SECRET_KEY = "The stream address was encrypted with another secret key."
+    CRASH = "The camera's stream crashes its reader; it is tried again after growing pauses."
     INTERNAL = "The stream could not be read."
 
 

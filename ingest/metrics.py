@@ -41,6 +41,8 @@ class IngestMetrics:
         self._dropped = counter("platestream_ingest_frames_dropped_total", self.registry)
         self._ticks = counter("platestream_ingest_ticks_sent_total", self.registry)
         self._lost = counter("platestream_ingest_connections_lost_total", self.registry)
+        self._processes = gauge("platestream_ingest_processes", self.registry)
+        self._processes_lost = counter("platestream_ingest_processes_lost_total", self.registry)
         self._snapshots = counter("platestream_ingest_snapshots_total", self.registry)
         self._config_faults = counter("platestream_ingest_config_faults_total", self.registry)
         self._waiting = gauge("platestream_ingest_waiting_bytes", self.registry)
@@ -52,22 +54,22 @@ class IngestMetrics:
         """Set how many cameras are in a state."""
         self._cameras.labels(state.value).set(count)
 
-    def frame_decoded(self) -> None:
-        """Count a decoded frame."""
-        self._decoded.inc()
+    def frames_decoded(self, count: int) -> None:
+        """Count decoded frames."""
+        self._decoded.inc(count)
 
     def frame_sent(self, delay_seconds: float) -> None:
         """Count a frame handed to Kafka ``delay_seconds`` after its capture."""
         self._sent.inc()
         self._delay.observe(delay_seconds)
 
-    def frame_still(self) -> None:
-        """Count a frame in which nothing moved."""
-        self._still.inc()
+    def frames_still(self, count: int) -> None:
+        """Count frames in which nothing moved."""
+        self._still.inc(count)
 
-    def frame_dropped(self, reason: DropReason) -> None:
-        """Count a frame that was lost."""
-        self._dropped.labels(reason.value).inc()
+    def frame_dropped(self, reason: DropReason, count: int = 1) -> None:
+        """Count frames that were lost."""
+        self._dropped.labels(reason.value).inc(count)
 
     def tick_sent(self) -> None:
         """Count a tick."""
@@ -76,6 +78,14 @@ class IngestMetrics:
     def connection_lost(self, code: CaptureErrorCode) -> None:
         """Count a connection that failed or ended."""
         self._lost.labels(code.name.lower()).inc()
+
+    def processes(self, count: int) -> None:
+        """Set how many capture processes there are."""
+        self._processes.set(count)
+
+    def process_lost(self) -> None:
+        """Count a capture process that ended by itself."""
+        self._processes_lost.inc()
 
     def snapshot(self, outcome: SnapshotOutcome) -> None:
         """Count a snapshot."""

@@ -41,6 +41,11 @@ class IngestSettings(
     ingest_motion_hold_seconds: float = Field(
         3.0, ge=3, le=600, description="How long frames still pass after the last movement."
     )
+    ingest_rest_when_still: bool = Field(
+        True,
+        description="While nothing moves in a live stream, only its key frames are decoded; what "
+        "moves opens it again from the last one. Needs the motion gate.",
+    )
     ingest_max_frame_width_px: int = Field(
         0,
         ge=0,
@@ -68,8 +73,17 @@ class IngestSettings(
     ingest_snapshot_interval_seconds: float = Field(
         5.0, ge=1, le=3600, description="How often a camera's latest picture is stored."
     )
-    ingest_encoder_threads: int = Field(
-        2, ge=1, le=64, description="Threads that turn pictures of all cameras into JPEG."
+    ingest_cameras_per_process: int = Field(
+        8,
+        ge=1,
+        le=64,
+        description="Cameras that are captured by one process: a stream that crashes it interrupts "
+        "the others of that process for a moment. Each process takes about 60 MiB.",
+    )
+    ingest_process_memory_bytes: int = Field(
+        2_147_483_648,
+        ge=536_870_912,
+        description="Address space that a capture process may take beyond what it starts with.",
     )
     ingest_decoder_threads: int = Field(
         1, ge=1, le=16, description="Threads that decode each camera's video; 1 costs least."

@@ -1,7 +1,8 @@
-"""The capture session of one camera: its reader, its frames, its status."""
+"""The capture session of one camera: what is captured, its frames, its status."""
 
 import threading
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 import structlog
@@ -9,12 +10,13 @@ import structlog
 from common.errors import InvalidInputError, MisconfiguredError
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.secrets import SecretBox
-from common.urls.streams import StreamUrl, parse_stream_url
-from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader, ReaderSettings
+from common.urls.streams import StreamUrl, StreamUrlRules, parse_stream_url
+from ingest.capture.messages import Looked, Seen
 from ingest.clocks import Clock, Instant
 from ingest.errors import CaptureErrorCode
-from ingest.frames.pipeline import FramePipeline, PipelineDeps, PipelineSettings
+from ingest.frames.pipeline import FramePipeline, PipelineDeps
 from ingest.metrics import IngestMetrics
+from ingest.processes.pool import Capture, CaptureListener
 from ingest.status import CameraIdentity, StatusRules, StatusTracker
 
 log = structlog.get_logger(__name__)
@@ -25,9 +27,18 @@ class CameraSessionSettings:
     """Settings that all camera sessions share. ``worker`` names this worker in status."""
 
     worker: str
-    reader: ReaderSettings
-    pipeline: PipelineSettings
+    addresses: StreamUrlRules
+    sample_fps: float
     status: StatusRules
+
+
+class Captures(Protocol):
+    """Captures streams (see :class:`ingest.processes.pool.CapturePool`)."""
+
+    def capture(
+        self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
+    ) -> Capture:
+        """Return a capture; nothing happens before its start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +46,7 @@ class CameraSessionDeps:
     """Collaborators that all camera sessions of a worker share."""
 
     pipeline: PipelineDeps
+    captures: Captures
     secrets: SecretBox
     metrics: IngestMetrics
     now: Clock
@@ -43,8 +55,8 @@ class CameraSessionDeps:
 class CameraSession:
     """Captures one camera as configured, until it is stopped.
 
-    Only events of the reader that was started last count, so that one that still waits for its
-    peer's time-out can do no harm.
+    Only what comes of the capture that was started last counts, so that one that still waits for
+    its peer's time-out can do no harm.
     """
 
     def __init__(
@@ -55,9 +67,9 @@ class CameraSession:
         self._deps = deps
         self._lock = threading.Lock()
         self._config = config
-        self._pipeline = FramePipeline(config, settings.pipeline, deps.pipeline)
-        self._reader: FrameReader | None = None
-        self._prepared: FrameReader | None = None
+        self._pipeline = FramePipeline(config, deps.pipeline)
+        self._capture: Capture | None = None
+        self._prepared: Capture | None = None
         with self._lock:
             self._tracker = self._begin()
 
@@ -84,20 +96,22 @@ class CameraSession:
         with self._lock:
             prepared, self._prepared = self._prepared, None
         if prepared is not None:
-            prepared.start(self._follow)
+            prepared.start()
 
-    def update(self, config: CameraConfig) -> FrameReader | None:
+    def update(self, config: CameraConfig) -> Capture | None:
         """Apply another configuration; the capture restarts only where the address changed.
 
-        Returns the reader that was stopped, if any; :meth:`start` begins the new one.
+        Returns the capture that was stopped, if any; :meth:`start` begins the new one.
         """
         with self._lock:
             changed = self._address(config) != self._address(self._config)
             self._config = self._pipeline.config = config
             if not changed:
                 self._tracker.publish_again()
+                if self._capture is not None:
+                    self._capture.adjust(self._sample_fps())
                 return None
-            stopped = self._stop_reader()
+            stopped = self._stop_capture()
             if config.enabled:
                 self._pipeline.disconnected()
             else:
@@ -105,17 +119,17 @@ class CameraSession:
             self._tracker = self._begin()
             return stopped
 
-    def stop(self) -> FrameReader | None:
-        """End the capture; returns immediately, with the reader that was stopped, if any."""
+    def stop(self) -> Capture | None:
+        """End the capture; returns immediately, with what was stopped, if anything."""
         with self._lock:
-            stopped = self._stop_reader()
+            stopped = self._stop_capture()
         self._pipeline.close()
         return stopped
 
-    def end(self) -> FrameReader | None:
+    def end(self) -> Capture | None:
         """As :meth:`stop`, for a camera that no other worker goes on with: it was deleted."""
         with self._lock:
-            stopped = self._stop_reader()
+            stopped = self._stop_capture()
         self._pipeline.end(deleted=True)
         return stopped
 
@@ -135,33 +149,34 @@ class CameraSession:
         if self._config.enabled:
             self._pipeline.tick_if_silent(now)
 
-    def _follow(self, reader: FrameReader) -> None:
-        """Read a reader's connections until it is stopped (reader's thread)."""
-        for connection in reader.connections():
-            with connection:
-                self._read(reader, connection)
-            if not connection.is_stopped:
-                self._on_lost(reader, connection.error_code)
+    def on_connected(self, capture: Capture) -> None:
+        """Note that a connection to the camera is open (a capture's events: its thread's)."""
+        if capture is self._capture:
+            self._pipeline.connected()
 
-    def _read(self, reader: FrameReader, connection: CameraConnection) -> None:
-        # A function of its own, so that no decoded frame is kept until the next connection.
-        for event in connection:
-            if isinstance(event, CapturedFrame):
-                self._on_frame(reader, event)
-            elif reader is self._reader:
-                self._pipeline.connected()
+    def on_looked(self, capture: Capture, looked: Looked) -> None:
+        """Send or store a frame."""
+        if capture is self._capture:
+            self._pipeline.offer(looked)
 
-    def _on_frame(self, reader: FrameReader, captured: CapturedFrame) -> None:
-        frame = captured.frame
+    def on_seen(self, capture: Capture, seen: Seen) -> None:
+        """Note that the camera gives frames."""
         with self._lock:
-            if reader is not self._reader:
+            if capture is not self._capture:
                 return
-            self._tracker.frame_seen(captured.arrival, frame.width_px, frame.height_px)
-        self._pipeline.offer(frame, captured.stream_seconds, captured.captured_ms)
+            now = self._deps.now()
+            arrival = now.later(min(0.0, seen.settled.arrival_seconds - now.seconds))
+            self._tracker.frame_seen(arrival, seen.width_px, seen.height_px)
+        self._pipeline.seen(seen)
 
-    def _on_lost(self, reader: FrameReader, code: CaptureErrorCode) -> None:
+    def on_left(self, capture: Capture, count: int) -> None:
+        """Count frames that were left out."""
+        self._pipeline.left_out(count)
+
+    def on_lost(self, capture: Capture, code: CaptureErrorCode) -> None:
+        """Note why there are no more frames."""
         with self._lock:
-            if reader is not self._reader:
+            if capture is not self._capture:
                 return
             self._tracker.failed(code)
         self._deps.metrics.connection_lost(code)
@@ -178,14 +193,17 @@ class CameraSession:
             return tracker
         self._pipeline.resume()
         name = f"camera-{self._config.camera_id}"
-        self._reader = FrameReader(name, url, self._settings.reader, self._deps.now)
-        self._prepared = self._reader
+        self._capture = self._deps.captures.capture(name, url, self._sample_fps(), self)
+        self._prepared = self._capture
         return tracker
+
+    def _sample_fps(self) -> float:
+        return self._config.sample_fps or self._settings.sample_fps
 
     def _open_address(self) -> StreamUrl | CaptureErrorCode:
         try:
             text = self._deps.secrets.decrypt(self._config.stream_url_encrypted)
-            return parse_stream_url(text, self._settings.reader.addresses)
+            return parse_stream_url(text, self._settings.addresses)
         except MisconfiguredError:
             log.error("stream_address_undecryptable", camera_id=str(self.camera_id))
             self._deps.metrics.config_fault()
@@ -195,8 +213,8 @@ class CameraSession:
             self._deps.metrics.config_fault()
             return CaptureErrorCode.FORBIDDEN
 
-    def _stop_reader(self) -> FrameReader | None:
-        stopped, self._reader = self._reader, None
+    def _stop_capture(self) -> Capture | None:
+        stopped, self._capture = self._capture, None
         if stopped is not None:
             stopped.stop()
         return stopped

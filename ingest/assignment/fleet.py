@@ -10,8 +10,8 @@ import structlog
 
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSessionSettings
-from ingest.capture.reading import FrameReader
 from ingest.clocks import Instant
+from ingest.processes.pool import Capture
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Fleet:
         self._snapshots = snapshots
         self._lock = threading.Lock()
         self._partitions: dict[int, dict[UUID, CameraSession]] = {}
-        self._stopping: list[FrameReader] = []
+        self._stopping: list[Capture] = []
         self._stopping_lock = threading.Lock()
 
     def own(self, partition: int) -> None:
@@ -153,11 +153,11 @@ class Fleet:
             self.release(partition)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the readers that were stopped; returns whether all ended in time."""
+        """Wait for the captures that were stopped; returns whether all ended in time."""
         deadline = self._deps.now().seconds + timeout_seconds
         with self._stopping_lock:
             stopping = tuple(self._stopping)
-        return all(r.join(max(0.0, deadline - self._deps.now().seconds)) for r in stopping)
+        return all(c.join(max(0.0, deadline - self._deps.now().seconds)) for c in stopping)
 
     def _all(self) -> tuple[CameraSession, ...]:
         with self._lock:
@@ -198,7 +198,7 @@ class Fleet:
         if status is not None:
             self._statuses.send_status(status)
 
-    def _retire(self, reader: FrameReader | None) -> None:
-        if reader is not None:
+    def _retire(self, capture: Capture | None) -> None:
+        if capture is not None:
             with self._stopping_lock:
-                self._stopping = [r for r in self._stopping if not r.join(0)] + [reader]
+                self._stopping = [c for c in self._stopping if not c.join(0)] + [capture]

@@ -2,8 +2,8 @@
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 import av
@@ -14,63 +14,14 @@ import av.logging
 
 from common.records.frames import MAX_PIXELS, is_too_large
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.decode_control import DecodeEffort
+from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
+from ingest.capture.rtsp_relay import RtspRelay
+from ingest.capture.stream_gate import MAX_HELD_BYTES, MAX_HELD_PACKETS, StreamGate
+from ingest.clocks import Clock, Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
-from ingest.frames.encoding import DecodedFrame
-
-_BEHIND_MS: Final = 700
-_FAR_BEHIND_MS: Final = 1_500
-_CAUGHT_UP_MS: Final = 300
-
-_TOLERANCE_SECONDS: Final = 1.0
-"""A backlog of some seconds on the network is decoded in less than this (4 ms a frame at 1080p);
-only a machine that is too slow stays behind longer."""
-
-
-class DecodeEffort(Enum):
-    """The share of a stream's frames that is decoded; the values are FFmpeg's ``skip_frame``."""
-
-    ALL = "DEFAULT"
-    REFERENCES = "NONREF"
-    KEYFRAMES = "NONKEY"
-
-
-class DecodeControl:
-    """Decodes less of a stream that stays behind itself, and all again once it has caught up.
-
-    Skipping frames on which no other is built costs nothing but those frames. Skipping all but
-    key frames is the last resort; full effort then returns at a key frame, since the frames
-    between would be built on missing ones.
-    """
-
-    def __init__(self) -> None:
-        self.effort = DecodeEffort.ALL
-        self._behind_since_seconds: float | None = None
-
-    def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
-        """Return what to decode next.
-
-        ``lag_ms`` is how far the stream is behind itself, ``now_seconds`` monotonic time.
-        """
-        is_tolerated = self._is_tolerated(lag_ms, now_seconds)
-        if lag_ms < _CAUGHT_UP_MS:
-            if self.effort is not DecodeEffort.KEYFRAMES or at_keyframe:
-                self.effort = DecodeEffort.ALL
-        elif lag_ms > _FAR_BEHIND_MS and not is_tolerated:
-            self.effort = DecodeEffort.KEYFRAMES
-        elif lag_ms > _BEHIND_MS and self.effort is DecodeEffort.ALL:
-            self.effort = DecodeEffort.REFERENCES
-        return self.effort
-
-    def _is_tolerated(self, lag_ms: float, now_seconds: float) -> bool:
-        if lag_ms <= _FAR_BEHIND_MS:
-            self._behind_since_seconds = None
-            return True
-        if self._behind_since_seconds is None:
-            self._behind_since_seconds = now_seconds
-        return now_seconds - self._behind_since_seconds < _TOLERANCE_SECONDS
-
 
 MAX_ALLOCATION_BYTES: Final = 128 * 1024 * 1024
 """The largest allowed frame takes 121 MB as BGR. A header can promise any amount: an MP4 of 100 kB
@@ -112,26 +63,49 @@ class StreamFrame:
     """One decoded frame.
 
     ``stream_seconds`` is its time within the stream (None: the stream has none),
-    ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock.
+    ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock, ``arrival``
+    when its packet came. ``is_glimpse``: the key frame of a stream at rest, whose other frames are
+    held back; ``was_held_back``: one of these.
     """
 
     decoded: DecodedFrame
     stream_seconds: float | None
     sender_start_ms: float | None
+    arrival: Instant
+    is_glimpse: bool = False
+    was_held_back: bool = False
+
+
+@dataclass(slots=True)
+class _HeldPackets:
+    """Packets of a stream at rest, from a key frame on, each with its arrival."""
+
+    packets: "list[tuple[av.Packet[Any], Instant]]"
+    glimpsed_seconds: float | None
+    size_bytes: int = 0
+
+    def add(self, packet: "av.Packet[Any]", arrival: Instant) -> None:
+        self.packets.append((packet, arrival))
+        self.size_bytes += packet.size
+
+    @property
+    def is_full(self) -> bool:
+        return self.size_bytes > MAX_HELD_BYTES or len(self.packets) > MAX_HELD_PACKETS
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """An open FFmpeg container; over HTTP also the body it reads, which it does not close."""
+    """An open FFmpeg container, and the connection that it reads, which it does not close."""
 
     container: av.container.InputContainer
-    body: HttpBody | None = None
+    connection: HttpBody | RtspRelay | None = None
 
     def close(self) -> None:
         """Close the connection or the file."""
+        # Before it: FFmpeg takes its leave of the camera.
         self.container.close()
-        if self.body is not None:
-            self.body.close()
+        if self.connection is not None:
+            self.connection.close()
 
 
 class CameraStream:
@@ -143,6 +117,7 @@ class CameraStream:
         decoder_threads: int,
         deadline: ConnectionDeadline,
         played: PlayedSegments,
+        now: Clock | None = None,
     ) -> None:
         """Prepare decoding.
 
@@ -165,7 +140,21 @@ class CameraStream:
         self._formats = frozenset(container.format.name.split(","))
         self._bad_packets = 0
         self._effort = DecodeEffort.ALL
+        self._now = now or MonotonicWallClock()
+        self._gate = StreamGate()
+        self._is_still = False
+        self._held: _HeldPackets | None = None
+        self._latest_shown: int | None = None
         self.at_keyframe = True
+
+    def rest(self, is_still: bool) -> None:
+        """Say whether anything moves in the frames so far.
+
+        While nothing does, all but key frames are held back, from the next one on. After a glimpse
+        in which something moves, what was held back since the one before comes next, then the
+        glimpsed frame again.
+        """
+        self._is_still = is_still
 
     @property
     def is_segmented(self) -> bool:
@@ -204,11 +193,7 @@ class CameraStream:
                 if is_old:
                     self._deadline.reset_bytes()
                     continue
-                for frame in self._decode(packet):
-                    self._await_frame()
-                    yield StreamFrame(
-                        DecodedFrame(frame), self._stream_seconds(frame), self._sender_start_ms()
-                    )
+                yield from self._frames_of(packet, self._now())
         except av.error.FFmpegError as error:
             raise CaptureError(self._deadline.expired_with or _reading_error_code(error)) from None
         if is_old:
@@ -223,6 +208,101 @@ class CameraStream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _frames_of(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
+        """Yield the frames that a packet gives, or what was held back until it came."""
+        if packet.is_keyframe:
+            self._gate.key_frame(arrival.seconds)
+            self._latest_shown = packet.pts
+            if self._held is not None or self._may_rest():
+                yield from self._glimpse(packet, arrival)
+                return
+        elif self._rises(packet, arrival):
+            yield from self._open()
+        if self._held is not None and not self._held.is_full and packet.size:
+            self._held.add(packet, arrival)
+            return
+        yield from self._open()
+        yield from self._decoded(packet, arrival)
+
+    def _rises(self, packet: "av.Packet[Any]", arrival: Instant) -> bool:
+        if packet.pts is not None and self._latest_shown is not None:
+            if packet.pts < self._latest_shown:
+                self._gate.reordered()
+            self._latest_shown = max(self._latest_shown, packet.pts)
+        if not self._is_still:
+            self._gate.skip()
+            return False
+        return self._gate.rises(packet.size, arrival.seconds)
+
+    def _may_rest(self) -> bool:
+        is_whole = self._effort is DecodeEffort.ALL
+        return self._is_still and is_whole and self._gate.may_rest()
+
+    def _glimpse(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
+        """Decode a key frame by itself; go on resting unless something moves in it."""
+        if self._held is None:
+            for frame in self._drained():
+                yield self._as_frame(frame, arrival)
+        frames = self._decode_alone(packet)
+        if not frames:
+            # No key frame, whatever it calls itself: nothing of this stream can be left out.
+            self._gate.distrust()
+            yield from self._open()
+            yield from self._decoded(packet, arrival)
+            return
+        self._await_frame()
+        glimpse = self._as_frame(frames[0], arrival)
+        yield replace(glimpse, is_glimpse=True)
+        if self._is_still and self._may_rest():
+            self._held = _HeldPackets([], glimpse.stream_seconds)
+            self._held.add(packet, arrival)
+            return
+        yield from self._open()
+        yield from self._decoded(packet, arrival)
+
+    def _open(self) -> Iterator[StreamFrame]:
+        """Yield what was held back, if anything: the frames after the key frame that was seen."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        # What was decoded since was decoded by itself.
+        self._video.codec_context.flush_buffers()
+        for packet, arrival in held.packets:
+            for frame in self._decoded(packet, arrival):
+                seconds = frame.stream_seconds
+                # The first one was looked at when it came.
+                if seconds is None or seconds != held.glimpsed_seconds:
+                    yield replace(frame, was_held_back=True)
+
+    def _decoded(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
+        for frame in self._decode(packet):
+            self._await_frame()
+            yield self._as_frame(frame, arrival)
+
+    def _decode_alone(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
+        """Decode a packet as if it were the only one: nothing is kept back for those after it."""
+        self._video.codec_context.flush_buffers()
+        return self._decode(packet) or self._drained()
+
+    def _drained(self) -> list[av.VideoFrame]:
+        """Return the frames that the decoder keeps back, and have it begin anew."""
+        context = self._video.codec_context
+        frames: list[av.VideoFrame] = []
+        with suppress(av.error.FFmpegError):
+            frames = [each for each in context.decode(None) if isinstance(each, av.VideoFrame)]
+        context.flush_buffers()
+        for frame in frames:
+            # Which PyAV takes from the packet otherwise.
+            frame.time_base = self._video.time_base
+            if is_too_large(frame.width, frame.height):
+                raise CaptureError(CaptureErrorCode.TOO_LARGE)
+        return frames
+
+    def _as_frame(self, frame: av.VideoFrame, arrival: Instant) -> StreamFrame:
+        return StreamFrame(
+            DecodedFrame(frame), self._stream_seconds(frame), self._sender_start_ms(), arrival
+        )
 
     def _await_frame(self) -> None:
         self._deadline.await_frame(key_frame=self._effort is DecodeEffort.KEYFRAMES)

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from ingest.errors import CaptureError, CaptureErrorCode
 
@@ -23,6 +23,13 @@ BYTES_BETWEEN_FRAMES: Final = 32 * 1024 * 1024
 a key frame, or the largest JPEG (40 Mpx) at 0.8 bytes a pixel."""
 
 
+class Breakable(Protocol):
+    """A connection that any thread can end (see :class:`ingest.capture.rtsp_relay.RtspRelay`)."""
+
+    def close(self) -> None:
+        """End it; returns immediately."""
+
+
 class ConnectionDeadline:
     """Ends a connection that gives no frame in time, or that was stopped.
 
@@ -38,6 +45,7 @@ class ConnectionDeadline:
         self._lock = threading.Lock()
         self._is_stopped = False
         self._waiting_socket: socket.socket | None = None
+        self._relay: Breakable | None = None
         self.expired_with: CaptureErrorCode | None = None
         """The reason for which this deadline ended the connection, if it did."""
         self._error_code = CaptureErrorCode.UNREACHABLE
@@ -64,6 +72,15 @@ class ConnectionDeadline:
                 with suppress(OSError):
                     # Not ssl's own, which drops the cipher that the reader's thread is using.
                     socket.socket.shutdown(self._waiting_socket, socket.SHUT_RDWR)
+            if self._relay is not None:
+                self._relay.close()
+
+    def break_off_at_stop(self, relay: Breakable) -> None:
+        """Have :meth:`stop` end a connection of this reader's; the one before is over."""
+        with self._lock:
+            self._relay = relay
+            if self._is_stopped:
+                relay.close()
 
     def check(self) -> None:
         """Return if the connection may go on.

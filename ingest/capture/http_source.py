@@ -212,7 +212,7 @@ class _CheckedTlsConnection(_CheckedConnection):
 
     def connect(self) -> None:
         super().connect()
-        tls = _tls_context(self._ca_file).wrap_socket(
+        tls = tls_context(self._ca_file).wrap_socket(
             self.sock, server_hostname=self.host, do_handshake_on_connect=False
         )
         self.sock = tls
@@ -275,11 +275,10 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
 
 
 @cache
-def _tls_context(ca_file: str) -> ssl.SSLContext:
+def tls_context(ca_file: str) -> ssl.SSLContext:
     """Return TLS that asks for proof of identity only where a file says whom to believe.
 
-    Most cameras sign their own certificates. As with FFmpeg, so that rtsps and https cameras
-    behave alike.
+    Most cameras sign their own certificates. For rtsps and https cameras alike.
     """
     if ca_file:
         return ssl.create_default_context(cafile=ca_file)

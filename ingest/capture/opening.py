@@ -1,8 +1,9 @@
 """Opens a camera's stream or a video file: how FFmpeg is connected to each kind of address."""
 
-import errno
+import socket
+import ssl
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -11,12 +12,15 @@ import av.error
 
 from common.errors import InvalidInputError
 from common.urls.files import video_file
-from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules
+from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules, parse_stream_url
 from ingest.addresses import resolve
 from ingest.capture.camera_stream import DECODER_OPTIONS, CameraStream, OpenedStream
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.hls import PlayedSegments, PlaylistSource
-from ingest.capture.http_source import HttpSource
+from ingest.capture.http_source import HttpSource, tls_context
+from ingest.capture.messages import CaptureLimits
+from ingest.capture.rtsp_relay import RtspRelay
+from ingest.clocks import Clock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _ALMOST: Final = 0.95
@@ -31,11 +35,13 @@ _RTSP_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "rtsp_transport": "tcp",
     "allowed_media_types": "video",
-    "protocol_whitelist": "rtsp,rtsps,rtp,tcp,tls,crypto",
+    # The relay's connection: it does what is to be done beyond it.
+    "protocol_whitelist": "rtsp,rtp,tcp",
     "fflags": "nobuffer",
     # Otherwise FFmpeg reads 20 frames to estimate the frame rate: 1.2 s instead of 0.4 s to open.
     "fpsprobesize": "0",
 }
+_MAX_REDIRECTS: Final = 3
 _BODY_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "format_whitelist": "mpjpeg,mjpeg,jpeg_pipe,mpegts,mov,mp4,matroska,webm,flv,h264,hevc",
@@ -58,30 +64,18 @@ _PLAYLIST_TYPES: Final = frozenset(
 _PAGE_TYPES: Final = frozenset({"text/html", "text/plain", "application/json", "text/xml"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaptureLimits:
-    """Time-outs of a silent peer, the threads that decode one stream, and whom to trust.
-
-    ``ca_file`` holds the certificates (PEM) by which those of cameras must be signed; empty: they
-    are not verified.
-    """
-
-    open_timeout_seconds: float
-    read_timeout_seconds: float
-    decoder_threads: int
-    ca_file: str = ""
-
-
 def open_stream(
     url: StreamUrl,
     rules: StreamUrlRules,
     limits: CaptureLimits,
     deadline: ConnectionDeadline,
     played: PlayedSegments | None = None,
+    now: Clock | None = None,
 ) -> CameraStream:
     """Connect to a camera before the deadline.
 
-    ``played`` holds the segments of earlier connections, and is updated by this one.
+    ``played`` holds the segments of earlier connections, and is updated by this one. ``now`` tells
+    when packets come.
 
     Raises:
         CaptureError: it cannot be reached, refuses, or has no video.
@@ -96,10 +90,8 @@ def open_stream(
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
         # Without its cause: FFmpeg's errors carry the address.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
-        if limits.ca_file and _is_failed_handshake(error, url.scheme):
-            code = CaptureErrorCode.CERTIFICATE
         raise CaptureError(code) from None
-    return CameraStream(opened, limits.decoder_threads, deadline, played)
+    return CameraStream(opened, limits.decoder_threads, deadline, played, now)
 
 
 @dataclass(frozen=True)
@@ -130,19 +122,50 @@ class _Opening:
         return OpenedStream(av.open(f"file:{path}", options=_FILE_OPTIONS))
 
     def _open_rtsp(self) -> OpenedStream:
-        target = _at_address(self.url, resolve(self.url.host, self.url.port, self.rules))
-        options = {**_RTSP_OPTIONS, **self._rtsps_options()}
-        return OpenedStream(av.open(target, options=options, timeout=self._timeouts))
+        url = self.url
+        for _ in range(_MAX_REDIRECTS + 1):
+            relay = RtspRelay(self._connect(url))
+            self.deadline.break_off_at_stop(relay)
+            target = _at_relay(url, relay.port)
+            try:
+                container = av.open(target, options=_RTSP_OPTIONS, timeout=self._timeouts)
+            except BaseException:
+                relay.close()
+                if relay.redirected_to is None:
+                    if relay.refusal is not None:
+                        raise CaptureError(relay.refusal) from None
+                    raise
+                url = _redirected(url, relay.redirected_to, self.rules)
+            else:
+                relay.opened()
+                return OpenedStream(container, relay)
+        raise CaptureError(CaptureErrorCode.NO_STREAM)
 
-    def _rtsps_options(self) -> dict[str, str]:
-        if self.url.scheme is not StreamScheme.RTSPS or not self.limits.ca_file:
-            return {}
-        # The host by its name: FFmpeg is given the address that was checked.
-        return {
-            "tls_verify": "1",
-            "ca_file": self.limits.ca_file,
-            "verifyhost": self.url.host,
-        }
+    def _connect(self, url: StreamUrl) -> socket.socket:
+        """Connect to a camera at the address that was checked, over TLS for rtsps.
+
+        Raises:
+            CaptureError: the address is forbidden, or the certificate proves nothing.
+            OSError: it cannot be reached.
+        """
+        address = resolve(url.host, url.port, self.rules)
+        seconds = self.deadline.remaining_seconds(self.limits.open_timeout_seconds)
+        connection = socket.create_connection((address, url.port), seconds)
+        if url.scheme is not StreamScheme.RTSPS:
+            return connection
+        tls = tls_context(self.limits.ca_file).wrap_socket(
+            connection, server_hostname=url.host, do_handshake_on_connect=False
+        )
+        try:
+            with self.deadline.guarded_wait(tls, self.limits.open_timeout_seconds):
+                tls.do_handshake()
+        except ssl.SSLCertVerificationError:
+            tls.close()
+            raise CaptureError(CaptureErrorCode.CERTIFICATE) from None
+        except BaseException:
+            tls.close()
+            raise
+        return tls
 
     def _open_http(self) -> OpenedStream:
         silence_seconds = self.limits.read_timeout_seconds
@@ -187,13 +210,37 @@ class _Opening:
         return self.limits.open_timeout_seconds, self.limits.read_timeout_seconds
 
 
-def _at_address(url: StreamUrl, address: str) -> str:
-    """Return the stream address with its host name replaced by the address that was checked."""
+def _at_relay(url: StreamUrl, port: int) -> str:
+    """Return the stream address with the relay's place in that of the camera's."""
     parts = urlsplit(url.text)
-    user_info, _, _ = parts.netloc.rpartition("@")
-    host = f"[{address}]" if ":" in address else address
-    netloc = f"{user_info}@{host}:{url.port}" if user_info else f"{host}:{url.port}"
-    return urlunsplit((url.scheme.value, netloc, parts.path, parts.query, ""))
+    user_info, at, _ = parts.netloc.rpartition("@")
+    netloc = f"{user_info}{at}127.0.0.1:{port}"
+    return urlunsplit((StreamScheme.RTSP.value, netloc, parts.path, parts.query, ""))
+
+
+def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
+    """Return the address to which a camera sends us, judged as its own was.
+
+    Raises:
+        CaptureError: no camera may be there, or it is none.
+    """
+    try:
+        target = parse_stream_url(text, rules)
+    except InvalidInputError as error:
+        is_malformed = error.code == "stream_url_malformed"
+        code = CaptureErrorCode.NO_STREAM if is_malformed else CaptureErrorCode.FORBIDDEN
+        raise CaptureError(code) from None
+    # From TLS only to TLS: the camera that answers there has to prove as much.
+    allowed = {StreamScheme.RTSPS, url.scheme}
+    if target.scheme not in allowed & {StreamScheme.RTSP, StreamScheme.RTSPS}:
+        raise CaptureError(CaptureErrorCode.FORBIDDEN)
+    if (target.scheme, target.host, target.port) != (url.scheme, url.host, url.port):
+        return target
+    # The same camera: it gets its password again. Nobody else does.
+    user_info, at, _ = urlsplit(url.text).netloc.rpartition("@")
+    parts = urlsplit(text)
+    netloc = f"{user_info}{at}{parts.netloc.rpartition('@')[2]}"
+    return replace(target, text=urlunsplit(parts._replace(netloc=netloc)))
 
 
 _OPENING_ERROR_CODES: Final[tuple[tuple[type[Exception], CaptureErrorCode], ...]] = (
@@ -205,11 +252,6 @@ _OPENING_ERROR_CODES: Final[tuple[tuple[type[Exception], CaptureErrorCode], ...]
     (av.error.DecoderNotFoundError, CaptureErrorCode.UNDECODABLE),
     (av.error.InvalidDataError, CaptureErrorCode.NOT_VIDEO),
 )
-
-
-def _is_failed_handshake(error: Exception, scheme: StreamScheme) -> bool:
-    """Return whether it was TLS that failed: FFmpeg has no error of its own for that."""
-    return scheme is StreamScheme.RTSPS and isinstance(error, OSError) and error.errno == errno.EIO
 
 
 def _opening_error_code(

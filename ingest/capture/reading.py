@@ -11,14 +11,16 @@ from typing import Final, Self
 import structlog
 
 from common.retry import Backoff, RetryPolicy
-from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules
-from ingest.capture.camera_stream import CameraStream, DecodeControl, StreamFrame
+from common.urls.streams import StreamScheme, StreamUrl
+from ingest.capture.camera_stream import CameraStream, StreamFrame
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.decode_control import DecodeControl
+from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.hls import PlayedSegments
-from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.capture.messages import ReaderSettings
+from ingest.capture.opening import open_stream
 from ingest.clocks import CaptureClock, Clock, Instant, LiveEdge, Pacer
 from ingest.errors import CaptureError, CaptureErrorCode
-from ingest.frames.encoding import DecodedFrame
 
 log = structlog.get_logger(__name__)
 
@@ -32,16 +34,6 @@ _LOOP_GAP_SECONDS: Final = 0.04
 """Between the last frame of a file and its first, when it is played again."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReaderSettings:
-    """The addresses that are allowed, time-outs, and the pauses between connections."""
-
-    addresses: StreamUrlRules
-    limits: CaptureLimits
-    reconnect_min_seconds: float
-    reconnect_max_seconds: float
-
-
 @dataclass(frozen=True, slots=True)
 class StreamOpened:
     """The connection is open; its first frame follows."""
@@ -52,13 +44,16 @@ class CapturedFrame:
     """One frame of a camera.
 
     ``stream_seconds`` is its time within the stream, or its arrival (monotonic) where the stream
-    has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``.
+    has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``. ``is_glimpse`` and
+    ``was_held_back`` are those of a :class:`ingest.capture.camera_stream.StreamFrame`.
     """
 
     frame: DecodedFrame
     stream_seconds: float
     captured_ms: int
     arrival: Instant
+    is_glimpse: bool = False
+    was_held_back: bool = False
 
 
 CaptureEvent = StreamOpened | CapturedFrame
@@ -164,6 +159,7 @@ class CameraConnection:
         self._edge = LiveEdge()
         self._base_seconds = 0.0
         self._last_seconds: float | None = None
+        self._stream: CameraStream | None = None
         self._events = self._read()
         self.error_code = CaptureErrorCode.ENDED
         """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
@@ -172,6 +168,14 @@ class CameraConnection:
     def is_stopped(self) -> bool:
         """True once the reader was stopped: the end of the connection is no failure."""
         return self._context.stop.is_set()
+
+    def rest(self, is_still: bool) -> None:
+        """Say whether anything moves in the frames so far: while nothing does, a live stream is
+        decoded at its key frames only (:meth:`ingest.capture.camera_stream.CameraStream.rest`).
+        """
+        # What is played at its own pace is read in a rush between two key frames.
+        if self._stream is not None and self._pacer is None:
+            self._stream.rest(is_still)
 
     def __enter__(self) -> Self:
         return self
@@ -213,7 +217,9 @@ class CameraConnection:
                 context.settings.limits,
                 context.deadline,
                 context.played,
+                context.now,
             )
+            self._stream = stream
             with stream:
                 if not is_announced:
                     yield StreamOpened()
@@ -246,13 +252,22 @@ class CameraConnection:
         self, stream: CameraStream, frame: StreamFrame, seconds: float | None
     ) -> CapturedFrame | None:
         """Return the frame with its times; None: it came in the rush of an opening connection."""
-        arrival = self._context.now()
+        arrival = frame.arrival if self._pacer is None else self._context.now()
         self._last_seconds = seconds
-        captured_ms = self._clock.capture_ms(seconds, arrival.unix_ms, frame.sender_start_ms)
-        if self._pacer is None and seconds is not None:
-            lag_ms = self._clock.lag_ms
-            stream.set_effort(self._control.next(lag_ms, stream.at_keyframe, arrival.seconds))
-            if not self._edge.reached(seconds, arrival.seconds):
-                return None
-        stream_seconds = arrival.seconds if seconds is None else seconds
-        return CapturedFrame(frame.decoded, stream_seconds, captured_ms, arrival)
+        if frame.was_held_back:
+            captured_ms = self._clock.late_capture_ms(seconds, arrival.unix_ms)
+        else:
+            captured_ms = self._clock.capture_ms(seconds, arrival.unix_ms, frame.sender_start_ms)
+            if self._pacer is None and seconds is not None:
+                lag_ms = self._clock.lag_ms
+                stream.set_effort(self._control.next(lag_ms, stream.at_keyframe, arrival.seconds))
+                if not self._edge.reached(seconds, arrival.seconds):
+                    return None
+        return CapturedFrame(
+            frame.decoded,
+            arrival.seconds if seconds is None else seconds,
+            captured_ms,
+            arrival,
+            frame.is_glimpse,
+            frame.was_held_back,
+        )

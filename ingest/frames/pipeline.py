@@ -1,8 +1,7 @@
-"""The way of one camera's frames from the decoder to the frames topic."""
+"""The way of one camera's frames from its capture process to the frames topic."""
 
 import math
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 from uuid import UUID
@@ -11,32 +10,14 @@ import msgspec
 
 from common.records.cameras import CameraConfig
 from common.records.frames import FrameKind, FrameMeta
+from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
 from ingest.clocks import Clock, Instant, Timeline
-from ingest.frames.encoding import EncodedImage
-from ingest.frames.sampling import GreyImage, MotionGate, MotionRules, Sampler
 from ingest.metrics import DropReason, IngestMetrics
 
 _TICK_SECONDS: Final = 1.0
 _STILL_SECONDS: Final = 3.0
-_LOG_FAILURE_SECONDS: Final = 60.0
-
-
-class SourceFrame(Protocol):
-    """A decoded frame (see :class:`ingest.frames.encoding.DecodedFrame`)."""
-
-    @property
-    def width_px(self) -> int:
-        """Width as captured."""
-
-    @property
-    def height_px(self) -> int:
-        """Height as captured."""
-
-    def grey(self) -> GreyImage:
-        """Return the brightness, 100 px high and up to 1,000 px wide."""
-
-    def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
-        """Return the frame as JPEG."""
+_STILL_WHILE_HELD_BACK_SECONDS: Final = 15.0
+"""A camera of which only key frames are decoded says less often that nothing moves."""
 
 
 class FrameSink(Protocol):
@@ -73,74 +54,38 @@ class SnapshotSink(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelineSettings:
-    """Settings of all pipelines; a ``max_width_px`` of 0 means no limit."""
-
-    sample_fps: float
-    motion: MotionRules | None
-    jpeg_quality: int
-    max_width_px: int
-    snapshot_interval_seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class PipelineDeps:
-    """Collaborators of all pipelines; ``submit`` has :meth:`FramePipeline.work` called."""
+    """Collaborators of all pipelines."""
 
     frames: FrameSink
     snapshots: SnapshotSink
     metrics: IngestMetrics
-    submit: Callable[["FramePipeline"], None]
     now: Clock
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    frame: SourceFrame
-    captured_ms: int
-    opens_connection: bool
-
-
 class FramePipeline:
-    """Samples one camera, holds one frame, and sends those in which something moves.
+    """Sends one camera's frames, and ticks while there are none.
 
-    Three threads meet here. The camera's reader puts a sampled frame into the single slot,
-    over one that was not fetched in time, so that it never waits. One of the shared encoder threads
-    at a time fetches it. The maintenance thread sends ticks. Beside them, the thread that brings a
-    configuration ends and resumes sending.
+    Three threads meet here. That of the capture process brings frames. The maintenance thread sends
+    ticks. Beside them, the thread that brings a configuration ends and resumes sending.
     """
 
-    def __init__(
-        self, config: CameraConfig, settings: PipelineSettings, deps: PipelineDeps
-    ) -> None:
+    def __init__(self, config: CameraConfig, deps: PipelineDeps) -> None:
         """Send a tick: the stages that follow this camera learn that its clock goes on."""
         start = deps.now()
         # Read by all threads. The configuration is replaced as a whole, by the one that brings it.
         self.config = config
-        self._settings = settings
         self._deps = deps
-        # The reader's alone.
-        self._sampler = Sampler()
-        self._opens_connection = True
-        # Written by the reader, read by the maintenance thread: each is one value.
+        # Written by the process's thread, read by the maintenance thread: each is one value.
         self._is_connected = False
+        self._holds_back = False
         self._seen_ms = 0
-        # From the reader to an encoder. The maintenance thread reads the slot without the lock:
-        # at worst a tick goes out, or waits for the next round, though it need not.
-        self._slot_lock = threading.Lock()
-        self._slot: _Sample | None = None
-        self._is_queued = False
-        # Of the encoder that has the frame: one at a time.
-        self._gate = None if settings.motion is None else MotionGate(settings.motion)
-        self._snapshot_due_seconds = start.seconds
-        # Any encoder's: two that fail at the same moment may both log it.
-        self._failure_due_seconds = start.seconds
+        self._still_seconds = -math.inf
         # Of the sending thread, which may be any of them. The maintenance thread reads
         # ``_sent_seconds`` before it asks for the lock.
         self._out_lock = threading.Lock()
         self._timeline = Timeline(start.unix_ms)
         self._sent_seconds = start.seconds
-        self._still_seconds = -math.inf
         self._is_closed = False
         self._send_tick(start, start.unix_ms)
 
@@ -150,20 +95,35 @@ class FramePipeline:
         return self.config.camera_id
 
     def connected(self) -> None:
-        """Note a new connection (reader's thread)."""
-        self._sampler = Sampler()
-        self._opens_connection = True
+        """Note a new connection (process's thread)."""
+        self._holds_back = False
         self._is_connected = True
 
-    def offer(self, frame: SourceFrame, stream_seconds: float, captured_ms: int) -> None:
-        """Add a decoded frame (reader's thread). Returns immediately."""
-        self._deps.metrics.frame_decoded()
-        self._seen_ms = captured_ms
-        sample_fps = self.config.sample_fps or self._settings.sample_fps
-        if not self._sampler.takes(stream_seconds, sample_fps):
-            return
-        self._put(_Sample(frame, captured_ms, self._opens_connection))
-        self._opens_connection = False
+    def seen(self, seen: Seen) -> None:
+        """Note that frames come, sent or not (process's thread)."""
+        metrics = self._deps.metrics
+        metrics.frames_decoded(seen.decoded)
+        metrics.frames_still(seen.still)
+        metrics.frame_dropped(DropReason.FAILED, seen.failed)
+        self._holds_back = seen.holds_back
+        self._seen_ms = self._captured_ms(seen.settled)
+        if seen.is_still:
+            self._still_seconds = self._deps.now().seconds
+
+    def offer(self, looked: Looked) -> None:
+        """Send a frame, or store it as snapshot, or both (process's thread)."""
+        captured_ms = self._captured_ms(looked.taken)
+        if looked.moves:
+            if self._deps.frames.has_room():
+                self._send_frame(looked, captured_ms)
+            else:
+                self._deps.metrics.frame_dropped(DropReason.BUFFER)
+        if looked.is_snapshot:
+            self._offer_snapshot(looked, captured_ms)
+
+    def left_out(self, count: int) -> None:
+        """Count frames that this worker did not take in time."""
+        self._deps.metrics.frame_dropped(DropReason.SLOW, count)
 
     def disconnected(self) -> None:
         """Send a tick: no older frame will come (reader's thread, or the configuration's)."""
@@ -197,38 +157,9 @@ class FramePipeline:
         with self._out_lock:
             self._is_closed = False
 
-    def work(self) -> None:
-        """Process the frame in the slot and send it (encoder's thread).
-
-        After any exception, such as for want of memory, the next frame has its turn.
-        """
-        with self._slot_lock:
-            sample, self._slot = self._slot, None
-        try:
-            if sample is not None:
-                self._process(sample)
-        finally:
-            with self._slot_lock:
-                self._is_queued = self._slot is not None
-                again = self._is_queued
-            if again:
-                self._deps.submit(self)
-
-    def work_failed(self) -> bool:
-        """Count a frame for which :meth:`work` raised; returns whether to log it.
-
-        That is once a minute at most: all frames of a camera may be wrong in the same way.
-        """
-        self._deps.metrics.frame_dropped(DropReason.FAILED)
-        now_seconds = self._deps.now().seconds
-        if now_seconds < self._failure_due_seconds:
-            return False
-        self._failure_due_seconds = now_seconds + _LOG_FAILURE_SECONDS
-        return True
-
     def tick_if_silent(self, now: Instant) -> None:
         """Send a tick when nothing was sent for a second (maintenance thread)."""
-        if now.seconds - self._sent_seconds < _TICK_SECONDS or self._slot is not None:
+        if now.seconds - self._sent_seconds < _TICK_SECONDS:
             return
         # Another thread is sending for this camera right now: then it is not silent.
         if self._out_lock.acquire(blocking=False):
@@ -239,50 +170,20 @@ class FramePipeline:
                 self._out_lock.release()
 
     def _silent_ms(self, now: Instant) -> int:
-        if self._is_connected:
-            return self._timeline.tick(self._seen_ms, now.unix_ms)
-        return self._timeline.disconnected(now.unix_ms)
+        if not self._is_connected:
+            return self._timeline.disconnected(now.unix_ms)
+        if self._holds_back:
+            return self._timeline.held_back(self._seen_ms)
+        return self._timeline.tick(self._seen_ms, now.unix_ms)
 
-    def _put(self, sample: _Sample) -> None:
-        with self._slot_lock:
-            if self._slot is not None:
-                self._deps.metrics.frame_dropped(DropReason.SLOW)
-                if self._slot.opens_connection:
-                    sample = _Sample(sample.frame, sample.captured_ms, True)
-            self._slot = sample
-            was_queued, self._is_queued = self._is_queued, True
-        if not was_queued:
-            self._deps.submit(self)
-
-    def _process(self, sample: _Sample) -> None:
-        passes = self._passes_gate(sample)
+    def _captured_ms(self, moment: Moment) -> int:
         now = self._deps.now()
-        snapshot_due = now.seconds >= self._snapshot_due_seconds
-        if passes and not self._deps.frames.has_room():
-            self._deps.metrics.frame_dropped(DropReason.BUFFER)
-            passes = False
-        if not passes and not snapshot_due:
-            return
-        image = sample.frame.jpeg(self._settings.jpeg_quality, self._settings.max_width_px)
-        if passes:
-            self._send_frame(sample, image)
-        if snapshot_due:
-            self._snapshot_due_seconds = now.seconds + self._settings.snapshot_interval_seconds
-            self._offer_snapshot(sample, image)
+        passed_ms = round((now.seconds - moment.arrival_seconds) * 1000)
+        return now.unix_ms - passed_ms - moment.age_ms
 
-    def _passes_gate(self, sample: _Sample) -> bool:
-        if self._gate is None:
-            return True
-        if sample.opens_connection:
-            self._gate.reset()
-        passes = self._gate.passes(sample.frame.grey(), sample.captured_ms)
-        if not passes:
-            self._deps.metrics.frame_still()
-            self._still_seconds = self._deps.now().seconds
-        return passes
-
-    def _send_frame(self, sample: _Sample, image: EncodedImage) -> None:
-        scale = image.width_px / sample.frame.width_px
+    def _send_frame(self, looked: Looked, captured_ms: int) -> None:
+        image = looked.image
+        scale = image.width_px / looked.width_px
         with self._out_lock:
             if self._is_closed:
                 return
@@ -291,7 +192,7 @@ class FramePipeline:
                 camera_id=self.config.camera_id,
                 owner_id=self.config.owner_id,
                 camera_name=self.config.name,
-                captured_ms=self._timeline.frame(sample.captured_ms),
+                captured_ms=self._timeline.frame(captured_ms),
                 width_px=image.width_px,
                 height_px=image.height_px,
                 min_plate_width_px=round(self.config.min_plate_width_px * scale),
@@ -307,7 +208,8 @@ class FramePipeline:
     def _send_tick(self, now: Instant, captured_ms: int) -> None:
         self._sent_seconds = now.seconds
         tick = self._meta_without_image(FrameKind.TICK, captured_ms)
-        is_still = self._is_connected and now.seconds - self._still_seconds <= _STILL_SECONDS
+        limit_seconds = _STILL_WHILE_HELD_BACK_SECONDS if self._holds_back else _STILL_SECONDS
+        is_still = self._is_connected and now.seconds - self._still_seconds <= limit_seconds
         self._deps.frames.send_tick(msgspec.structs.replace(tick, still=is_still))
         self._deps.metrics.tick_sent()
 
@@ -320,8 +222,9 @@ class FramePipeline:
             captured_ms=captured_ms,
         )
 
-    def _offer_snapshot(self, sample: _Sample, image: EncodedImage) -> None:
-        snapshot = Snapshot(self.config.owner_id, self.config.camera_id, sample.captured_ms, image)
+    def _offer_snapshot(self, looked: Looked, captured_ms: int) -> None:
+        image = looked.image
+        snapshot = Snapshot(self.config.owner_id, self.config.camera_id, captured_ms, image)
         # Under the lock: after end() the snapshot may be removed, and this one must not follow.
         with self._out_lock:
             if not self._is_closed:

@@ -105,6 +105,11 @@ class RunningStack:
         """Return the process id of, for example, ``ingest`` or ``kafka``."""
         return self._stack.supervisor.status(process).pid
 
+    def processes(self) -> dict[str, int]:
+        """Return the process ids of all servers and processes that are there, by name."""
+        statuses = self._stack.supervisor.statuses()
+        return {status.name: status.pid for status in statuses if status.pid}
+
     def kill(self, process: str) -> int:
         """Kill a process (SIGKILL), not its children; the supervisor starts it again.
 

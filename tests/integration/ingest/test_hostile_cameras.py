@@ -18,8 +18,9 @@ from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture import deadline
 from ingest.capture.camera_stream import MAX_ALLOCATION_BYTES, StreamFrame
 from ingest.capture.deadline import BYTES_BETWEEN_FRAMES, ConnectionDeadline
-from ingest.capture.opening import CaptureLimits, open_stream
-from ingest.capture.reading import FrameReader, ReaderSettings
+from ingest.capture.messages import CaptureLimits, ReaderSettings
+from ingest.capture.opening import open_stream
+from ingest.capture.reading import FrameReader
 from ingest.clocks import MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 from tests.integration.ingest.hostile_cameras import (

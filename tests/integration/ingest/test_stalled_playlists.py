@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from common.urls.streams import StreamUrlRules, parse_stream_url
-from ingest.capture.opening import CaptureLimits
-from ingest.capture.reading import CapturedFrame, FrameReader, ReaderSettings
+from ingest.capture.messages import CaptureLimits, ReaderSettings
+from ingest.capture.reading import CapturedFrame, FrameReader
 from ingest.clocks import MonotonicWallClock
 from ingest.errors import CaptureErrorCode
 from tests.integration.ingest.clips import write_clip

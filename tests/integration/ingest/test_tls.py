@@ -7,7 +7,8 @@ import pytest
 
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.deadline import ConnectionDeadline
-from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.capture.messages import CaptureLimits
+from ingest.capture.opening import open_stream
 from ingest.errors import CaptureError, CaptureErrorCode
 from tests.integration.ingest.http_cameras import HttpCamera
 from tests.integration.ingest.tls import TlsFront

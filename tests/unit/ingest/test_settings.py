@@ -7,7 +7,7 @@ import pytest
 from cryptography.fernet import Fernet
 from pydantic import ValidationError
 
-from ingest.app import session_settings
+from ingest.app import capture_settings
 from ingest.settings import IngestSettings
 from tests.services.authority import Authority
 
@@ -24,8 +24,8 @@ def _settings(**given: Any) -> IngestSettings:
 def test_cameras_are_trusted_as_the_settings_say(tmp_path: Path) -> None:
     file = str(Authority.make(tmp_path).ca_file)
 
-    assert session_settings(_settings()).reader.limits.ca_file == ""
-    assert session_settings(_settings(camera_ca_file=file)).reader.limits.ca_file == file
+    assert capture_settings(_settings()).reader.limits.ca_file == ""
+    assert capture_settings(_settings(camera_ca_file=file)).reader.limits.ca_file == file
 
 
 @pytest.mark.parametrize("text", [None, "", "no certificate"])

@@ -10,29 +10,21 @@ from cryptography.fernet import Fernet
 from common.records.cameras import CameraConfig, CameraStatus
 from common.records.frames import FrameMeta
 from common.secrets import SecretBox
-from common.urls.streams import StreamUrlRules
+from common.urls.streams import StreamUrl, StreamUrlRules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import ConfigChange, Fleet
-from ingest.capture.opening import CaptureLimits
-from ingest.capture.reading import ReaderSettings
 from ingest.clocks import Instant
-from ingest.frames.pipeline import PipelineDeps, PipelineSettings, Snapshot
+from ingest.frames.pipeline import PipelineDeps, Snapshot
 from ingest.metrics import IngestMetrics
+from ingest.processes.pool import Capture, CaptureListener
 from ingest.status import StatusRules
 
 START = Instant(1_800_000_000_000, 5_000.0)
 STAYS, GOES = UUID(int=1), UUID(int=2)
 RULES = CameraSessionSettings(
     worker="one",
-    reader=ReaderSettings(
-        addresses=StreamUrlRules(),
-        limits=CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1),
-        reconnect_min_seconds=1,
-        reconnect_max_seconds=1,
-    ),
-    pipeline=PipelineSettings(
-        sample_fps=5, motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5
-    ),
+    addresses=StreamUrlRules(),
+    sample_fps=5,
     status=StatusRules(offline_after_seconds=15),
 )
 
@@ -46,12 +38,10 @@ class World:
         self.before_tick: Callable[[UUID], None] = lambda _: None
         self.before_status: Callable[[UUID], None] = lambda _: None
         metrics = IngestMetrics()
-        pipeline = PipelineDeps(
-            frames=self, snapshots=self, metrics=metrics, submit=lambda _: None, now=lambda: START
-        )
+        pipeline = PipelineDeps(frames=self, snapshots=self, metrics=metrics, now=lambda: START)
         secrets = SecretBox(Fernet.generate_key().decode())
         services = CameraSessionDeps(
-            pipeline=pipeline, secrets=secrets, metrics=metrics, now=lambda: START
+            pipeline=pipeline, captures=self, secrets=secrets, metrics=metrics, now=lambda: START
         )
         self.fleet = Fleet(RULES, services, self, self)
         self.fleet.own(0)
@@ -86,6 +76,11 @@ class World:
 
     def offer(self, snapshot: Snapshot) -> None:
         pass
+
+    def capture(
+        self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
+    ) -> Capture:
+        raise AssertionError("nobody can read the addresses")
 
     def published_of_goes(self) -> list[bool]:
         return [is_there for camera_id, is_there in self.published if camera_id == GOES]

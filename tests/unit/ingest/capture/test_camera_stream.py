@@ -7,8 +7,9 @@ import av
 import numpy as np
 import pytest
 
-from ingest.capture.camera_stream import CameraStream, DecodeControl, DecodeEffort, OpenedStream
+from ingest.capture.camera_stream import CameraStream, OpenedStream
 from ingest.capture.deadline import KEY_FRAME_SECONDS, ConnectionDeadline
+from ingest.capture.decode_control import DecodeControl, DecodeEffort
 from ingest.capture.hls import PlayedSegments
 from ingest.errors import CaptureError, CaptureErrorCode
 

@@ -9,15 +9,14 @@ from structlog.testing import capture_logs
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture import reading
 from ingest.capture.camera_stream import StreamFrame
-from ingest.capture.opening import CaptureLimits
+from ingest.capture.messages import CaptureLimits, ReaderSettings
 from ingest.capture.reading import (
     CameraConnection,
     CapturedFrame,
     FrameReader,
-    ReaderSettings,
     StreamOpened,
 )
-from ingest.clocks import MonotonicWallClock
+from ingest.clocks import Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 ADDRESSES = StreamUrlRules(allow_loopback=True)
@@ -41,7 +40,7 @@ class FakeStream:
 
     def frames(self) -> Iterator[StreamFrame]:
         for _ in range(3):
-            yield StreamFrame(None, None, None)  # type: ignore[arg-type]
+            yield StreamFrame(None, None, None, Instant(0, 0.0))  # type: ignore[arg-type]
         if self._error is not None:
             raise self._error
 

@@ -10,7 +10,7 @@ from urllib3.exceptions import MaxRetryError
 
 from common.records.object_keys import snapshot_key
 from common.settings import S3Settings
-from ingest.frames.encoding import EncodedImage
+from ingest.capture.messages import EncodedImage
 from ingest.frames.pipeline import Snapshot
 from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import IngestMetrics

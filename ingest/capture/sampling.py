@@ -1,11 +1,12 @@
 """The choice of frames to send: evenly sampled, and only while something moves."""
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ingest.capture.messages import MotionRules
 
 _EARLY_SHARE = 0.02
 """A frame this share of the interval before its time is taken: clocks of cameras jitter."""
@@ -50,13 +51,6 @@ pixels that make one small pixel, stays below a quarter of it."""
 _CHANGED_SHARE: Final = 0.0015
 """Minimum share of changed pixels: a tenth of a small car in a wide view, but more than the seconds
 of a clock that the camera draws into the image."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MotionRules:
-    """The time for which frames still pass after the last movement."""
-
-    hold_seconds: float
 
 
 class MotionGate:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ingest.frames.sampling import GreyImage, MotionGate, MotionRules, Sampler
+from ingest.capture.messages import MotionRules
+from ingest.capture.sampling import GreyImage, MotionGate, Sampler
 
 
 def _taken(times: list[float], frames_per_second: float) -> list[float]:

@@ -1,19 +1,15 @@
-"""Decoded frames, their grey and JPEG images, and the threads that encode them."""
+"""Decoded frames, and their grey and JPEG images."""
 
-import queue
-import threading
-from dataclasses import dataclass
-from typing import Final, Protocol
-from uuid import UUID
+from typing import Final
 
 import av
 import cv2
 import numpy as np
-import structlog
 from av.video.reformatter import ColorRange, Interpolation
 from numpy.typing import NDArray
 
-from ingest.frames.sampling import GreyImage
+from ingest.capture.messages import EncodedImage
+from ingest.capture.sampling import GreyImage
 
 _GREY_HEIGHT_PX: Final = 100
 _GREY_MAX_WIDTH_PX: Final = 1_000
@@ -24,17 +20,8 @@ _STRIDED_HEIGHT_PX: Final = 270
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 
-# Each image is encoded by one thread; the pool of threads is the parallelism.
+# Each camera has a thread; these are the parallelism.
 cv2.setNumThreads(1)
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedImage:
-    """A JPEG and its size."""
-
-    data: bytes
-    width_px: int
-    height_px: int
 
 
 class DecodedFrame:
@@ -101,58 +88,3 @@ class DecodedFrame:
         frame = self._frame
         even = frame.width % 2 == 0 and frame.height % 2 == 0
         return frame.format.name == "yuv420p" and even and frame.color_range != ColorRange.JPEG
-
-
-log = structlog.get_logger(__name__)
-
-
-class EncodingTask(Protocol):
-    """The work of an encoder thread (see :class:`ingest.frames.pipeline.FramePipeline`)."""
-
-    @property
-    def camera_id(self) -> UUID:
-        """The camera whose frame is encoded."""
-
-    def work(self) -> None:
-        """Encode the frame that waits."""
-
-    def work_failed(self) -> bool:
-        """Count a frame for which :meth:`work` raised; returns whether to log it."""
-
-
-class EncoderPool:
-    """Calls the pipelines that have a frame, in the order in which they got one.
-
-    A pipeline is queued once, so the queue is bounded by the number of cameras.
-    """
-
-    def __init__(self, threads: int) -> None:
-        """Start the threads."""
-        self._queue: queue.SimpleQueue[EncodingTask | None] = queue.SimpleQueue()
-        self._threads = [
-            threading.Thread(target=self._run, name=f"encoder-{number}", daemon=True)
-            for number in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def submit(self, task: EncodingTask) -> None:
-        """Queue a pipeline's frame. Returns immediately."""
-        self._queue.put(task)
-
-    def stop(self, timeout_seconds: float) -> bool:
-        """End the threads; returns whether all did within the time."""
-        for _ in self._threads:
-            self._queue.put(None)
-        for thread in self._threads:
-            thread.join(timeout_seconds / len(self._threads))
-        return not any(thread.is_alive() for thread in self._threads)
-
-    def _run(self) -> None:
-        while (task := self._queue.get()) is not None:
-            try:
-                task.work()
-            except Exception:
-                # One camera's odd frame must not take the thread from all others.
-                if task.work_failed():
-                    log.exception("picture_failed", camera_id=str(task.camera_id))

@@ -1,17 +1,12 @@
 """Decoded frames become the right grey and the right JPEG, whatever their pixel format."""
 
-import threading
-from typing import Any
-
 import av
 import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from structlog.testing import capture_logs
 
-from ingest.frames.encoding import DecodedFrame, EncoderPool
-from tests.unit.ingest.frames.test_pipeline import CONFIG
+from ingest.capture.decoded_frame import DecodedFrame
 
 FORMATS = ["yuv420p", "yuvj420p", "yuv422p", "nv12", "bgr24", "gray", "yuv420p10le"]
 
@@ -72,42 +67,3 @@ def test_wide_frames_are_scaled_down_and_narrow_ones_are_not() -> None:
     assert (frame.jpeg(80, 1280).width_px, frame.jpeg(80, 1280).height_px) == (1280, 720)
     assert frame.jpeg(80, 1920).width_px == 1920
     assert frame.jpeg(80, 4000).width_px == 1920
-
-
-_WAIT_SECONDS = 10
-
-
-class FailingTask:
-    """A task whose frames all fail; it wants the first logged only."""
-
-    camera_id = CONFIG.camera_id
-
-    def __init__(self, limit: int) -> None:
-        self.failures = 0
-        self.done = threading.Event()
-        self._limit = limit
-
-    def work(self) -> None:
-        raise MemoryError
-
-    def work_failed(self) -> bool:
-        self.failures += 1
-        if self.failures == self._limit:
-            self.done.set()
-        return self.failures == 1
-
-
-def test_a_failing_task_is_logged_as_it_asks_and_ends_no_thread() -> None:
-    task = FailingTask(10)
-    pool = EncoderPool(1)
-    with capture_logs() as logs:
-        for _ in range(10):
-            pool.submit(task)
-        assert task.done.wait(_WAIT_SECONDS)
-        assert pool.stop(_WAIT_SECONDS)
-
-    assert _logged(logs) == [("picture_failed", str(CONFIG.camera_id))]
-
-
-def _logged(logs: list[Any]) -> list[tuple[str, str]]:
-    return [(line["event"], line["camera_id"]) for line in logs]

@@ -1,0 +1,178 @@
+"""The look at a camera's frames: sampled, judged for motion, coded where they are wanted."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import structlog
+
+from ingest.capture.messages import EncodedImage, Looked, LookSettings, Moment, Report, Seen
+from ingest.capture.sampling import GreyImage, MotionGate, Sampler
+from ingest.clocks import Instant
+
+log = structlog.get_logger(__name__)
+
+_REPORT_SECONDS: Final = 0.4
+"""Between two reports that a camera gives frames."""
+
+_LOG_FAILURE_SECONDS: Final = 60.0
+
+
+class SourceFrame(Protocol):
+    """A decoded frame (see :class:`ingest.capture.decoded_frame.DecodedFrame`)."""
+
+    @property
+    def width_px(self) -> int:
+        """Width as captured."""
+
+    @property
+    def height_px(self) -> int:
+        """Height as captured."""
+
+    def grey(self) -> GreyImage:
+        """Return the brightness, 100 px high and up to 1,000 px wide."""
+
+    def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
+        """Return the frame as JPEG."""
+
+
+class FrameLooker:
+    """Looks at one camera's frames and reports them, in their order. In its reader's thread."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: LookSettings,
+        sample_fps: float,
+        report: Callable[[Report], None],
+    ) -> None:
+        """``number`` is that of the capture; ``report`` never waits."""
+        self._number = number
+        self._settings = settings
+        self._report = report
+        self.sample_fps = sample_fps
+        """Frames a second to look at. May be set by any thread."""
+        self._sampler = Sampler()
+        self._gate = None if settings.motion is None else MotionGate(settings.motion)
+        self._opens_connection = True
+        self._snapshot_due_seconds = 0.0
+        self._report_due_seconds = 0.0
+        self._log_due_seconds = 0.0
+        self._decoded = self._still = self._failed = 0
+        self.is_still = False
+        """True while nothing moves in the frames that are looked at."""
+
+    def connected(self) -> None:
+        """Note a new connection."""
+        self._sampler = Sampler()
+        self._opens_connection = True
+        self.is_still = False
+        self._report_due_seconds = 0.0
+
+    def look(
+        self,
+        frame: SourceFrame,
+        stream_seconds: float,
+        captured_ms: int,
+        arrival: Instant,
+        *,
+        was_held_back: bool = False,
+    ) -> None:
+        """Add the next frame of a stream that is decoded whole, or was held back until now."""
+        self._decoded += 1
+        if self._sampler.takes(stream_seconds, self.sample_fps):
+            self._attempt(frame, captured_ms, arrival)
+        self._report_seen(frame, captured_ms, arrival, holds_back=was_held_back)
+
+    def glimpse(self, frame: SourceFrame, captured_ms: int, arrival: Instant) -> None:
+        """Look at a key frame of a stream whose other frames are held back.
+
+        Where something moves in it (:attr:`is_still`), they come next, and then itself again.
+        """
+        self._decoded += 1
+        try:
+            if self._gate is None or self._moves(self._gate, frame, captured_ms):
+                self.is_still = False
+                return
+        except Exception:
+            # To be looked at, and to fail, as any other frame.
+            self.is_still = False
+            return
+        self._attempt(frame, captured_ms, arrival, is_known_still=True)
+        self._report_seen(frame, captured_ms, arrival, holds_back=True)
+
+    def _attempt(
+        self,
+        frame: SourceFrame,
+        captured_ms: int,
+        arrival: Instant,
+        *,
+        is_known_still: bool = False,
+    ) -> None:
+        try:
+            moves = not is_known_still and self._passes_gate(frame, captured_ms)
+            self._send(frame, moves, captured_ms, arrival)
+        except Exception:
+            # Such as for want of memory. The next frame has its turn.
+            self._failed += 1
+            if arrival.seconds >= self._log_due_seconds:
+                self._log_due_seconds = arrival.seconds + _LOG_FAILURE_SECONDS
+                log.exception("picture_failed", capture=self._number)
+
+    def _send(self, frame: SourceFrame, moves: bool, captured_ms: int, arrival: Instant) -> None:
+        if not moves:
+            self._still += 1
+        is_snapshot = arrival.seconds >= self._snapshot_due_seconds
+        if not moves and not is_snapshot:
+            return
+        image = frame.jpeg(self._settings.jpeg_quality, self._settings.max_width_px)
+        if is_snapshot:
+            interval_seconds = self._settings.snapshot_interval_seconds
+            self._snapshot_due_seconds = arrival.seconds + interval_seconds
+        self._report(
+            Looked(
+                number=self._number,
+                taken=_moment(captured_ms, arrival),
+                width_px=frame.width_px,
+                image=image,
+                moves=moves,
+                is_snapshot=is_snapshot,
+            )
+        )
+
+    def _passes_gate(self, frame: SourceFrame, captured_ms: int) -> bool:
+        if self._gate is None:
+            return True
+        if self._opens_connection:
+            self._gate.reset()
+            self._opens_connection = False
+        return self._moves(self._gate, frame, captured_ms)
+
+    def _moves(self, gate: MotionGate, frame: SourceFrame, captured_ms: int) -> bool:
+        passes = gate.passes(frame.grey(), captured_ms)
+        self.is_still = not passes
+        return passes
+
+    def _report_seen(
+        self, frame: SourceFrame, captured_ms: int, arrival: Instant, *, holds_back: bool
+    ) -> None:
+        if arrival.seconds < self._report_due_seconds:
+            return
+        self._report_due_seconds = arrival.seconds + _REPORT_SECONDS
+        self._report(
+            Seen(
+                number=self._number,
+                settled=_moment(captured_ms, arrival),
+                width_px=frame.width_px,
+                height_px=frame.height_px,
+                decoded=self._decoded,
+                still=self._still,
+                failed=self._failed,
+                is_still=self.is_still,
+                holds_back=holds_back,
+            )
+        )
+        self._decoded = self._still = self._failed = 0
+
+
+def _moment(captured_ms: int, arrival: Instant) -> Moment:
+    return Moment(arrival_seconds=arrival.seconds, age_ms=arrival.unix_ms - captured_ms)

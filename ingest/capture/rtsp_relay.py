@@ -1,0 +1,199 @@
+"""Between FFmpeg and an RTSP camera: the connection goes to the checked address, and only there.
+
+FFmpeg follows the redirect of a camera (RFC 2326, section 11.3) to wherever it points, and
+verifies certificates in its own way. So it is given a socket of this machine, behind which this
+relay is connected to the camera, over TLS for rtsps. What the camera says until its stream is open
+is read here first, and handed on in one form that FFmpeg cannot read otherwise; a redirect never
+is.
+"""
+
+import re
+import select
+import socket
+import threading
+from contextlib import suppress
+from typing import Final
+
+from ingest.errors import CaptureErrorCode
+
+_BLOCK_BYTES: Final = 65_536
+_MAX_HEAD_BYTES: Final = 65_536
+_MAX_BODY_BYTES: Final = 1_048_576
+_SEND_SECONDS: Final = 30.0
+
+_HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
+_ANSWER: Final = re.compile(rb"RTSP/\d\.\d ([1-5]\d\d)(?: [\x20-\x7e\x80-\xff]*)?")
+_REQUEST: Final = re.compile(rb"[A-Z_]{1,32} [\x21-\x7e]{1,2048} RTSP/\d\.\d")
+_FIELD: Final = re.compile(rb"([A-Za-z0-9-]{1,64})[ \t]*:[ \t]*([\x20-\x7e\x80-\xff\t]{0,4000})")
+_LENGTH: Final = re.compile(rb"\d{1,7}")
+
+
+class AnswerReader:
+    """Takes apart what a camera says until its stream is open. No input or output.
+
+    **Source:** RFC 2326, sections 4 (messages) and 10.12 (interleaved data).
+    """
+
+    def __init__(self) -> None:
+        """Start at the beginning of a message."""
+        self._begun = b""
+        self._body_bytes = 0
+        self.redirected_to: str | None = None
+        """Where a redirect points, once there was one (empty: nowhere). Nothing is handed on
+        after it.
+        """
+
+    def add(self, data: bytes) -> bytes:
+        """Add received bytes, and return those to hand on: whole heads, and what follows them.
+
+        Raises:
+            ValueError: this is no RTSP.
+        """
+        self._begun += data
+        out = bytearray()
+        while self._begun and self.redirected_to is None:
+            taken = self._take()
+            if taken is None:
+                break
+            out += taken
+        return bytes(out)
+
+    def rest(self) -> bytes:
+        """Return what was added and not handed on yet."""
+        rest, self._begun = self._begun, b""
+        return rest
+
+    def _take(self) -> bytes | None:
+        """Return the next piece to hand on; None: its end is not there yet."""
+        if self._body_bytes:
+            return self._cut(min(self._body_bytes, len(self._begun)), is_body=True)
+        if self._begun.startswith(b"$"):
+            if len(self._begun) < 4:
+                return None
+            self._body_bytes = int.from_bytes(self._begun[2:4], "big")
+            return self._cut(4)
+        # Some end their messages with more than they should.
+        self._begun = self._begun.lstrip(b"\r\n")
+        end = _HEAD_END.search(self._begun, 0, _MAX_HEAD_BYTES)
+        if end is None:
+            if len(self._begun) > _MAX_HEAD_BYTES:
+                raise ValueError("a head without end")
+            return None
+        head = self._cut(end.end())
+        return self._head(head[: end.start()].split(b"\n"))
+
+    def _cut(self, size: int, *, is_body: bool = False) -> bytes:
+        piece, self._begun = self._begun[:size], self._begun[size:]
+        if is_body:
+            self._body_bytes -= size
+        return piece
+
+    def _head(self, lines: list[bytes]) -> bytes:
+        """Return a message's head in the one form that everybody reads alike."""
+        first = lines[0].removesuffix(b"\r")
+        answer = _ANSWER.fullmatch(first)
+        if answer is None and not _REQUEST.fullmatch(first):
+            raise ValueError("no RTSP")
+        fields = [match for line in lines[1:] if (match := _FIELD.fullmatch(line.rstrip(b"\r")))]
+        if answer is not None and answer[1].startswith(b"3"):
+            places = [match[2] for match in fields if match[1].lower() == b"location"]
+            self.redirected_to = places[0].strip().decode("ascii", "replace") if places else ""
+            return b""
+        self._body_bytes = _body_bytes(fields)
+        return b"\r\n".join((first, *(match[1] + b": " + match[2] for match in fields), b"", b""))
+
+
+def _body_bytes(fields: list[re.Match[bytes]]) -> int:
+    lengths = {match[2].strip() for match in fields if match[1].lower() == b"content-length"}
+    if not lengths:
+        return 0
+    length = lengths.pop()
+    if lengths or not _LENGTH.fullmatch(length) or int(length) > _MAX_BODY_BYTES:
+        raise ValueError("a body of which nobody knows where it ends")
+    return int(length)
+
+
+class RtspRelay:
+    """One connection of FFmpeg to a camera. A thread of its own passes everything on.
+
+    It ends when either side closes its connection, or :meth:`close` does.
+    """
+
+    def __init__(self, camera: socket.socket) -> None:
+        """Listen for FFmpeg; ``camera`` is connected, and the relay's from here on."""
+        self._camera = camera
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1)
+        self._reader = AnswerReader()
+        self._is_open = False
+        self._is_closed = False
+        self._ours: socket.socket | None = None
+        self.refusal: CaptureErrorCode | None = None
+        """The reason for which the relay broke the connection off, if it did."""
+        threading.Thread(target=self._run, name="rtsp-relay", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port of 127.0.0.1 for FFmpeg."""
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def redirected_to(self) -> str | None:
+        """Where the camera sent us instead, if it did."""
+        return self._reader.redirected_to
+
+    def opened(self) -> None:
+        """Note that the stream is open: from here on FFmpeg follows nothing."""
+        self._is_open = True
+
+    def close(self) -> None:
+        """End both connections; returns immediately. For any thread."""
+        self._is_closed = True
+        for connection in (self._listener, self._camera, self._ours):
+            if connection is not None:
+                with suppress(OSError):
+                    # Not ssl's own, which drops the cipher that the relay's thread is using.
+                    socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    def _run(self) -> None:
+        with self._camera, self._listener, suppress(OSError, ValueError):
+            self._ours, _ = self._listener.accept()
+            # One client only: nobody else of this machine sees the camera.
+            self._listener.close()
+            with self._ours:
+                if not self._is_closed:
+                    self._pass_on(self._ours)
+
+    def _pass_on(self, ours: socket.socket) -> None:
+        ours.settimeout(_SEND_SECONDS)
+        self._camera.settimeout(_SEND_SECONDS)
+        for connection in (ours, self._camera):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            readable, _, _ = select.select((ours, self._camera), (), ())
+            if ours in readable:
+                said = ours.recv(_BLOCK_BYTES)
+                if not said:
+                    return
+                self._camera.sendall(said)
+            if self._camera in readable and not self._answer(ours):
+                return
+
+    def _answer(self, ours: socket.socket) -> bool:
+        """Hand on what came from the camera; returns whether there can be more."""
+        data = self._camera.recv(_BLOCK_BYTES)
+        # What TLS has decrypted already no select() tells of.
+        pending = getattr(self._camera, "pending", None)
+        while pending is not None and pending():
+            data += self._camera.recv(_BLOCK_BYTES)
+        if not data:
+            return False
+        if self._is_open:
+            rest = self._reader.rest()
+            ours.sendall(rest + data if rest else data)
+            return True
+        try:
+            ours.sendall(self._reader.add(data))
+        except ValueError:
+            self.refusal = CaptureErrorCode.NOT_VIDEO
+            raise
+        return self._reader.redirected_to is None

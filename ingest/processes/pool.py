@@ -1,0 +1,361 @@
+"""Which capture process has which camera, and what follows when one of them ends."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Protocol
+
+import structlog
+
+from common.retry import Backoff, RetryPolicy
+from common.urls.streams import StreamUrl
+from ingest.capture.messages import (
+    Adjust,
+    Begin,
+    Cease,
+    Ceased,
+    Configure,
+    Connected,
+    Left,
+    Looked,
+    Lost,
+    Report,
+    Running,
+    Seen,
+)
+from ingest.errors import CaptureErrorCode
+from ingest.processes.process import CaptureProcess, ProcessEnd
+
+log = structlog.get_logger(__name__)
+
+_QUARANTINE: Final = RetryPolicy(
+    first_pause_seconds=10.0, longest_pause_seconds=900.0, spread=(0.75, 1.25)
+)
+_ACQUITTED_SECONDS: Final = 120.0
+"""A capture under suspicion that lets its process run for so long is a good one."""
+
+_TURN_SECONDS: Final = 1.0
+_MAX_SILENT_TURNS: Final = 30
+"""A process that reports nothing for so long hangs. In turns of the pool, so that a machine that
+slept is not taken for that."""
+
+_IDLE_SECONDS: Final = 20.0
+_START_AGAIN_SECONDS: Final = 1.0
+"""Before the next try where the machine has no room for a process."""
+
+
+class CaptureListener(Protocol):
+    """Hears of one capture (see :class:`ingest.assignment.camera.CameraSession`)."""
+
+    def on_connected(self, capture: "Capture") -> None:
+        """Note that a connection to the camera is open."""
+
+    def on_looked(self, capture: "Capture", looked: Looked) -> None:
+        """Take a frame."""
+
+    def on_seen(self, capture: "Capture", seen: Seen) -> None:
+        """Note that the camera gives frames."""
+
+    def on_left(self, capture: "Capture", count: int) -> None:
+        """Note that frames were left out."""
+
+    def on_lost(self, capture: "Capture", code: CaptureErrorCode) -> None:
+        """Note that the connection is over."""
+
+
+@dataclass(eq=False)
+class Capture:
+    """One stream address that is captured until it is stopped. Make it with
+    :meth:`CapturePool.capture`.
+    """
+
+    number: int
+    name: str
+    url: StreamUrl
+    sample_fps: float
+    listener: CaptureListener
+    pool: "CapturePool"
+    ended: threading.Event = field(default_factory=threading.Event)
+    # The keeper's alone.
+    is_stopped: bool = False
+    is_suspect: bool = False
+    thread_id: int = 0
+    begun_seconds: float = 0.0
+    due_seconds: float = 0.0
+    backoff: Backoff = field(default_factory=lambda: Backoff(_QUARANTINE, _ACQUITTED_SECONDS))
+
+    def start(self) -> None:
+        """Begin; returns immediately, and reports come to the listener."""
+        self.pool.put(lambda: self.pool.place(self))
+
+    def adjust(self, sample_fps: float) -> None:
+        """Sample at another rate; returns immediately."""
+        self.pool.put(lambda: self.pool.adjust(self, sample_fps))
+
+    def stop(self) -> None:
+        """End; returns immediately."""
+        self.pool.put(lambda: self.pool.cease(self))
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the end of a capture that was stopped; returns whether it came."""
+        return self.ended.wait(timeout_seconds)
+
+
+@dataclass(eq=False)
+class _Place:
+    """A process and its captures. ``silent_turns`` is set to 0 by the process's own thread."""
+
+    captures: dict[int, Capture] = field(default_factory=dict)
+    process: CaptureProcess | None = None
+    is_for_one: bool = False
+    silent_turns: int = 0
+    empty_since_seconds: float | None = None
+
+
+class CapturePool:
+    """Starts capture processes, and starts them anew when they end.
+
+    A process that ends takes its captures with it. The one that crashed it, where that is known, is
+    quarantined: tried again after growing pauses, in a process of its own. The others go on
+    together immediately. Where it is not known, each goes on in a process of its own until it has
+    proven harmless, so that the one that did it harms no other again.
+
+    Everything is done by one thread, the keeper; methods that are not said to be for others are
+    its own.
+    """
+
+    def __init__(
+        self,
+        settings: Configure,
+        *,
+        start: Callable[..., CaptureProcess] = CaptureProcess,
+        seconds: Callable[[], float] = time.monotonic,
+        on_processes: Callable[[int], None] = lambda _: None,
+        on_crash: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Start the keeper; there is no process before there is a capture.
+
+        ``on_processes`` is told how many there are, ``on_crash`` of each that ended by itself.
+        """
+        self._settings = settings
+        self._start_process = start
+        self._seconds = seconds
+        self._on_processes = on_processes
+        self._on_crash = on_crash
+        self._numbers = count(1)
+        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._places: list[_Place] = []
+        self._waiting: list[Capture] = []
+        self._keeper = threading.Thread(target=self._run, name="captures", daemon=True)
+        self._keeper.start()
+
+    def capture(
+        self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
+    ) -> Capture:
+        """Return a capture; nothing happens before its start. For any thread."""
+        return Capture(next(self._numbers), name, url, sample_fps, listener, self)
+
+    def put(self, task: Callable[[], None]) -> None:
+        """Have the keeper do something. For any thread; returns immediately."""
+        self._tasks.put(task)
+
+    def close(self, timeout_seconds: float) -> bool:
+        """End all processes; returns whether they ended by themselves. For any other thread."""
+        self._tasks.put(None)
+        self._keeper.join(timeout_seconds)
+        return not self._keeper.is_alive()
+
+    def place(self, capture: Capture) -> None:
+        """Start a capture in a process with room."""
+        if capture.is_stopped:
+            return
+        place = self._place_for(capture)
+        if place is None or place.process is None:
+            capture.due_seconds = self._seconds() + _START_AGAIN_SECONDS
+            self._waiting.append(capture)
+            return
+        capture.begun_seconds = self._seconds()
+        capture.thread_id = 0
+        place.captures[capture.number] = capture
+        place.empty_since_seconds = None
+        place.process.command(
+            Begin(
+                number=capture.number,
+                name=capture.name,
+                url=capture.url,
+                sample_fps=capture.sample_fps,
+            )
+        )
+
+    def adjust(self, capture: Capture, sample_fps: float) -> None:
+        """Set a capture's rate."""
+        capture.sample_fps = sample_fps
+        for process in self._processes_of(capture):
+            process.command(Adjust(number=capture.number, sample_fps=sample_fps))
+
+    def cease(self, capture: Capture) -> None:
+        """End a capture."""
+        capture.is_stopped = True
+        processes = list(self._processes_of(capture))
+        for process in processes:
+            process.command(Cease(number=capture.number))
+        if not processes:
+            capture.ended.set()
+
+    def _processes_of(self, capture: Capture) -> Iterable[CaptureProcess]:
+        return (p.process for p in self._places if p.process and capture.number in p.captures)
+
+    def _place_for(self, capture: Capture) -> _Place | None:
+        if not capture.is_suspect:
+            for place in self._places:
+                live = sum(not each.is_stopped for each in place.captures.values())
+                if not place.is_for_one and live < self._settings.max_captures:
+                    return place
+        place = _Place(is_for_one=capture.is_suspect)
+        try:
+            place.process = self._start_process(
+                self._settings,
+                lambda _, report: self._on_report(place, report),
+                lambda _, end: self.put(lambda: self._on_end(place, end)),
+            )
+        except OSError as error:
+            log.error("capture_process_not_started", error=type(error).__name__)
+            return None
+        self._places.append(place)
+        self._on_processes(len(self._places))
+        log.info("capture_process_started", pid=place.process.pid, suspect=place.is_for_one)
+        return place
+
+    def _on_report(self, place: _Place, report: Report) -> None:
+        """Hand a report on (the process's thread)."""
+        place.silent_turns = 0
+        number = getattr(report, "number", 0)
+        capture = place.captures.get(number)
+        if capture is None:
+            return
+        match report:
+            case Running():
+                capture.thread_id = report.thread_id
+            case Connected():
+                capture.listener.on_connected(capture)
+            case Looked():
+                capture.listener.on_looked(capture, report)
+            case Seen():
+                capture.listener.on_seen(capture, report)
+            case Left():
+                capture.listener.on_left(capture, report.count)
+            case Lost():
+                capture.listener.on_lost(capture, report.code)
+            case Ceased():
+                self.put(lambda: self._on_ceased(place, capture))
+
+    def _on_ceased(self, place: _Place, capture: Capture) -> None:
+        place.captures.pop(capture.number, None)
+        capture.ended.set()
+
+    def _on_end(self, place: _Place, end: ProcessEnd) -> None:
+        """Have the captures of a process that ended go on."""
+        if place not in self._places:
+            return
+        self._places.remove(place)
+        self._on_processes(len(self._places))
+        for capture in place.captures.values():
+            if capture.is_stopped:
+                capture.ended.set()
+        live = [each for each in place.captures.values() if not each.is_stopped]
+        crashed = [each for each in live if each.thread_id == end.crashed_thread_id]
+        blamed = crashed or (live if len(live) == 1 else [])
+        log.error(
+            "capture_process_lost",
+            status=end.status,
+            captures=len(live),
+            blamed=blamed[0].name if blamed else "",
+        )
+        self._on_crash()
+        # The harmless first: they are to miss as little as can be.
+        for capture in live:
+            if capture not in blamed:
+                self._go_on(capture, is_suspect=not blamed)
+        for capture in blamed:
+            self._quarantine(capture)
+
+    def _go_on(self, capture: Capture, *, is_suspect: bool) -> None:
+        capture.is_suspect = capture.is_suspect or is_suspect
+        capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
+        self.place(capture)
+
+    def _quarantine(self, capture: Capture) -> None:
+        now_seconds = self._seconds()
+        pause_seconds = capture.backoff.next_pause_seconds(now_seconds - capture.begun_seconds)
+        capture.is_suspect = True
+        capture.due_seconds = now_seconds + pause_seconds
+        self._waiting.append(capture)
+        log.error("camera_quarantined", reader=capture.name, seconds=round(pause_seconds, 1))
+        capture.listener.on_lost(capture, CaptureErrorCode.CRASH)
+
+    def _run(self) -> None:
+        turn_seconds = self._seconds() + _TURN_SECONDS
+        while True:
+            try:
+                task = self._tasks.get(timeout=max(0.0, turn_seconds - self._seconds()))
+            except queue.Empty:
+                task = self._turn
+                turn_seconds = self._seconds() + _TURN_SECONDS
+            if task is None:
+                break
+            try:
+                task()
+            # The edge of the thread: one capture's trouble must not end the keeping of all.
+            except Exception:
+                log.exception("captures_not_kept")
+        self._end_all()
+
+    def _turn(self) -> None:
+        now_seconds = self._seconds()
+        due = [each for each in self._waiting if each.due_seconds <= now_seconds]
+        self._waiting = [each for each in self._waiting if each.due_seconds > now_seconds]
+        for capture in due:
+            self.place(capture)
+        for place in tuple(self._places):
+            self._acquit(place, now_seconds)
+            self._close_if_idle(place, now_seconds)
+            place.silent_turns += 1
+            if place.silent_turns > _MAX_SILENT_TURNS and place.process is not None:
+                log.error("capture_process_hangs", pid=place.process.pid)
+                place.silent_turns = 0
+                place.process.kill()
+
+    def _acquit(self, place: _Place, now_seconds: float) -> None:
+        """Let others into the process of a suspect that turned out to be harmless."""
+        if not place.is_for_one:
+            return
+        for capture in place.captures.values():
+            if now_seconds - capture.begun_seconds < _ACQUITTED_SECONDS:
+                return
+            capture.is_suspect = False
+        place.is_for_one = False
+
+    def _close_if_idle(self, place: _Place, now_seconds: float) -> None:
+        """End a process in which nothing is captured any more, also what hangs there."""
+        if any(not each.is_stopped for each in place.captures.values()):
+            return
+        if place.empty_since_seconds is None:
+            place.empty_since_seconds = now_seconds
+        if now_seconds - place.empty_since_seconds >= _IDLE_SECONDS and place.process is not None:
+            self._places.remove(place)
+            place.process.close()
+            for capture in place.captures.values():
+                capture.ended.set()
+            self._on_processes(len(self._places))
+
+    def _end_all(self) -> None:
+        places, self._places = self._places, []
+        for place in places:
+            if place.process is not None:
+                place.process.close()
+        for place in places:
+            if place.process is not None and not place.process.join(1.0):
+                place.process.kill()

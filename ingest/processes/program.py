@@ -1,0 +1,241 @@
+"""``python -m ingest.processes.program FD CRASH_FD PARENT_PID``: captures cameras for a worker.
+
+Started by :mod:`ingest.processes.process`. It reads what strangers send, so it has no secret but
+the addresses of its cameras, and bounds on what it may take. It ends when the worker ends.
+"""
+
+import ctypes
+import faulthandler
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections import Counter, deque
+from functools import partial
+from pathlib import Path
+from typing import Final, NoReturn
+
+import structlog
+
+from common.logs import configure_logging
+from common.settings import ProcessSettings
+from ingest.capture.looking import FrameLooker
+from ingest.capture.messages import (
+    Adjust,
+    Alive,
+    Begin,
+    Cease,
+    Ceased,
+    Configure,
+    Connected,
+    Left,
+    Looked,
+    Lost,
+    Report,
+    Running,
+    framed,
+    read_command,
+)
+from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader
+from ingest.clocks import MonotonicWallClock
+
+log = structlog.get_logger(__name__)
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_FILES_FOR_ALL: Final = 64
+_FILES_A_CAPTURE: Final = 32
+_ALIVE_SECONDS: Final = 1.0
+_MAX_WAITING_FRAMES: Final = 16
+"""Of one camera, for a worker that does not take them: what a held-up second or two brings."""
+
+
+class ReportSender:
+    """Sends reports in their order from a thread of its own. Thread-safe; nobody waits.
+
+    Of a camera of which too many frames wait the oldest is left out.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        """Start the thread."""
+        self._connection = connection
+        self._waiting: deque[Report] = deque()
+        self._frames: Counter[int] = Counter()
+        self._left: Counter[int] = Counter()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._run, name="reports", daemon=True).start()
+
+    def put(self, report: Report) -> None:
+        """Queue a report. Returns immediately."""
+        with self._changed:
+            if isinstance(report, Looked):
+                self._make_room(report.number)
+                self._frames[report.number] += 1
+            self._waiting.append(report)
+            self._changed.notify()
+
+    def _make_room(self, number: int) -> None:
+        if self._frames[number] < _MAX_WAITING_FRAMES:
+            return
+        oldest = next(r for r in self._waiting if isinstance(r, Looked) and r.number == number)
+        self._waiting.remove(oldest)
+        self._frames[number] -= 1
+        self._left[number] += 1
+
+    def _run(self) -> None:
+        while True:
+            report = self._take()
+            try:
+                self._connection.sendall(framed(report))
+            except OSError:
+                _end()
+
+    def _take(self) -> Report:
+        with self._changed:
+            while not self._waiting:
+                if not self._changed.wait(_ALIVE_SECONDS):
+                    return Alive()
+            if self._left:
+                return Left(number=(number := next(iter(self._left))), count=self._left.pop(number))
+            report = self._waiting.popleft()
+            if isinstance(report, Looked):
+                self._frames[report.number] -= 1
+            elif isinstance(report, Ceased):
+                self._frames.pop(report.number, None)
+            return report
+
+
+class CaptureProgram:
+    """The captures of one process, by number. All methods are the main thread's."""
+
+    def __init__(self, settings: Configure, reports: ReportSender) -> None:
+        self._settings = settings
+        self._reports = reports
+        self._now = MonotonicWallClock()
+        self._readers: dict[int, FrameReader] = {}
+        self._lookers: dict[int, FrameLooker] = {}
+
+    def begin(self, command: Begin) -> None:
+        """Start a capture."""
+        number = command.number
+        looker = FrameLooker(number, self._settings.look, command.sample_fps, self._reports.put)
+        reader = FrameReader(command.name, command.url, self._settings.reader, self._now)
+        self._lookers[number], self._readers[number] = looker, reader
+        reader.start(partial(self._follow, number, looker))
+
+    def adjust(self, command: Adjust) -> None:
+        """Set a capture's rate."""
+        looker = self._lookers.get(command.number)
+        if looker is not None:
+            looker.sample_fps = command.sample_fps
+
+    def cease(self, command: Cease) -> None:
+        """End a capture; returns immediately."""
+        reader = self._readers.pop(command.number, None)
+        self._lookers.pop(command.number, None)
+        if reader is not None:
+            reader.stop()
+
+    def _follow(self, number: int, looker: FrameLooker, reader: FrameReader) -> None:
+        """Read a reader's connections until it is stopped (reader's thread)."""
+        self._reports.put(Running(number=number, thread_id=threading.get_ident()))
+        for connection in reader.connections():
+            with connection:
+                self._read(number, looker, connection)
+            if not connection.is_stopped:
+                self._reports.put(Lost(number=number, fault=connection.error_code.name))
+        self._reports.put(Ceased(number=number))
+
+    def _read(self, number: int, looker: FrameLooker, connection: CameraConnection) -> None:
+        # A function of its own, so that no decoded frame is kept until the next connection.
+        for event in connection:
+            if not isinstance(event, CapturedFrame):
+                looker.connected()
+                self._reports.put(Connected(number=number))
+                continue
+            if event.is_glimpse:
+                looker.glimpse(event.frame, event.captured_ms, event.arrival)
+            else:
+                looker.look(
+                    event.frame,
+                    event.stream_seconds,
+                    event.captured_ms,
+                    event.arrival,
+                    was_held_back=event.was_held_back,
+                )
+            connection.rest(looker.is_still and self._settings.look.rests)
+
+
+def main() -> None:
+    """Serve until the worker closes the connection or dies."""
+    descriptor, crash_descriptor, parent_pid = map(int, sys.argv[1:])
+    _die_with_parent(parent_pid)
+    faulthandler.enable(crash_descriptor, all_threads=True)
+    connection = socket.socket(fileno=descriptor)
+    commands = connection.makefile("rb")
+
+    def read_exactly(size: int) -> bytes:
+        data = commands.read(size)
+        if len(data) < size:
+            _end()
+        return data
+
+    settings = read_command(read_exactly)
+    assert isinstance(settings, Configure), "the first command"
+    configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
+    _limit(settings)
+    program = CaptureProgram(settings, ReportSender(connection))
+    while True:
+        match read_command(read_exactly):
+            case Begin() as command:
+                program.begin(command)
+            case Adjust() as command:
+                program.adjust(command)
+            case Cease() as command:
+                program.cease(command)
+            case Configure():
+                raise AssertionError("configured once")
+
+
+def _end() -> NoReturn:
+    # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg.
+    os._exit(0)
+
+
+def _die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when its parent dies, also by kill -9.
+
+    **Source:** prctl(2), PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS.
+    """
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    # The worker is asked to stop, and ends this process then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getppid() != parent_pid:
+        _end()
+
+
+def _limit(settings: Configure) -> None:
+    """Bound what this process may take of the machine.
+
+    Libraries reserve far more address space than they use, so that limit is what is reserved now
+    plus what the settings say.
+    """
+    reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    memory_bytes = reserved + settings.memory_bytes
+    files = _FILES_FOR_ALL + _FILES_A_CAPTURE * settings.max_captures
+    for kind, limit in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_NOFILE, files),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
+if __name__ == "__main__":
+    main()

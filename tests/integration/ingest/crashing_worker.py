@@ -1,0 +1,55 @@
+"""``python -m ingest`` with capture processes that a stream can crash.
+
+A stream whose path holds ``abort`` aborts its process, as a fault of FFmpeg would, and so does one
+that holds ``corrupt`` once a file is there, whose path is the only argument.
+"""
+
+import ctypes
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+PROGRAM_MODULE: Final = "tests.integration.ingest.crashing_worker"
+_SIGNAL_FILE: Final = "PLATESTREAM_TEST_SIGNAL_FILE"
+
+
+def _work(signal_file: str) -> None:
+    from ingest.processes import pool, process
+
+    class CrashingProcess(process.CaptureProcess):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options, module=PROGRAM_MODULE)
+
+    pool.CapturePool.__init__.__kwdefaults__["start"] = CrashingProcess
+    process._ENVIRONMENT[_SIGNAL_FILE] = signal_file
+    from ingest.app import main
+
+    main()
+
+
+def _capture() -> None:
+    import os
+
+    from ingest.capture import reading
+    from ingest.processes.program import main
+
+    open_stream = reading.open_stream
+    signal_file = Path(os.environ[_SIGNAL_FILE])
+
+    def crash_on(url: Any, *args: Any, **options: Any) -> Any:
+        if "abort" in url.text or ("corrupt" in url.text and signal_file.exists()):
+            # Once the others of its process are at it.
+            time.sleep(1)
+            ctypes.CDLL(None).abort()
+        return open_stream(url, *args, **options)
+
+    reading.open_stream = crash_on
+    main()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        _work(sys.argv[1])
+    else:
+        _capture()

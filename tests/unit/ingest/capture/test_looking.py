@@ -1,0 +1,210 @@
+"""A capture process's look at frames: evenly sampled, judged for motion, coded when wanted."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from ingest.capture.looking import FrameLooker
+from ingest.capture.messages import (
+    EncodedImage,
+    Looked,
+    LookSettings,
+    MotionRules,
+    Report,
+    Seen,
+)
+from ingest.capture.sampling import GreyImage
+from ingest.clocks import Instant
+
+START = Instant(1_800_000_000_000, 5_000.0)
+OPEN = LookSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5)
+GATED = LookSettings(
+    motion=MotionRules(hold_seconds=3),
+    jpeg_quality=80,
+    max_width_px=960,
+    snapshot_interval_seconds=5,
+)
+
+
+@dataclass
+class FakeFrame:
+    brightness: int = 100
+    width_px: int = 1920
+    height_px: int = 1080
+
+    def grey(self) -> GreyImage:
+        return np.full((100, 178), self.brightness, np.uint8)
+
+    def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
+        width_px = min(self.width_px, max_width_px or self.width_px)
+        return EncodedImage(b"jpeg", width_px, self.height_px * width_px // self.width_px)
+
+
+class BrokenFrame(FakeFrame):
+    def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
+        raise MemoryError("no frame of this size")
+
+
+@dataclass
+class View:
+    """A looker, its time, and what it reports."""
+
+    settings: LookSettings
+    instant: Instant = START
+    reports: list[Report] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.looker = FrameLooker(7, self.settings, 5, self.reports.append)
+        self.looker.connected()
+
+    def play(self, seconds: float, frame: FakeFrame) -> None:
+        """Let a 25 frames/s stream run on."""
+        for _ in range(round(seconds * 25)):
+            self.instant = self.instant.later(0.04)
+            now = self.instant
+            self.looker.look(frame, now.seconds, now.unix_ms, now)
+
+    def glimpse(self, frame: FakeFrame) -> bool:
+        """Let two seconds pass, of which only the key frame is decoded; whether it moves."""
+        self.instant = self.instant.later(2)
+        self.looker.glimpse(frame, self.instant.unix_ms, self.instant)
+        return not self.looker.is_still
+
+    def looked(self, *, moves: bool = True) -> list[Looked]:
+        return [r for r in self.reports if isinstance(r, Looked) and (r.moves or not moves)]
+
+    def seen(self) -> list[Seen]:
+        return [report for report in self.reports if isinstance(report, Seen)]
+
+
+def test_five_frames_a_second_are_reported() -> None:
+    view = View(OPEN)
+    view.play(4, FakeFrame())
+
+    assert len(view.looked()) == 20
+    assert sum(seen.decoded for seen in view.seen()) in range(90, 101)
+    assert {report.width_px for report in view.looked()} == {1920}
+
+
+def test_the_rate_may_change_at_any_time() -> None:
+    view = View(OPEN)
+    view.play(2, FakeFrame())
+    view.reports.clear()
+
+    view.looker.sample_fps = 10
+    view.play(2, FakeFrame())
+
+    assert 19 <= len(view.looked()) <= 21
+
+
+def test_a_first_frame_is_reported_as_seen_at_once_then_a_few_times_a_second() -> None:
+    view = View(GATED)
+    view.play(0.04, FakeFrame())
+    assert len(view.seen()) == 1
+    view.play(4, FakeFrame())
+
+    assert 8 <= len(view.seen()) <= 12
+    assert (view.seen()[0].width_px, view.seen()[0].height_px) == (1920, 1080)
+
+
+def test_a_still_scene_gives_snapshots_only() -> None:
+    view = View(GATED)
+    view.play(10, FakeFrame())
+    view.reports.clear()
+    view.play(10, FakeFrame())
+
+    assert view.looked() == []
+    assert [report.is_snapshot for report in view.looked(moves=False)] == [True, True]
+    assert view.seen()[-1].is_still
+    assert view.looker.is_still
+    assert sum(seen.still for seen in view.seen()) in range(47, 51)
+
+
+def test_motion_opens_the_gate_with_the_very_frame_that_moved() -> None:
+    view = View(GATED)
+    view.play(10, FakeFrame())
+    view.reports.clear()
+
+    view.play(1, FakeFrame(brightness=180))
+
+    assert len(view.looked()) == 5
+    assert not view.looker.is_still
+
+
+def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
+    view = View(GATED)
+    view.play(10, FakeFrame())
+    view.reports.clear()
+
+    assert not any(view.glimpse(FakeFrame()) for _ in range(5))
+
+    assert view.looked() == []
+    assert len(view.looked(moves=False)) == 2
+    assert all(seen.holds_back and seen.is_still for seen in view.seen())
+    assert len(view.seen()) == 5
+
+
+def test_a_key_frame_that_moves_is_looked_at_again_with_all_the_others() -> None:
+    view = View(GATED)
+    view.play(10, FakeFrame())
+    view.glimpse(FakeFrame())
+    view.reports.clear()
+
+    assert view.glimpse(FakeFrame(brightness=180))
+    assert view.reports == []
+    view.play(1, FakeFrame(brightness=180))
+
+    assert len(view.looked()) == 5
+
+
+def test_scaled_frames_say_how_wide_they_were() -> None:
+    view = View(GATED)
+    view.play(0.2, FakeFrame())
+
+    report = view.looked()[0]
+    assert (report.image.width_px, report.image.height_px) == (960, 540)
+    assert report.width_px == 1920
+
+
+def test_the_first_frame_is_a_snapshot_at_once_then_one_each_interval() -> None:
+    view = View(OPEN)
+    view.play(0.04, FakeFrame())
+    assert view.looked()[0].is_snapshot
+    view.play(14, FakeFrame())
+
+    assert sum(report.is_snapshot for report in view.looked()) == 3
+
+
+def test_a_reconnect_opens_the_gate() -> None:
+    view = View(GATED)
+    view.play(20, FakeFrame())
+    view.reports.clear()
+
+    view.looker.connected()
+    view.play(0.04, FakeFrame())
+
+    assert len(view.looked()) == 1
+
+
+def test_a_frame_that_cannot_be_coded_costs_no_other_and_is_logged_once_a_minute() -> None:
+    view = View(OPEN)
+    with capture_logs() as logs:
+        view.play(119, BrokenFrame())
+    view.play(1, FakeFrame())
+
+    assert [line["event"] for line in logs] == ["picture_failed"] * 2
+    assert len(view.looked()) == 5
+    assert sum(seen.failed for seen in view.seen()) == pytest.approx(595, abs=2)
+
+
+def test_a_glimpse_that_cannot_be_looked_at_opens_the_stream() -> None:
+    class NoGrey(FakeFrame):
+        def grey(self) -> GreyImage:
+            raise MemoryError
+
+    view = View(GATED)
+    view.play(10, FakeFrame())
+
+    assert view.glimpse(NoGrey())

@@ -1,0 +1,276 @@
+"""What a camera costs: RTSP cameras at the whole stack, core-seconds by process.
+
+    python -m tools.benchmarks.cameras [CLIP ...] [--counts 1,4] [--seconds 95]
+
+For each clip and number of cameras a stack of its own is started, and as many RTSP cameras as
+asked for, each playing the clip in a loop from its own start. ``road`` is the demo scene,
+``quiet`` a still scene with a sensor's noise, ``none`` no camera at all; other names are files.
+Printed by clip: core-seconds for each camera-second of every process (its children included, what
+the stack takes without cameras included), frames by what became of them, passes that came out, and
+the time from the last frame with a plate until the API lists it.
+"""
+
+import argparse
+import platform
+import statistics
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+import psutil
+
+from common.settings import KafkaSettings
+from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
+from deploy.local.ports import free_ports
+from tests.e2e.api_client import ApiClient
+from tests.services.rtsp import RtspCamera
+from tests.services.stack import RunningStack
+from tools.benchmarks.whole_way import TopicWatcher, Watch, ingested, stages_of
+from tools.synthetic.quiet import generate_quiet_clip
+from tools.synthetic.scene import SceneTruth
+from tools.synthetic.score import PassScore, score_passes
+
+_WARM_UP_SECONDS: Final = 15.0
+_END_SECONDS: Final = 8.0
+"""What is open when a camera is looked at for the last time comes out within this."""
+
+_POLL_SECONDS: Final = 0.2
+"""Between two list calls of all cameras together: as often as costs little beside the cameras."""
+
+_QUIET_SECONDS: Final = 20.0
+_FLAGS: Final = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
+_COUNTERS: Final = (
+    "platestream_ingest_frames_",
+    "platestream_ingest_connections_lost",
+    "platestream_recognition_frames_total",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: what the cameras play, how many there are, for how long they are measured."""
+
+    name: str
+    clip: Path | None
+    true_plates: tuple[tuple[str, float], ...]
+    """Plates of the clip, each with the second at which it is last visible."""
+    cameras: int
+    seconds: float
+
+
+@dataclass
+class Run:
+    """What one run gave."""
+
+    plan: Plan
+    core_seconds: dict[str, float] = field(default_factory=dict)
+    """Processor time of each process within the measured time, its children's included."""
+    counters: Counter[str] = field(default_factory=Counter)
+    """By how much each counter of ingest and recognition rose within it."""
+    scores: list[PassScore] = field(default_factory=list)
+    listed_ms: list[int] = field(default_factory=list)
+    memory_mib: float = 0.0
+
+
+class CpuMeter:
+    """Processor time by process of a stack; what children that ended took is not seen."""
+
+    def __init__(self, stack: RunningStack) -> None:
+        self._stack = stack
+
+    def read(self) -> dict[str, float]:
+        """Return seconds of processor time by process, children included."""
+        return {
+            name: sum(_cpu_seconds(member) for member in _family(pid))
+            for name, pid in self._stack.processes().items()
+        }
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        main = psutil.Process(pid)
+        return [main, *main.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _memory_mib(pid: int) -> float:
+    return sum(float(process.memory_full_info().pss) for process in _family(pid)) / 2**20
+
+
+def _counters(ports: Sequence[int]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for port in ports:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            for line in answer.read().decode().splitlines():
+                name, _, value = line.rpartition(" ")
+                if name.startswith(_COUNTERS) and "_created" not in name:
+                    found[name.removeprefix("platestream_")] += round(float(value))
+    return found
+
+
+@contextmanager
+def _polled(api: ApiClient, watches: dict[str, Watch]) -> Iterator[None]:
+    """Note when each recognition is listed for the first time."""
+    ended = threading.Event()
+
+    def poll() -> None:
+        while not ended.wait(_POLL_SECONDS):
+            query = {"limit": "100"}
+            for one in api.call("GET", "/api/recognitions", params=query).json()["recognitions"]:
+                watch = watches.get(one["cameraId"])
+                if watch is not None:
+                    watch.listed_ms.setdefault(one["id"], round(time.time() * 1000))
+
+    poller = threading.Thread(target=poll)
+    poller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        poller.join()
+
+
+def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
+    """Play a plan on a fresh stack."""
+    run = Run(plan)
+    ports = free_ports(2)
+    names = ("INGEST_METRICS_PORT", "RECOGNITION_METRICS_PORT")
+    given = {**dict(zip(names, map(str, ports), strict=True)), **settings}
+    with ExitStack() as exits:
+        stack = exits.enter_context(RunningStack(folder, given))
+        api = ApiClient(stack.access.base_url, stack.access.api_key)
+        watcher = TopicWatcher(stack.settings(KafkaSettings))
+        watcher.start()
+        watches: dict[str, Watch] = {}
+        for number in range(plan.cameras):
+            assert plan.clip is not None
+            source = exits.enter_context(RtspCamera(plan.clip))
+            camera = _registered(api, source.url, f"{plan.name} {number}")
+            watches[camera] = watcher.watch(camera)
+        meter = CpuMeter(stack)
+        with _polled(api, watches):
+            time.sleep(_WARM_UP_SECONDS)
+            cpu, counters, began = meter.read(), _counters(ports), time.monotonic()
+            time.sleep(plan.seconds)
+            took = time.monotonic() - began
+            after = meter.read()
+            run.core_seconds = {n: (after[n] - cpu.get(n, 0.0)) / took for n in after}
+            run.counters = _counters(ports)
+            run.counters.subtract(counters)
+            run.memory_mib = _memory_mib(stack.pid("ingest"))
+            ended_ms = round(time.time() * 1000)
+            time.sleep(_END_SECONDS)
+        ingested_ms = ingested(stack)
+        watcher.end()
+        api.close()
+    for watch in watches.values():
+        run.scores.append(_score(plan, watch, ended_ms))
+        run.listed_ms += [line[-1] for line in stages_of(watch, ingested_ms)]
+    return run
+
+
+def _registered(api: ApiClient, url: str, name: str) -> str:
+    """Register a camera, once a worker is there to take it."""
+    body = {"name": name, "rtspUrl": url}
+
+    def register() -> str | None:
+        answer = api.attempt("POST", "/api/cameras", json=body)
+        return str(answer.json()["camera"]["id"]) if answer.status_code == 201 else None
+
+    return api.wait_until("the camera is taken", register, seconds=300) or ""
+
+
+def _score(plan: Plan, watch: Watch, ended_ms: int) -> PassScore:
+    """Score the clip's first time through: later ones show the same plates again."""
+    found = [recognition for recognition, _ in watch.recognized.values()]
+    begin_ms = min(watch.read_ms, default=ended_ms)
+    played_s = (ended_ms - begin_ms) / 1000
+    last_s = max((gone_s for _, gone_s in plan.true_plates), default=0.0) + 1.0
+    true = [plate for plate, gone_s in plan.true_plates if gone_s < played_s - 1.0]
+    in_time = [r for r in found if (r.last_seen_ms - begin_ms) / 1000 <= min(last_s, played_s)]
+    return score_passes(true, [r.plate for r in in_time])
+
+
+def report(run: Run) -> None:
+    """Print what a run gave."""
+    plan = run.plan
+    cameras = max(1, plan.cameras)
+    print(f"\n{plan.name}, {plan.cameras} cameras, {plan.seconds:.0f} s; cores a camera", end="")
+    print(f" (ingest with its processes: {run.memory_mib:.0f} MiB)")
+    for name, cores in sorted(run.core_seconds.items(), key=lambda item: -item[1]):
+        print(f"  {name:14} {cores / cameras:.3f}")
+    total = sum(run.core_seconds.values())
+    print(f"  {'all':14} {total / cameras:.3f}   (the stack: {total:.2f} cores)")
+    for name, count in sorted(run.counters.items()):
+        if count:
+            print(f"  {name} {count} ({count / cameras / plan.seconds:.2f} a second and camera)")
+    for score in run.scores:
+        print(f"  passes: {score}")
+    if len(run.listed_ms) > 1:
+        parts = statistics.quantiles(run.listed_ms, n=20, method="inclusive")
+        print(f"  last frame -> listed, ms: p50 {parts[9]:.0f}, p95 {parts[18]:.0f}", end="")
+        print(f", {len(run.listed_ms)} recognitions")
+
+
+def _plans(arguments: argparse.Namespace, folder: Path) -> Iterator[Plan]:
+    counts = [int(count) for count in arguments.counts.split(",")]
+    for name in arguments.clips:
+        truth: tuple[tuple[str, float], ...] = ()
+        clip: Path | None = Path(name)
+        if name == "road":
+            clip = DEMO_CLIP
+            scene = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=SceneTruth)
+            truth = tuple((one.plate, one.last_visible_s) for one in scene.passes)
+        elif name == "quiet":
+            clip = folder / "quiet.mp4"
+            if not clip.exists():
+                generate_quiet_clip(clip, DEMO_CLIP, seconds=_QUIET_SECONDS)
+        elif name == "none":
+            clip = None
+        for count in counts if clip is not None else [0]:
+            yield Plan(name, clip, truth, count, arguments.seconds)
+
+
+def _machine() -> str:
+    flags = Path("/proc/cpuinfo").read_text().split()
+    having = [flag for flag in _FLAGS if flag in flags]
+    cores, load = psutil.cpu_count(), psutil.getloadavg()[0]
+    return f"{platform.platform()}, {cores} cores ({' '.join(having)}), load {load:.1f}"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clips", nargs="*", default=["none", "quiet", "road"])
+    parser.add_argument("--counts", default="1")
+    parser.add_argument("--seconds", type=float, default=95.0)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    arguments = parser.parse_args()
+    settings = dict(given.split("=", 1) for given in arguments.set)
+    print(_machine(), flush=True)
+    with TemporaryDirectory(prefix="platestream-bench-") as name:
+        folder = Path(name)
+        for number, plan in enumerate(_plans(arguments, folder)):
+            report(measure(plan, folder / f"stack-{number}", settings))
+            print(f"  load {psutil.getloadavg()[0]:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
