@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import lock_owner
 from api.accounts.service import owner_by_email
 from api.cli.shared import EmailOption, JsonOption, answer, in_database, load_command_settings
+from api.outbox.outbox import enqueue_limits
 from common.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def owner_limits(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an owner's limits, and change them; the API goes by them within a few seconds."""
+    """Show an owner's limits, and change them; the service goes by them within a few seconds."""
     # What the API's settings import takes longer than the other commands to run.
     from api.limits.owner_limits import installation_limits
     from api.settings import OwnerLimitSettings
@@ -39,8 +40,11 @@ def owner_limits(
     def work(session: Session) -> dict[str, int]:
         owner = lock_owner(session, owner_by_email(session, email).id)
         kept = {name: size for name, size in owner.limits.items() if name not in _names(unset)}
-        owner.limits = kept | _sizes(sizes)
-        return owner.limits
+        after = kept | _sizes(sizes)
+        if after != owner.limits:
+            owner.limits = after
+            enqueue_limits(session, owner)
+        return after
 
     own = in_database(work)
     lines = [
