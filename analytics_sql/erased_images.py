@@ -27,7 +27,7 @@ from analytics_sql.rows import (
     read_key,
     shared_fields,
 )
-from common.records.object_keys import crop_key, photo_key
+from common.records.object_keys import STORED_WITHIN_MS, crop_key, photo_key
 from common.records.recognitions import RecognitionSource
 
 
@@ -55,14 +55,22 @@ def _table(removed: int) -> Table[ErasedImages]:
     return Table("erased_images", (*columns_of(ErasedImages), flag))
 
 
+STORED_BY_THEN_MS: Final = STORED_WITHIN_MS + 5 * 60_000
+"""After so long no image is stored any more, whatever clocks and calls to S3 take."""
+
 _as_stored = shared_fields(ErasedImages, but=("noted_ms",))
 _TO_REMOVE: Final = _table(removed=0)
 _REMOVED: Final = _table(removed=1)
 
 
-def images_of(row: RecognitionRow, noted_ms: int) -> ErasedImages:
-    """Return the note of a recognition's images, made at ``noted_ms`` (Unix ms, UTC)."""
-    return ErasedImages(noted_ms=noted_ms, **_as_stored(row))
+def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedImages]:
+    """Return the notes of a recognition's images, made at ``noted_ms`` (Unix ms, UTC).
+
+    The second is for later: an image that S3 did not take when it came may still be stored.
+    """
+    fields = _as_stored(row)
+    first = ErasedImages(noted_ms=noted_ms, **fields)
+    return first, ErasedImages(noted_ms=noted_ms + STORED_BY_THEN_MS, **fields)
 
 
 async def note_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient, query_text
+from analytics_sql.erased_images import STORED_BY_THEN_MS
 from analytics_sql.rows import LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Table
 
 _ALL_PLATES = ""
@@ -133,14 +134,15 @@ async def erase_recognitions(
 ) -> int:
     """Delete recognitions and return how many; their images are noted first, to be removed.
 
+    Without ``noting_images`` those of an owner are noted only for what may be stored of them later.
     An image call's photo goes although it shows other plates too: their rows lose its key.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
     """
     if erasure.plate is None:
-        if noting_images:
-            await client.command("note_owner_images", _parameters("note_owner_images", erasure))
+        parameters = {**_parameters("note_owner_images", erasure), "now_too": int(noting_images)}
+        await client.command("note_owner_images", parameters)
         return await _erase_owner(client, "recognitions", erasure.user_id)
     found = await client.count(_RECOGNITIONS.count, _parameters(_RECOGNITIONS.count, erasure))
     if found:
@@ -209,6 +211,7 @@ def _parameters(statement: str, erasure: Erasure) -> dict[str, object]:
         "plate_hash": erasure.plate_hash,
         "from_ms": erasure.from_ms,
         "before_ms": erasure.before_ms,
+        "later_ms": STORED_BY_THEN_MS,
     }
     text = query_text(statement)
     return {name: value for name, value in given.items() if f"{{{name}:" in text}

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.rows import (
     LAST_STORABLE_MS,
     RECOGNITIONS,
+    TIME,
+    Column,
     ListedRecognition,
     RecognitionRow,
+    Table,
     full_recognition,
     listed_recognition,
     recognition_row,
@@ -24,6 +28,8 @@ from common.plates.matching import (
 )
 from common.plates.normalise import normalise_plate
 from common.records.ids import MAX_PASS_MS, uuid_unix_ms
+from common.records.topics import RECOGNITIONS as RECOGNITIONS_TOPIC
+from common.timestamps import now_ms
 
 SEARCH_TOLERANCE = 1
 """Edits that a fuzzy search forgives beside look-alikes.
@@ -109,12 +115,22 @@ __all__ = [
     "RecognitionFilter",
     "RecognitionPage",
     "RecognitionRow",
+    "correct_recognitions",
     "get_recognition",
     "insert_recognitions",
     "like_pattern",
     "list_recognitions",
     "recognition_row",
 ]
+
+# Of two rows of one id that counts which was written later: none is while Kafka holds records.
+_CORRECTIONS: Final = Table[RecognitionRow](
+    RECOGNITIONS.name,
+    (
+        *RECOGNITIONS.columns,
+        Column(TIME, "ingested_at", lambda _: now_ms() + RECOGNITIONS_TOPIC.retention_ms),
+    ),
+)
 
 # Copies of rows are rare: merges drop them within minutes of a replay.
 _EXPECTED_COPIES = 4
@@ -166,6 +182,15 @@ async def insert_recognitions(client: ClickHouseClient, rows: Sequence[Recogniti
     await client.insert(RECOGNITIONS, rows)
 
 
+async def correct_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
+    """Write rows that stand for the ones of their ids, also where these are written afterwards.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
+    """
+    await client.insert(_CORRECTIONS, rows)
+
+
 async def get_recognition(
     client: ClickHouseClient, owner_id: UUID, recognition_id: UUID
 ) -> RecognitionRow | None:
@@ -211,7 +236,17 @@ async def list_recognitions(
 
 
 def _without_copies(rows: list[ListedRecognition]) -> list[ListedRecognition]:
-    return list({row.id: row for row in rows}.values())
+    """Return each row once; of copies the one that names fewest images: the others are gone."""
+    found: dict[UUID, ListedRecognition] = {}
+    for row in rows:
+        known = found.get(row.id)
+        if known is None or _image_count(row) < _image_count(known):
+            found[row.id] = row
+    return list(found.values())
+
+
+def _image_count(row: ListedRecognition) -> int:
+    return (row.photo_key is not None) + (row.crop_key is not None)
 
 
 def _page(rows: list[ListedRecognition], limit: int) -> RecognitionPage:

@@ -10,6 +10,7 @@ from common.settings import (
     CameraAddressSettings,
     ClickHouseSettings,
     DatabaseSettings,
+    DeliveryLimitSettings,
     EncryptionSettings,
     Fragment,
     KafkaSettings,
@@ -40,7 +41,7 @@ class DiskSettings(Fragment):
     )
 
 
-class OwnerLimitSettings(Fragment):
+class OwnerLimitSettings(DeliveryLimitSettings):
     """Limits of an owner who has none of their own (``platestream owner limits``)."""
 
     cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
@@ -86,6 +87,13 @@ class OwnerLimitSettings(Fragment):
         ge=16,
         description="MiB of one owner's request bodies of more than 64 KiB that one API process "
         "holds at once.",
+    )
+    rule_cost_per_owner: int = Field(
+        100_000,
+        ge=1,
+        description="What one owner's enabled alerts may cost in all, in microseconds of a "
+        "processor that the worst plate takes: entries with wildcards or tolerated edits cost "
+        "where many of them begin or end alike, or fit any plate; plates as they are cost nothing.",
     )
 
 

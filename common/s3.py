@@ -190,6 +190,21 @@ class S3Bucket:
             return None
         return StoredObject(data, response.headers.get("etag", ""), _metadata(response.headers))
 
+    def has(self, key: str) -> bool:
+        """Return whether there is an object.
+
+        Raises:
+            S3UnavailableError: S3 does not answer, or does not let us look.
+        """
+        try:
+            with _faults():
+                self._client.stat_object(self._name, key)
+        except S3UnavailableError as error:
+            if error.code in _MISSING_CODES:
+                return False
+            raise
+        return True
+
     def folders(self, prefix: str) -> list[str]:
         """Return the folders directly below a folder (it and they end with ``/``).
 

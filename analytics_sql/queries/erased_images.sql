@@ -1,4 +1,4 @@
--- Question: which images of erased recognitions are still to be removed, the first noted first?
+-- Question: which images of erased recognitions are to be removed by now, the first noted first?
 --
 -- Parameters:
 --   user_id  whose; all where it is not asked for
@@ -16,6 +16,7 @@ SELECT
     crop_key
 FROM erased_images FINAL
 WHERE removed = 0
+  AND noted_at <= now64(3, 'UTC')
   AND user_id = {user_id:UUID} -- if user_id
   AND (noted_at, user_id, id) > (fromUnixTimestamp64Milli({after_ms:Int64}, 'UTC'), {after_user:UUID}, {after_id:UUID}) -- if after_ms
 ORDER BY noted_at, user_id, id

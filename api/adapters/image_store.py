@@ -76,6 +76,14 @@ class ImageStore:
         """
         return await self._in_thread(lambda: self._get(key))
 
+    async def has(self, key: str) -> bool:
+        """Return whether there is an image.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer, or does not let us look.
+        """
+        return await self._in_thread(lambda: self._bucket.has(key))
+
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         """Store an image; the same key again overwrites it.
 

@@ -16,7 +16,8 @@ from api.db.tables import Alert, Camera, Owner
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.security.credentials import new_signing_secret
-from common.records.alerts import AlertConfig, AlertSchedule, Notification
+from common.alerting.rule import rule_cost
+from common.records.alerts import AlertConfig, AlertSchedule, Notification, PlateMatchMode
 from common.records.ids import NIL_UUID
 from common.records.topics import CONFIG_ALERTS
 from common.secrets import SecretBox
@@ -54,6 +55,7 @@ class AlertListing:
 
 
 _NOTIFICATIONS = "notifications"
+_COSTLY = frozenset({"plates", "match_tolerance", "plate_match_mode", "enabled"})
 
 
 class AlertRepository:
@@ -82,7 +84,7 @@ class AlertRepository:
         """Insert an alert and publish it; ``fields`` are all that a client decides of.
 
         Raises:
-            ApiError: the owner has as many as may be.
+            ApiError: the owner has as many as may be, or their lists would cost too much.
         """
         owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Alert).where(Alert.owner_id == owner_id)
@@ -92,6 +94,8 @@ class AlertRepository:
             owner.notification_secret_encrypted = self._box.encrypt(new_signing_secret())
         alert = new_alert(owner_id, fields)
         alert.notifications_encrypted = self._encrypted(fields[_NOTIFICATIONS])
+        alert.rule_cost = _rule_cost(alert)
+        _check_cost(session, alert, owner, limits)
         session.add(alert)
         return self._written(session, alert, owner)
 
@@ -107,8 +111,16 @@ class AlertRepository:
         )
         return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
-    def change(self, session: Session, alert_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
-        """Write ``fields`` to a locked alert and publish it, unless nothing changes by that."""
+    def change(
+        self, session: Session, alert_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
+    ) -> AlertRow:
+        """Write ``fields`` to a locked alert and publish it, unless nothing changes by that.
+
+        Its owner is locked too where :func:`changes_cost` says so.
+
+        Raises:
+            ApiError: the lists of the owner's alerts would cost too much.
+        """
         alert = session.get_one(Alert, alert_id)
         owner = require_owner(session, alert.owner_id)
         changed = self._changed(alert, fields)
@@ -116,6 +128,9 @@ class AlertRepository:
             return self._row(alert, owner)
         for column, value in changed.items():
             setattr(alert, column, value)
+        if changes_cost(changed):
+            alert.rule_cost = _rule_cost(alert)
+            _check_cost(session, alert, owner, limits)
         alert.revision += 1
         alert.updated_at = datetime.now(UTC)
         return self._written(session, alert, owner)
@@ -163,6 +178,30 @@ class AlertRepository:
 
     def _encrypted(self, notifications: tuple[Notification, ...]) -> str:
         return self._box.encrypt(msgspec.json.encode(notifications).decode())
+
+
+def changes_cost(fields: Collection[str]) -> bool:
+    """Tell whether a change of these columns may change what an owner's rules cost."""
+    return not _COSTLY.isdisjoint(fields)
+
+
+def _rule_cost(alert: Alert) -> int:
+    return rule_cost(PlateMatchMode(alert.plate_match_mode), alert.plates, alert.match_tolerance)
+
+
+def _check_cost(session: Session, alert: Alert, owner: Owner, limits: OwnerLimits) -> None:
+    """Refuse an alert with which the owner's enabled ones cost too much; the owner is locked.
+
+    One that costs nothing is never refused, and so each list can be made cheaper.
+    """
+    if not alert.enabled or not alert.rule_cost:
+        return
+    others = select(func.coalesce(func.sum(Alert.rule_cost), 0)).where(
+        Alert.owner_id == owner.id, Alert.enabled, Alert.id != alert.id
+    )
+    with session.no_autoflush:
+        cost = int(session.scalar(others) or 0) + alert.rule_cost
+    limits.require(OwnerLimit.RULE_COST, owner.id, owner.limits, cost)
 
 
 def new_alert(owner_id: UUID, fields: Mapping[str, Any], **others: Any) -> Alert:

@@ -19,11 +19,13 @@ from analytics_sql.triggers import (
     SuppressingTrigger,
     TriggerCount,
 )
+from api.accounts.repository import lock_owner
 from api.adapters.outbound import OutboundGate
 from api.alerts.repository import (
     AlertListing,
     AlertRepository,
     AlertRow,
+    changes_cost,
     unknown_cameras,
 )
 from api.alerts.schemas import (
@@ -186,7 +188,7 @@ class Alerts:
         """Make an alert.
 
         Raises:
-            ApiError: 400 for cameras that are not the owner's and for URLs, 409 for the limit.
+            ApiError: 400 for cameras that are not the owner's and for URLs, 409 for a limit.
         """
         await self._gate.check(outbound_urls(body))
         fields = all_fields(body)
@@ -196,7 +198,7 @@ class Alerts:
         """Change the fields that were sent.
 
         Raises:
-            ApiError: 400 for cameras that are not the owner's and for URLs, 404.
+            ApiError: 400 for cameras that are not the owner's and for URLs, 404; 409 for a limit.
         """
         await self._gate.check(outbound_urls(body))
         row = await self._database.run(
@@ -223,12 +225,15 @@ class Alerts:
     def _change(
         self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate
     ) -> AlertRow:
-        row = found(self._rows.lock(session, owner_id, alert_id))
         fields = sent_fields(body)
+        if changes_cost(fields):
+            # Before the alert: so do those who delete both.
+            lock_owner(session, owner_id)
+        row = found(self._rows.lock(session, owner_id, alert_id))
         # Cameras that the alert had may have been deleted since: sending them back is no fault.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
-        return self._rows.change(session, alert_id, fields)
+        return self._rows.change(session, alert_id, fields, self._limits)
 
 
 def counted(row: AlertRow, history: History) -> AlertRow:

@@ -24,6 +24,7 @@ from api.cli.shared import (
 )
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
+from api.outbox.outbox import enqueue_limits
 from api.security.permissions import ALL_SCOPES, Scope
 from common.errors import InvalidInputError
 
@@ -186,7 +187,7 @@ def owner_limits(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an owner's limits, and change them; the API goes by them within a few seconds."""
+    """Show an owner's limits, and change them; the service goes by them within a few seconds."""
     # What the API's settings import takes longer than the other commands to run.
     from api.limits.owner_limits import installation_limits
     from api.settings import OwnerLimitSettings
@@ -196,8 +197,11 @@ def owner_limits(
     def work(session: Session) -> dict[str, int]:
         owner = lock_owner(session, owner_by_email(session, email).id)
         kept = {name: size for name, size in owner.limits.items() if name not in _names(unset)}
-        owner.limits = kept | _sizes(sizes)
-        return owner.limits
+        after = kept | _sizes(sizes)
+        if after != owner.limits:
+            owner.limits = after
+            enqueue_limits(session, owner)
+        return after
 
     own = in_database(work)
     lines = [

@@ -213,7 +213,10 @@ class Webhook(Base):
 
 
 class Alert(Base):
-    """A rule of an owner. ``timezone`` null: that of the owner."""
+    """A rule of an owner. ``timezone`` null: that of the owner.
+
+    ``rule_cost`` is that of its list (:func:`common.alerting.rule.rule_cost`).
+    """
 
     __tablename__ = "alerts"
     __table_args__ = (
@@ -238,6 +241,7 @@ class Alert(Base):
     cooldown_scope: Mapped[str]
     match_tolerance: Mapped[int]
     early: Mapped[bool | None]
+    rule_cost: Mapped[int] = mapped_column(server_default=text("0"))
     notifications_encrypted: Mapped[str]
     revision: Mapped[int] = mapped_column(server_default=text("1"))
     trigger_count: Mapped[int] = mapped_column(server_default=text("0"))

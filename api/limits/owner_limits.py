@@ -7,20 +7,12 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-from cachetools import TTLCache
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
-from common.metric_catalogue import MetricName, described
-
-NEAR_RATIO = 0.8
-"""An owner who uses this much of a limit, or more, is named in the metrics."""
-
-_NEAR_SECONDS = 600.0
-_NEAR_OWNERS = 200
-_RATIO: MetricName = "platestream_api_owner_limit_ratio"
+from common.near_limits import NearLimits
 
 
 class LimitedCaller(Protocol):
@@ -53,6 +45,9 @@ class OwnerLimit(StrEnum):
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
     IMAGE_CALLS_AT_ONCE = "image_calls_at_once"
     BODY_MEBIBYTES = "body_mebibytes"
+    DELIVERIES_PER_MINUTE = "deliveries_per_minute"
+    ALERT_DESTINATIONS = "alert_destinations"
+    RULE_COST = "rule_cost"
 
 
 @dataclass(frozen=True)
@@ -80,6 +75,14 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
     OwnerLimit.IMAGE_CALLS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "image calls at once", 1),
     OwnerLimit.BODY_MEBIBYTES: _Refusal(ErrorCode.RATE_LIMITED, "MiB of request bodies at once", 2),
+    # These two are held where events are fanned out (streams.webhooks).
+    OwnerLimit.DELIVERIES_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "deliveries a minute"),
+    OwnerLimit.ALERT_DESTINATIONS: _Refusal(
+        ErrorCode.RATE_LIMITED, "deliveries of alerts for one recognition"
+    ),
+    OwnerLimit.RULE_COST: _Refusal(
+        _COUNT, "units of rule cost (entries of alerts' lists, as far as they are slow to compare)"
+    ),
 }
 
 
@@ -103,9 +106,7 @@ class OwnerLimits(Collector):
     ) -> None:
         """``installation`` holds for owners without a value of their own; ``clock`` counts s."""
         self._installation = installation
-        self._near: TTLCache[tuple[UUID, OwnerLimit], float] = TTLCache(
-            _NEAR_OWNERS, _NEAR_SECONDS, clock
-        )
+        self._near = NearLimits("platestream_api_owner_limit_ratio", clock)
 
     def size(self, limit: OwnerLimit, own: Mapping[str, int]) -> int:
         """Return the size of a limit for an owner whose own values are ``own``."""
@@ -131,16 +132,8 @@ class OwnerLimits(Collector):
 
     def note(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:
         """Note how much of a limit of ``size`` an owner uses, for the metrics."""
-        ratio = used / size if size else 1.0
-        if ratio >= NEAR_RATIO:
-            self._near[owner_id, limit] = min(ratio, 1.0)
-        else:
-            self._near.pop((owner_id, limit), None)
+        self._near.note(limit.value, owner_id, used, size)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the gauge of the owners who are near a limit."""
-        metric = described(_RATIO)
-        family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
-        for (owner_id, limit), ratio in list(self._near.items()):
-            family.add_metric((str(owner_id), limit.value), ratio)
-        yield family
+        return self._near.collect()

@@ -11,7 +11,14 @@ from sqlalchemy.orm import Session
 from api.db.records import alert_config, camera_config, webhook_config
 from api.db.tables import Alert, Camera, ConfigOutbox, Owner, Webhook
 from common.records.codec import Record, encode
-from common.records.topics import CONFIG_ALERTS, CONFIG_CAMERAS, CONFIG_WEBHOOKS, Topic
+from common.records.owners import OwnerConfig
+from common.records.topics import (
+    CONFIG_ALERTS,
+    CONFIG_CAMERAS,
+    CONFIG_OWNERS,
+    CONFIG_WEBHOOKS,
+    Topic,
+)
 
 CHANNEL = "platestream_config_outbox"
 """PostgreSQL notification channel on which the relay hears of new rows."""
@@ -105,7 +112,28 @@ def republish_all(session: Session) -> int:
 
     The rows are locked meanwhile, so that no change of one is overtaken by its older state.
     """
-    return _cameras(session) + _alerts(session) + _webhooks(session)
+    return _cameras(session) + _alerts(session) + _webhooks(session) + _owners(session)
+
+
+def enqueue_limits(session: Session, owner: Owner) -> None:
+    """Tell the stages of a locked owner's own limits."""
+    record = OwnerConfig(owner_id=owner.id, limits=owner.limits) if owner.limits else None
+    enqueue(session, CONFIG_OWNERS, str(owner.id), record)
+
+
+def forget_limits(session: Session, owner_id: UUID) -> None:
+    """Tell the stages that an account that is removed has no limits of its own any more."""
+    owner = session.get(Owner, owner_id)
+    if owner is not None and owner.limits:
+        enqueue(session, CONFIG_OWNERS, str(owner_id), None)
+
+
+def _owners(session: Session) -> int:
+    found = session.scalars(select(Owner).order_by(Owner.id).with_for_update(read=True)).all()
+    own = [owner for owner in found if owner.limits]
+    for owner in own:
+        enqueue_limits(session, owner)
+    return len(own)
 
 
 def _cameras(session: Session) -> int:

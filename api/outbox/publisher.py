@@ -10,6 +10,7 @@ from common.kafka.clients import KafkaError, MessageSizeTooLargeError, open_prod
 from common.records.topics import (
     CONFIG_ALERTS,
     CONFIG_CAMERAS,
+    CONFIG_OWNERS,
     CONFIG_WEBHOOKS,
     DELIVERIES,
     OUTCOMES,
@@ -26,12 +27,15 @@ _TOPICS: Final[Mapping[str, Topic]] = {
         CONFIG_CAMERAS,
         CONFIG_ALERTS,
         CONFIG_WEBHOOKS,
+        CONFIG_OWNERS,
         DELIVERIES,
         OUTCOMES,
         RECOGNITIONS,
     )
 }
-CONFIG_TOPICS: Final = [topic.name for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS)]
+CONFIG_TOPICS: Final = [
+    topic.name for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, CONFIG_OWNERS)
+]
 """Topics on which the latest record of a key replaces those before it."""
 _REFUSALS: Final = (InvalidInputError, MessageSizeTooLargeError)
 """Errors of a row that is refused however often it is sent."""

@@ -50,9 +50,12 @@ async def list_recognitions(
 async def get_recognition(
     recognitions: RecognitionsDep, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:
-    """Return one recognition; its image fields are URLs that are valid for one hour."""
+    """Return one recognition; its image fields are URLs that are valid for one hour.
+
+    One is absent while its image is not stored yet, and once it is past retention.
+    """
     found = await recognitions.require(caller.owner_id, id)
-    links = recognitions.links(found)
+    links = await recognitions.links(found)
     return RecognitionAnswer(
         recognition=recognition_body(found, photo_url=links.photo, crop_url=links.crop)
     )

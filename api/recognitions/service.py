@@ -1,5 +1,6 @@
 """Lists, finds and links recognitions."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -14,9 +15,13 @@ from analytics_sql.recognitions import (
 )
 from analytics_sql.rows import LAST_STORABLE_MS
 from api.adapters.image_store import ImageStore
-from api.errors import ApiError, ErrorCode, FieldFault
+from api.errors import ApiError, DependencyUnavailableError, ErrorCode, FieldFault
 from api.recognitions.cursor import CursorSealer
 from api.validation.fields import from_unix_ms
+
+_LOOKED_FOR = timedelta(days=1)
+"""Images of recognitions of so long may be missing; the rows of others name what is there."""
+_LOOK_SECONDS = 1.0
 
 
 def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
@@ -53,7 +58,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Links:
-    """URLs of a recognition's images; None where there is no image (any more)."""
+    """URLs of a recognition's images; None where there is no image (yet, or any more)."""
 
     photo: str | None
     crop: str | None
@@ -102,11 +107,31 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
-    def links(self, recognition: ListedRecognition) -> Links:
-        """Return URLs, valid for an hour, of the recognition's images."""
-        if self._is_past_retention(recognition):
+    async def links(self, recognition: ListedRecognition) -> Links:
+        """Return URLs, valid for an hour, of the recognition's images.
+
+        While S3 was unavailable an image may be stored minutes after its recognition was published.
+        Where S3 does not say whether it is there, it is linked.
+        """
+        age = datetime.now(UTC) - from_unix_ms(recognition.captured_ms)
+        if self._image_retention is not None and age > self._image_retention:
             return Links(None, None)
-        return Links(self._link(recognition.photo_key), self._link(recognition.crop_key))
+        keys = (recognition.photo_key, recognition.crop_key)
+        if age < _LOOKED_FOR:
+            photo, crop = await asyncio.gather(*map(self._stored, keys))
+        else:
+            photo, crop = keys
+        return Links(self._link(photo), self._link(crop))
+
+    async def _stored(self, key: str | None) -> str | None:
+        """Return a key unless there is no image of it."""
+        if key is None:
+            return None
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                return key if await self._images.has(key) else None
+        except (DependencyUnavailableError, TimeoutError):
+            return key
 
     def _open(self, wanted: RecognitionFilter, last_key: str) -> RecognitionCursor:
         position = self._sealer.open(wanted, last_key)
@@ -117,9 +142,3 @@ class Recognitions:
 
     def _link(self, key: str | None) -> str | None:
         return None if key is None else self._images.link(key)
-
-    def _is_past_retention(self, recognition: ListedRecognition) -> bool:
-        if self._image_retention is None:
-            return False
-        captured = from_unix_ms(recognition.captured_ms)
-        return captured + self._image_retention < datetime.now(UTC)

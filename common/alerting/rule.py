@@ -1,11 +1,13 @@
 """One alert's rule and its conditions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from common.alerting.schedule import Window, window
 from common.errors import InvalidInputError
+from common.plates.list_cost import list_cost
 from common.plates.matching import PlateMatcher, listed_plate
 from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertConfig, CameraScope, PlateMatchMode
@@ -103,13 +105,22 @@ def rule_of(alert: AlertConfig) -> Rule:
     )
 
 
+def rule_cost(mode: PlateMatchMode, plates: Iterable[str], tolerance: int) -> int:
+    """Return the cost of a rule: microseconds of a processor that the worst plate takes of it."""
+    return 0 if mode is PlateMatchMode.ANY else list_cost(_listed(plates, tolerance))
+
+
 def _matchers(alert: AlertConfig) -> list[PlateMatcher]:
     if alert.plate_match_mode is PlateMatchMode.ANY:
         return []
+    return _listed(alert.plates, alert.match_tolerance)
+
+
+def _listed(plates: Iterable[str], tolerance: int) -> list[PlateMatcher]:
     matchers = []
-    for entry in alert.plates:
+    for entry in plates:
         try:
-            matchers.append(listed_plate(entry, alert.match_tolerance))
+            matchers.append(listed_plate(entry, tolerance))
         except InvalidInputError:
             # The api refuses such entries; one in an older record must not disable the others.
             continue

@@ -222,6 +222,13 @@ class PlateIndex(Generic[K]):
         return self._grams if matcher.mode is MatchMode.WILDCARD else self._folded_grams
 
 
+def index_keys(matcher: PlateMatcher) -> Collection[str]:
+    """Return the keys under which a matcher that is no plate as it is lies; none: always asked."""
+    if _is_forgiving(matcher):
+        return text_pairs(matcher.folded, matcher.tolerance)
+    return _wildcard_keys(matcher)
+
+
 def _is_forgiving(matcher: PlateMatcher) -> bool:
     return matcher.mode is MatchMode.FUZZY and not has_wildcard(matcher.text)
 

@@ -123,13 +123,46 @@ class AlertConfig(AlertFields, frozen=True, kw_only=True):
 
     ``notifications_encrypted`` opens with :class:`common.secrets.SecretBox` and holds a JSON array
     of :data:`Notification`; ``notification_secret_encrypted`` signs those that are webhooks.
-    ``created_ms`` is Unix ms, UTC.
+    ``created_ms`` is Unix ms, UTC. On other topics an alert is a reference (``is_reference``) to
+    what is on config-alerts, see :func:`by_reference`.
     """
 
     notifications_encrypted: str
     notification_secret_encrypted: str
     revision: int
     created_ms: int
+    is_reference: bool = msgspec.field(name="reference", default=False)
+
+
+_REFERRED: Final = (
+    "description",
+    "plates",
+    "camera_ids",
+    "notifications_encrypted",
+    "notification_secret_encrypted",
+)
+"""The fields that a reference leaves out: with them an alert may have half a megabyte."""
+
+
+def by_reference(alert: AlertConfig) -> AlertConfig:
+    """Return an alert without what may be long: who needs that looks it up by id and revision."""
+    if alert.is_reference:
+        return alert
+    return msgspec.structs.replace(
+        alert,
+        description="",
+        plates=(),
+        camera_ids=(),
+        notifications_encrypted="",
+        notification_secret_encrypted="",
+        is_reference=True,
+    )
+
+
+def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
+    """Return a reference as the alert that it stands for; ``content`` has what was left out."""
+    fields = {name: getattr(content, name) for name in _REFERRED}
+    return msgspec.structs.replace(reference, is_reference=False, **fields)
 
 
 class EarlyAlerts(StrEnum):
@@ -201,7 +234,8 @@ class CandidateKind(StrEnum):
 class AlertCandidate(Record, frozen=True, kw_only=True):
     """On alert-candidates (key = alert id): a rule that a recognition matches.
 
-    Its cooldown is applied next. ``alert`` is the rule as it was when it was evaluated;
+    Its cooldown is applied next. ``alert`` is the rule as it was when it was evaluated, by
+    reference;
     ``published_ms`` is when the recognition was put on its topic (Unix ms, UTC). ``may_be_early``:
     the rule is one that triggers early. Of a resolved pass ``final_recognition`` is the recognition
     that its vehicle is under another id, if any, and ``is_match`` says whether the rule matches
@@ -226,8 +260,8 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
     """On the alerts topic: a rule was triggered by a recognition (key = alert id).
 
     ``id`` is derived from both, so a replay says the same again. ``alert`` is the rule as it was
-    when it was evaluated. ``is_late`` where the recognition came so long after its capture that the
-    vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
+    when it was evaluated, by reference. ``is_late`` where the recognition came so long after its
+    capture that the vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
 
     Where a rule triggers early there are two records with the same ``id``: first one of phase
     early, whose ``recognition`` is provisional (it has no images yet), then one that says what

@@ -11,7 +11,7 @@ import msgspec
 from common.records.alerts import AlertTrigger, TriggerPhase
 from common.records.cameras import CameraConfig, CameraStatus
 from common.records.codec import Record
-from common.records.ids import delivery_id, event_id
+from common.records.ids import delivery_id, derived_uuid, event_id
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 
@@ -96,7 +96,7 @@ class AttemptOutcome(StrEnum):
     DEAD = "dead"
     """Failed for good; it is sent again only when somebody asks."""
     CANCELLED = "cancelled"
-    """Not tried: its webhook was deleted or switched off."""
+    """Not tried: its webhook was deleted or switched off, or the account is at a limit."""
 
 
 class DeliveryAttempt(Record, frozen=True, kw_only=True):
@@ -115,6 +115,30 @@ class DeliveryAttempt(Record, frozen=True, kw_only=True):
     status: int | None = None
     error: str | None = None
     next_attempt_ms: int | None = None
+
+
+def attempt_id(delivery: Delivery, number: int) -> UUID:
+    """Return the id of a delivery's attempt number ``number``: the same whoever makes it."""
+    return derived_uuid(
+        delivery.occurred_ms,
+        "attempt",
+        str(delivery.id),
+        str(delivery.requested_ms),
+        str(number),
+    )
+
+
+def unmade_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAttempt:
+    """Return the record of a delivery that is not even tried; it can be sent again."""
+    return DeliveryAttempt(
+        id=attempt_id(delivery, 1),
+        delivery=delivery,
+        number=1,
+        started_ms=now_ms,
+        duration_ms=0,
+        outcome=AttemptOutcome.CANCELLED,
+        error=reason,
+    )
 
 
 class WebhookStatus(Record, frozen=True, kw_only=True):

@@ -10,6 +10,9 @@ _DAY_MS = 86_400_000
 _TIME_ORDERED = 8
 """The UUID version of a recognition's id, which begins with its time."""
 
+STORED_WITHIN_MS = 30 * 60_000
+"""An image of a recognition is stored no later than so long after the recognition was published."""
+
 RECOGNITION_FOLDER = "recognitions/"
 """Below it: owner, year, month, day, recognition."""
 

@@ -13,6 +13,7 @@ from common.records.cameras import CameraConfig, CameraStatus
 from common.records.codec import DeadLetter, Record
 from common.records.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from common.records.frames import FrameMeta
+from common.records.owners import OwnerConfig
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
 from common.records.webhooks import WebhookConfig
 
@@ -76,6 +77,13 @@ RECOGNITIONS = Topic(
     # Those of image calls that are to be stored come from the api, through its outbox.
     key="camera id; of an image call, the owner's id",
 )
+LOST_IMAGES = Topic(
+    name="lost-images",
+    producer="streams/recognition",
+    # As it was published, without the keys of images that S3 never got.
+    record=Recognition,
+    key="camera id",
+)
 OUTCOMES = Topic(
     name="outcomes",
     producer="streams/recognition",
@@ -115,6 +123,14 @@ CONFIG_WEBHOOKS = Topic(
     cleanup=CleanupPolicy.COMPACT,
     segment_bytes=16 * _MIB,
 )
+CONFIG_OWNERS = Topic(
+    name="config-owners",
+    producer="api",
+    record=OwnerConfig,
+    key="owner id",
+    cleanup=CleanupPolicy.COMPACT,
+    segment_bytes=16 * _MIB,
+)
 CAMERA_STATUS = Topic(
     name="camera-status",
     producer="ingest",
@@ -129,12 +145,16 @@ ALERT_CANDIDATES = Topic(
     record=AlertCandidate,
     key="alert id",
     retention_ms=_DAY_MS,
+    retention_bytes=256 * _MIB,
+    compression="gzip",
 )
 ALERTS = Topic(
     name="alerts",
     producer="streams/alerts",
     record=AlertTrigger,
     key="alert id",
+    retention_bytes=512 * _MIB,
+    compression="gzip",
 )
 DELIVERIES = Topic(
     name="deliveries",
@@ -142,12 +162,17 @@ DELIVERIES = Topic(
     record=Delivery,
     # What clients ask for (tests, replays, redeliveries) comes from the api, through its outbox.
     key="endpoint: the webhook's id, or a hash of where an alert notifies",
+    retention_bytes=1024 * _MIB,
+    # Those of one event hold the same recognition: together they take a seventh.
+    compression="gzip",
 )
 ATTEMPTS = Topic(
     name="attempts",
     producer="streams/webhooks",
     record=DeliveryAttempt,
     key="endpoint of the delivery",
+    retention_bytes=1024 * _MIB,
+    compression="gzip",
 )
 WEBHOOK_STATUS = Topic(
     name="webhook-status",
@@ -201,11 +226,13 @@ TOPICS: Final[tuple[Topic, ...]] = (
     FRAMES,
     READINGS,
     RECOGNITIONS,
+    LOST_IMAGES,
     OUTCOMES,
     SIGHTINGS,
     CONFIG_CAMERAS,
     CONFIG_ALERTS,
     CONFIG_WEBHOOKS,
+    CONFIG_OWNERS,
     CAMERA_STATUS,
     ALERT_CANDIDATES,
     ALERTS,

@@ -25,9 +25,10 @@ from streams.alerts.matching import (
     read_recognition,
 )
 from streams.alerts.metrics import AlertMetrics
-from streams.alerts.rules import RuleStore, RuleSubscription
+from streams.alerts.rules import RuleStore
 from streams.alerts.settings import AlertSettings
 from streams.alerts.state import ArrivedCandidate, Expiry
+from streams.runtime.alert_book import AlertSubscription
 from streams.runtime.app import Event, StageApp, build_app, published_ms, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
@@ -65,7 +66,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
     reader = CompactedTopicReader(
         app.settings, CONFIG_ALERTS, AlertConfig, rules.apply, client="alert-rules"
     )
-    app.add_dependency(RuleSubscription(reader))
+    app.add_dependency(AlertSubscription(reader))
     candidates = raw_topic(app, ALERT_CANDIDATES)
 
     async def publish(found: Iterable[AlertCandidate]) -> None:

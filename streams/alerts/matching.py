@@ -22,6 +22,7 @@ from common.records.alerts import (
     PlateMatchMode,
     ProvisionalKind,
     ProvisionalRecognition,
+    by_reference,
 )
 from common.records.codec import decode
 from common.records.ids import may_be_captured
@@ -132,7 +133,7 @@ class RuleMatcher:
         for rule in self._matches(seen_plate(seen), each.published_ms):
             matched.add(rule.alert.alert_id)
             yield AlertCandidate(
-                alert=rule.alert,
+                alert=by_reference(rule.alert),
                 recognition=seen,
                 published_ms=each.published_ms,
                 may_be_early=self._may_be_early(rule.alert),
@@ -147,7 +148,7 @@ class RuleMatcher:
             for rule in self._matches(seen_plate(seen), each.published_ms):
                 if self._may_be_early(rule.alert):
                     yield AlertCandidate(
-                        alert=rule.alert,
+                        alert=by_reference(rule.alert),
                         recognition=seen,
                         published_ms=each.published_ms,
                         kind=CandidateKind.EARLY,
@@ -169,7 +170,7 @@ class RuleMatcher:
         final_matches = {rule.alert.alert_id for rule in final}
         for alert in found.values():
             yield AlertCandidate(
-                alert=alert,
+                alert=by_reference(alert),
                 recognition=seen,
                 published_ms=published_ms,
                 kind=CandidateKind.RESOLVED,

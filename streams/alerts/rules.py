@@ -1,19 +1,15 @@
 """The rules of config-alerts in the memory of this process, and as they were a moment ago."""
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
 from uuid import UUID
 
 import structlog
-from mode import Service
 
 from common.alerting.rule import Rule, SeenPlate, rule_of
 from common.alerting.rule_index import RuleIndex
 from common.errors import InvalidInputError
-from common.kafka.compacted import CompactedTopicReader
 from common.records.alerts import AlertConfig
 from streams.alerts.metrics import AlertMetrics
 
@@ -91,20 +87,3 @@ class RuleStore:
             self.index.remove(alert.alert_id)
             self._metrics.rule_fault()
             log.error("alert_unusable", alert_id=str(alert.alert_id), error=str(error))
-
-
-class RuleSubscription(Service):
-    """Reads the rules for as long as the app runs."""
-
-    def __init__(self, reader: CompactedTopicReader[AlertConfig], **options: Any) -> None:
-        super().__init__(**options)
-        self._reader = reader
-
-    async def on_start(self) -> None:
-        """Read all rules; a worker that knows only some must not take partitions."""
-        self._reader.start()
-        await self._reader.wait_until_caught_up()
-
-    async def on_stop(self) -> None:
-        """Stop reading."""
-        await asyncio.to_thread(self._reader.stop)

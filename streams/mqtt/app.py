@@ -15,12 +15,14 @@ import structlog
 from mode import Service
 
 from common.errors import EXIT_TEMPORARY_FAILURE, TransientError
-from common.records.alerts import AlertTrigger
+from common.kafka.compacted import CompactedTopicReader
+from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.codec import decode
 from common.records.recognitions import Recognition
 from common.records.topics import (
     ALERTS,
     CAMERA_STATUS,
+    CONFIG_ALERTS,
     CONFIG_CAMERAS,
     MQTT_DEAD_LETTERS,
     RECOGNITIONS,
@@ -34,6 +36,7 @@ from streams.mqtt.messages import TopicNames
 from streams.mqtt.metrics import MqttMetrics
 from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
 from streams.mqtt.settings import MqttStageSettings
+from streams.runtime.alert_book import AlertBook, AlertSubscription
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
@@ -90,11 +93,15 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
         is_wanted=_owner_filter(settings),
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
     )
+    alerts = AlertBook()
+    reader = CompactedTopicReader(settings, CONFIG_ALERTS, AlertConfig, alerts.apply, client=STAGE)
+    app.add_dependency(AlertSubscription(reader))
     publisher = EventPublisher(
         client.publish,
         names,
         metrics,
         start_times,
+        alerts,
         is_wanted=_owner_filter(settings),
         now_ms=now_ms,
     )

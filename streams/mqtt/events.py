@@ -15,6 +15,7 @@ from streams.mqtt.camera_registry import CameraRegistry
 from streams.mqtt.messages import Message, TopicNames, alert_message, recognition_message
 from streams.mqtt.metrics import MqttMetrics
 from streams.mqtt.reconnecting_client import Publish
+from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
 from streams.runtime.guard import Guard
 
@@ -77,6 +78,7 @@ class EventPublisher:
         names: TopicNames,
         metrics: MqttMetrics,
         start_times: StartTimes,
+        alerts: AlertBook,
         *,
         is_wanted: Callable[[UUID], bool],
         now_ms: Callable[[], int],
@@ -86,6 +88,7 @@ class EventPublisher:
         self._names = names
         self._metrics = metrics
         self._start_times = start_times
+        self._alerts = alerts
         self._is_wanted = is_wanted
         self._now_ms = now_ms
 
@@ -109,7 +112,10 @@ class EventPublisher:
             TransientError: the broker is unavailable.
         """
         wanted = [each for each in events if self._is_published(each[0], each[1].owner_id)]
-        messages = [alert_message(self._names, trigger) for _, trigger in wanted]
+        messages = [
+            alert_message(self._names, await self._alerts.whole_trigger(trigger))
+            for _, trigger in wanted
+        ]
         await self._publish_messages([event for event, _ in wanted], messages)
 
     def _is_published(self, event: Event, owner_id: UUID) -> bool:

@@ -7,6 +7,7 @@ import faust
 from common.records.recognitions import FrameReadings
 from common.records.topics import (
     FRAMES,
+    LOST_IMAGES,
     OUTCOMES,
     READING_DEAD_LETTERS,
     READINGS,
@@ -27,6 +28,7 @@ from streams.recognition.settings import RecognitionSettings
 from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.images import RecognitionImageStore
 from streams.recognition.tracking.passes import tracking_rules
+from streams.recognition.tracking.pending_images import ImageKeeper, PendingImageService
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
 from streams.runtime.guard import Guard, build_guard
@@ -100,10 +102,11 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
 
 def _add_tracking(parts: _AgentParts, settings: RecognitionSettings) -> None:
     app, guard = parts.app, parts.guard
+    frames = FrameStore(parts.cache, FrameFetcher(settings), parts.metrics)
     tracking = TrackingAgent(
         states=TrackerStateStore(DurableTable(faust_table(app, "cameras"))),
-        frames=FrameStore(parts.cache, FrameFetcher(settings), parts.metrics),
-        images=RecognitionImageStore(settings),
+        frames=frames,
+        images=_image_keeper(parts, settings, frames),
         publish=TopicPublisher(raw_topic(app, RECOGNITIONS)).publish,
         publish_outcome=TopicPublisher(raw_topic(app, OUTCOMES)).publish,
         publish_provisional=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
@@ -120,6 +123,30 @@ def _add_tracking(parts: _AgentParts, settings: RecognitionSettings) -> None:
     async def track_vehicles(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
             await guard.run(event, track)
+
+
+def _image_keeper(
+    parts: _AgentParts, settings: RecognitionSettings, frames: FrameStore
+) -> ImageKeeper:
+    """Return the keeper of images with its table, wired to rebalances."""
+    app, table = parts.app, faust_table(parts.app, "pending-images")
+    keeper = ImageKeeper(
+        stage=app,
+        table=DurableTable(table),
+        fetch=frames.jpeg,
+        store=RecognitionImageStore(settings),
+        publish_lost=TopicPublisher(raw_topic(app, LOST_IMAGES)).publish,
+        metrics=parts.metrics,
+        now_ms=now_ms,
+    )
+    readings = raw_topic(app, READINGS)
+
+    async def restore() -> None:
+        keeper.restore(app.own_partitions(readings))
+
+    table.on_recover(restore)
+    app.add_dependency(PendingImageService(keeper))
+    return keeper
 
 
 def _max_frames(settings: RecognitionSettings) -> int:

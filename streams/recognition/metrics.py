@@ -1,5 +1,6 @@
 """Prometheus metrics of the recognition stage."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
@@ -34,6 +35,15 @@ class FetchOutcome(StrEnum):
     GONE = "gone"
 
 
+class ImageOutcome(StrEnum):
+    """The outcome of a pass's images."""
+
+    STORED = "stored"
+    LATE = "late"
+    REFUSED = "refused"
+    LOST = "lost"
+
+
 class CountsReplaced(Protocol):
     """A pool that counts the processes it replaced."""
 
@@ -52,6 +62,8 @@ class RecognitionMetrics:
         self._tracks = counter("platestream_recognition_tracks_total", registry)
         self._fetched = counter("platestream_recognition_frames_fetched_total", registry)
         self._replaced = gauge("platestream_recognition_processes_replaced", registry)
+        self._images = counter("platestream_recognition_images_total", registry)
+        self._pending_images = gauge("platestream_recognition_pending_images", registry)
         self._frame_seconds = histogram(
             "platestream_recognition_frame_seconds", registry, buckets=_FRAME_BUCKETS_SECONDS
         )
@@ -90,3 +102,11 @@ class RecognitionMetrics:
     def watch_replaced(self, pool: CountsReplaced) -> None:
         """Export the number of processes that a pool has replaced."""
         self._replaced.set_function(lambda: pool.replaced)
+
+    def images_kept(self, outcome: ImageOutcome) -> None:
+        """Count the images of a pass."""
+        self._images.labels(outcome.value).inc()
+
+    def watch_pending_images(self, count: Callable[[], int]) -> None:
+        """Export the number of passes whose images are pending."""
+        self._pending_images.set_function(count)

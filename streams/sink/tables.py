@@ -23,13 +23,18 @@ from analytics_sql.erasure import (
     erase_triggers,
 )
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
-from analytics_sql.recognitions import RecognitionRow, insert_recognitions, recognition_row
+from analytics_sql.recognitions import (
+    RecognitionRow,
+    correct_recognitions,
+    insert_recognitions,
+    recognition_row,
+)
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode
 from common.records.deliveries import DeliveryAttempt
 from common.records.recognitions import PassOutcome, Recognition
-from common.records.topics import ALERTS, ATTEMPTS, OUTCOMES, RECOGNITIONS, Topic
+from common.records.topics import ALERTS, ATTEMPTS, LOST_IMAGES, OUTCOMES, RECOGNITIONS, Topic
 from common.timestamps import now_ms
 
 R = TypeVar("R")
@@ -105,7 +110,7 @@ def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
 
 async def _set_images_aside(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
     noted_ms = now_ms()
-    await note_images(client, [images_of(row, noted_ms) for row in rows])
+    await note_images(client, [note for row in rows for note in images_of(row, noted_ms)])
 
 
 AnySinkTable: TypeAlias = SinkTable[Any]
@@ -124,6 +129,8 @@ RECOGNITION_TABLE: Final = SinkTable(
         erase_noted=erase_noted_photos,
     ),
 )
+LOST_IMAGE_TABLE: Final = replace(RECOGNITION_TABLE, topic=LOST_IMAGES, insert=correct_recognitions)
+"""Rows of recognitions whose images S3 never got, in place of those that name them."""
 TRIGGER_TABLE: Final = SinkTable(
     topic=ALERTS,
     row_of=_trigger,
@@ -151,6 +158,7 @@ ATTEMPT_TABLE: Final = SinkTable(
 
 SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     RECOGNITION_TABLE,
+    LOST_IMAGE_TABLE,
     TRIGGER_TABLE,
     OUTCOME_TABLE,
     ATTEMPT_TABLE,

@@ -11,16 +11,20 @@ import faust
 from mode import Service
 
 from common.kafka.compacted import CompactedTopicReader
-from common.records.alerts import AlertTrigger
+from common.near_limits import NearLimits
+from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.cameras import CameraConfig
 from common.records.codec import decode, encode
 from common.records.deliveries import DeliveryAttempt, WebhookStatus
+from common.records.owners import OwnerConfig
 from common.records.recognitions import Recognition
 from common.records.topics import (
     ALERTS,
     ATTEMPTS,
     CAMERA_STATUS,
+    CONFIG_ALERTS,
     CONFIG_CAMERAS,
+    CONFIG_OWNERS,
     CONFIG_WEBHOOKS,
     DELIVERIES,
     RECOGNITIONS,
@@ -32,6 +36,7 @@ from common.records.webhooks import WebhookConfig
 from common.secrets import SecretBox
 from common.timestamps import now_ms
 from common.urls.outbound import OutboundRules
+from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
@@ -47,7 +52,8 @@ from streams.webhooks.delivery.sender import DeliverySender, EmailTransport
 from streams.webhooks.delivery.writer import AttemptPublisher
 from streams.webhooks.email.sender import DisabledEmail, EmailImageReader, EmailSender
 from streams.webhooks.events.camera_watch import CameraWatch
-from streams.webhooks.events.fan_out import FanOut, delivery_publisher
+from streams.webhooks.events.delivery_budget import DeliveryBudget
+from streams.webhooks.events.fan_out import FanOut, FanOutTopics, attempt_sender, delivery_publisher
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from streams.webhooks.events.webhook_status import SwitchOffRules, WebhookStatusUpdater
 from streams.webhooks.settings import WebhooksSettings
@@ -104,6 +110,7 @@ class _StageParts:
     settings: WebhooksSettings
     guard: Guard
     subscriptions: SubscriptionCache
+    alerts: AlertBook
     box: SecretBox
 
 
@@ -116,7 +123,7 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     box = SecretBox(settings.secret_key.get_secret_value())
     app = build_app(settings, STAGE, linger_ms=2)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
-    shared = _StageParts(app, settings, guard, SubscriptionCache(box), box)
+    shared = _StageParts(app, settings, guard, SubscriptionCache(box), AlertBook(), box)
     _add_fan_out(shared)
     _add_camera_watch(shared)
     _add_delivery(shared)
@@ -125,8 +132,21 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
 
 
 def _add_fan_out(shared: _StageParts) -> None:
-    publish = delivery_publisher(raw_topic(shared.app, DELIVERIES))
-    fan_out = FanOut(shared.subscriptions, shared.box, publish)
+    app, settings = shared.app, shared.settings
+    near = NearLimits("platestream_webhooks_owner_limit_ratio")
+    app.metrics.registry.register(near)
+    fan_out = FanOut(
+        shared.subscriptions,
+        shared.alerts,
+        shared.box,
+        FanOutTopics(
+            delivery_publisher(raw_topic(app, DELIVERIES)),
+            attempt_sender(raw_topic(app, ATTEMPTS)),
+        ),
+        DeliveryBudget(settings, shared.subscriptions.own_limits, near),
+        sends_email=bool(settings.smtp_host),
+        now_ms=now_ms,
+    )
     recognitions = BatchAgent(
         shared.guard, partial(decode, Recognition), fan_out.publish_recognitions
     )
@@ -163,6 +183,7 @@ def _add_delivery(shared: _StageParts) -> None:
     images = EmailImageReader(settings)
     sender = DeliverySender(
         subscriptions=shared.subscriptions,
+        alerts=shared.alerts,
         box=shared.box,
         http=http,
         email=_mail(settings, images),
@@ -251,6 +272,12 @@ def _readers(shared: _StageParts) -> tuple[CompactedTopicReader[Any], ...]:
         ),
         CompactedTopicReader(
             settings, WEBHOOK_STATUS, WebhookStatus, subscriptions.apply_statuses, client=STAGE
+        ),
+        CompactedTopicReader(
+            settings, CONFIG_OWNERS, OwnerConfig, subscriptions.apply_owners, client=STAGE
+        ),
+        CompactedTopicReader(
+            settings, CONFIG_ALERTS, AlertConfig, shared.alerts.apply, client=STAGE
         ),
     )
 

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from common.settings import (
+    DeliveryLimitSettings,
     EncryptionSettings,
     Port,
     S3Settings,
@@ -30,6 +31,7 @@ class WebhooksSettings(
     S3Settings,
     EmailSettings,
     PresenceSettings,
+    DeliveryLimitSettings,
 ):
     """Settings of one worker of the webhooks stage."""
 

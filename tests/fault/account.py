@@ -1,11 +1,15 @@
 """All that went in against all that came out: passes, images, alerts, deliveries, credits."""
 
+import time
 from collections import Counter
+from collections.abc import Collection
 
 from common.records.recognitions import RecognitionSource
 from tests.fault.conftest import Say
 from tests.fault.ledger import judge_shows, repeated_ids
 from tests.fault.scenery import Scenery
+
+_IMAGES_SECONDS = 120
 
 
 def hold_to_account(scenery: Scenery, say: Say) -> None:
@@ -25,5 +29,15 @@ def hold_to_account(scenery: Scenery, say: Say) -> None:
     say(f"{len(shows)} shows of {len(scenery.expected_plates)} passes: {len(of_shows)} passes")
     findings = judge_shows(shows, scenery.expected_plates, listed, published)
     assert not findings, findings
-    faults = {one.id: scenery.api.image_faults(one.id) for one in of_shows}
-    assert not any(faults.values()), {key: found for key, found in faults.items() if found}
+    faults = _image_faults(scenery, {one.id for one in of_shows})
+    deadline = time.monotonic() + _IMAGES_SECONDS
+    # What S3 did not take when it came is stored a while later.
+    while faults and time.monotonic() < deadline:
+        time.sleep(1)
+        faults = _image_faults(scenery, faults)
+    assert not faults, faults
+
+
+def _image_faults(scenery: Scenery, recognitions: Collection[str]) -> dict[str, list[str]]:
+    found = {one: scenery.api.image_faults(one) for one in recognitions}
+    return {one: faults for one, faults in found.items() if faults}

@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from common.kafka.clients import group_name, open_admin, open_consumer, topic_name
 from common.records.alerts import AlertTrigger
 from common.records.codec import DeadLetter, Record, decode
-from common.records.recognitions import Recognition
+from common.records.recognitions import FrameReadings, Recognition
 from common.records.topics import (
     ALERT_CANDIDATES,
     ALERT_DEAD_LETTERS,
@@ -19,6 +19,7 @@ from common.records.topics import (
     ATTEMPTS,
     DELIVERIES,
     FRAMES,
+    LOST_IMAGES,
     OUTCOMES,
     READING_DEAD_LETTERS,
     READINGS,
@@ -29,6 +30,7 @@ from common.records.topics import (
     Topic,
 )
 from common.settings import KafkaSettings
+from tests.fault.alert_delays import Dated
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ STEPS = (
     DELIVERY,
     Step("webhooks", ATTEMPTS),
     STORING,
+    Step("sink", LOST_IMAGES),
     Step("sink", ALERTS),
     Step("sink", ATTEMPTS),
     Step("sink", OUTCOMES),
@@ -119,6 +122,14 @@ class Stages:
         """Return every alert that was published, repeats included."""
         return self._all(ALERTS, AlertTrigger)
 
+    def dated_readings(self) -> list[Dated[FrameReadings]]:
+        """Return what was read of each frame."""
+        return self._dated(READINGS, FrameReadings)
+
+    def dated_alerts(self) -> list[Dated[AlertTrigger]]:
+        """Return every alert that was published, repeats included."""
+        return self._dated(ALERTS, AlertTrigger)
+
     def dead_letters(self) -> list[DeadLetter]:
         """Return what the stages could not handle."""
         return [letter for topic in _DEAD_LETTERS for letter in self._all(topic, DeadLetter)]
@@ -132,14 +143,20 @@ class Stages:
         return done
 
     def _all(self, topic: Topic, record_type: type[_R]) -> list[_R]:
-        found: list[_R] = []
+        return [each.record for each in self._dated(topic, record_type)]
+
+    def _dated(self, topic: Topic, record_type: type[_R]) -> list[Dated[_R]]:
+        found: list[Dated[_R]] = []
         with self._consumer() as consumer:
             ends = self._ends(consumer, topic)
             consumer.assign(list(ends))
             consumer.seek_to_beginning()
             while any(consumer.position(tp) < end for tp, end in ends.items()):
                 for records in consumer.poll(timeout_ms=_POLL_MS).values():
-                    found += [decode(record_type, record.value) for record in records]
+                    found += [
+                        Dated(record.timestamp, decode(record_type, record.value))
+                        for record in records
+                    ]
         return found
 
     def _ends(self, consumer: KafkaConsumer, topic: Topic) -> dict[TopicPartition, int]:

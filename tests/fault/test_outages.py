@@ -17,7 +17,9 @@ from functools import partial
 import msgspec
 import pytest
 
+from common.timestamps import now_ms
 from tests.fault.account import hold_to_account
+from tests.fault.alert_delays import alert_delays_seconds, percentile_95
 from tests.fault.api import Answer, Api
 from tests.fault.conftest import Say
 from tests.fault.faults import SERVERS, Saboteur
@@ -39,6 +41,8 @@ _LONGEST_ANSWER_SECONDS = 10.0
 # What the interface has for a dependency that is unavailable, see api/errors.py.
 _UNAVAILABLE = '"code":"dependency_unavailable"'
 _LOAD_SHARE = 0.3
+# Of alerts and searches while S3 is away, at the 95th percentile.
+_SLOWEST_SECONDS = 3.0
 _ALONE = tuple((stopped,) for stopped in (*SERVERS, "mail", "receiver"))
 _TOGETHER = (("clickhouse", "s3", "mail"), ("kafka", "postgres", "receiver"))
 
@@ -73,7 +77,9 @@ def test_nothing_is_lost_while_servers_are_unavailable(
         with ExitStack() as outage:
             for one in stopped:
                 outage.enter_context(_without(scenery, one))
+            began_ms = now_ms()
             asked = list(_ask_meanwhile(scenery.api, scenery.webhook_id, stopped))
+            over_ms = now_ms()
         servers = [one for one in stopped if one in SERVERS]
         recovery = watch.wait(
             ", ".join(f"{one} {'frozen' if _is_frozen(one) else 'gone'}" for one in stopped),
@@ -85,6 +91,24 @@ def test_nothing_is_lost_while_servers_are_unavailable(
     faults = [each.fault for each in asked if each.fault]
     assert not faults, faults
     assert recovery.is_in_time, f"not recovered within {RECOVERY_SECONDS} s: {recovery}"
+    if "s3" in stopped:
+        _hold_to_its_pace(scenery, say, began_ms, over_ms)
+    if stopped == ("s3",):
+        searches = sorted(each.answer.seconds for each in asked if each.what == "search")
+        assert percentile_95(searches) <= _SLOWEST_SECONDS, searches
+
+
+def _hold_to_its_pace(scenery: Scenery, say: Say, began_ms: int, over_ms: int) -> None:
+    """Fail where alerts waited for images: they are told before these are stored."""
+    delays = alert_delays_seconds(
+        scenery.stages.dated_readings(),
+        scenery.stages.dated_alerts(),
+        since_ms=began_ms,
+        until_ms=over_ms,
+    )
+    say(f"{len(delays)} alerts meanwhile, p95 {percentile_95(delays):.1f} s after their pass")
+    assert delays or not OUTAGE_SECONDS
+    assert percentile_95(delays) <= _SLOWEST_SECONDS, delays
 
 
 def _is_frozen(stopped: str) -> bool:

@@ -1,13 +1,12 @@
 """One record of the readings topic: state, passes, images, recognitions, in a safe order.
 
-Images are stored before the recognition that names them is published; the state is written after
-Kafka has taken it, and Kafka has the state before the record is released. Whatever a crash cuts off
-is done again, with the same ids and keys. Provisional recognitions are published before the state
-that includes them, too. The state of a deleted camera is removed where it would be written
-otherwise.
+Images are stored, or noted as pending, before the recognition that names them is published; the
+state is written after Kafka has taken it, and Kafka has the state before the record is released.
+Whatever a crash cuts off is done again, with the same ids and keys. Provisional recognitions are
+published before the state that includes them, too. The state of a deleted camera is removed where
+it would be written otherwise.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
@@ -17,14 +16,12 @@ from common.plates.normalise import mask_plate
 from common.records.alerts import ProvisionalRecognition
 from common.records.codec import decode
 from common.records.frames import FrameReference
-from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
-from streams.recognition.tracking.images import cut_crop
 from streams.recognition.tracking.passes import Pass, TrackingRules
+from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.records import (
     missed_pass_of,
-    pass_id,
     provisional_of,
     recognition_of,
     retraction_of,
@@ -48,23 +45,13 @@ PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
 """Publishes a provisional recognition under a key; returns once Kafka has it."""
 
 
-class FrameSource(Protocol):
-    """The source of a pass's frame."""
-
-    async def jpeg(self, reference: FrameReference) -> bytes | None:
-        """Return the frame, or None where it is gone for good."""
+class FrameMemory(Protocol):
+    """The frames in memory."""
 
     def keep_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
         """Drop a camera's frames that are not needed, up to and including one place."""
-
-
-class ImageSink(Protocol):
-    """The store of images."""
-
-    async def put(self, key: str, jpeg: bytes) -> None:
-        """Store an image."""
 
 
 class TrackingAgent:
@@ -74,8 +61,8 @@ class TrackingAgent:
         self,
         *,
         states: TrackerStateStore,
-        frames: FrameSource,
-        images: ImageSink,
+        frames: FrameMemory,
+        images: ImageKeeper,
         publish: Publish,
         publish_outcome: PublishOutcome,
         publish_provisional: PublishProvisional,
@@ -129,8 +116,8 @@ class TrackingAgent:
         self._metrics.tracks_ended(TrackOutcome.UNSURE, ended.unsure)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
-        photo, crop = await self._store_images(frame, resolved)
-        recognition = recognition_of(frame, resolved, photo, crop)
+        unnamed = recognition_of(frame, resolved)
+        recognition = await self._images.keep(unnamed, resolved.best.frame)
         await self._publish(key, recognition)
         self._metrics.recognition_published(self._now_ms() - resolved.last_seen_ms)
         log.info(
@@ -142,21 +129,3 @@ class TrackingAgent:
             readings=recognition.readings_count,
         )
         return recognition
-
-    async def _store_images(
-        self, frame: FrameReadings, resolved: Pass
-    ) -> tuple[str | None, str | None]:
-        """Return the keys of photo and crop, None for what cannot be had."""
-        jpeg = await self._frames.jpeg(resolved.best.frame)
-        if jpeg is None:
-            log.warning("frame_gone", camera_id=str(frame.camera_id))
-            return None, None
-        identifier = pass_id(frame.camera_id, resolved)
-        photo = photo_key(frame.owner_id, identifier)
-        crop = crop_key(frame.owner_id, identifier)
-        crop_jpeg = await asyncio.to_thread(cut_crop, jpeg, resolved.best.box)
-        if crop_jpeg is None:
-            await self._images.put(photo, jpeg)
-            return photo, None
-        await asyncio.gather(self._images.put(photo, jpeg), self._images.put(crop, crop_jpeg))
-        return photo, crop

@@ -19,6 +19,8 @@ _READ_SECONDS = 10.0
 _CONNECTIONS = 4
 _MARGIN = 0.15
 _JPEG_QUALITY = 92
+_REFUSED_CODES = frozenset({"AccessDenied"})
+"""Also the answer about what is not there, to who may not list the bucket."""
 
 
 class RecognitionImageStore:
@@ -29,33 +31,50 @@ class RecognitionImageStore:
         self._bucket = S3Bucket(settings, read_seconds=_READ_SECONDS, connections=_CONNECTIONS)
         self._is_full = False
 
-    async def put(self, key: str, jpeg: bytes) -> None:
-        """Store a JPEG; the same key again overwrites it.
-
-        Where S3 is full it is not stored, and nothing waits for room: plates go on.
+    async def put(self, key: str, jpeg: bytes) -> bool:
+        """Store a JPEG; the same key again overwrites it. Return whether there was room for it.
 
         Raises:
             TransientError: S3 is unavailable or refuses, which an operator can mend while we wait.
         """
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._threads, self._put, key, jpeg)
+        refusal = await loop.run_in_executor(self._threads, self._put, key, jpeg)
+        self._note(refusal)
+        return refusal is None
 
-    def _put(self, key: str, jpeg: bytes) -> None:
+    async def has(self, key: str) -> bool:
+        """Return whether there is an image; not where S3 does not let us look.
+
+        Raises:
+            TransientError: S3 is unavailable.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._has, key)
+
+    def _put(self, key: str, jpeg: bytes) -> str | None:
+        """Store a JPEG; return the code with which S3 says that it is full, None once it is."""
         try:
             self._bucket.put(key, jpeg, "image/jpeg")
         except S3FullError as error:
-            self._note(is_full=True, code=error.code)
+            return error.code
         except S3UnavailableError as error:
             raise TransientError(f"S3 did not take an image: {error}") from error
-        else:
-            self._note(is_full=False)
+        return None
 
-    def _note(self, *, is_full: bool, code: str = "") -> None:
-        if is_full and not self._is_full:
-            log.warning("images_not_stored", code=code)
-        elif self._is_full and not is_full:
+    def _has(self, key: str) -> bool:
+        try:
+            return self._bucket.has(key)
+        except S3UnavailableError as error:
+            if error.code in _REFUSED_CODES:
+                return False
+            raise TransientError(f"S3 does not answer: {error}") from error
+
+    def _note(self, refusal: str | None) -> None:
+        if refusal is not None and not self._is_full:
+            log.warning("images_not_stored", code=refusal)
+        elif refusal is None and self._is_full:
             log.info("images_stored_again")
-        self._is_full = is_full
+        self._is_full = refusal is not None
 
 
 def cut_crop(jpeg: bytes, box: Box) -> bytes | None:

@@ -17,10 +17,8 @@ def pass_id(camera_id: UUID, resolved: Pass) -> UUID:
     return recognition_id(resolved.first_seen_ms, camera_id, resolved.track)
 
 
-def recognition_of(
-    frame: FrameReadings, resolved: Pass, photo_key: str | None, crop_key: str | None
-) -> Recognition:
-    """Return the recognition of a pass; ``frame`` is the one that ended it."""
+def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
+    """Return the recognition of a pass, without images; ``frame`` is the one that ended it."""
     return Recognition(
         id=pass_id(frame.camera_id, resolved),
         owner_id=frame.owner_id,
@@ -34,8 +32,6 @@ def recognition_of(
         last_seen_ms=resolved.last_seen_ms,
         readings_count=resolved.readings_count,
         box=resolved.best.box,
-        photo_key=photo_key,
-        crop_key=crop_key,
         region=resolved.best.region,
         plate_type=resolved.best.plate_type,
         provisional_plates=resolved.provisional_plates,
@@ -44,7 +40,7 @@ def recognition_of(
 
 def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
     """Return the provisional recognition of a pass that is not over; the same in every replay."""
-    provisional = recognition_of(frame, seen, None, None)
+    provisional = recognition_of(frame, seen)
     return ProvisionalRecognition(kind=ProvisionalKind.AGREED, recognition=provisional)
 
 

@@ -4,12 +4,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from uuid import UUID
 
 import structlog
 
-from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
-from common.records.ids import derived_uuid
+from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, attempt_id
 
 _JITTER = 0.2
 _MAX_RETRY_AFTER_SECONDS = 86_400.0
@@ -101,7 +99,7 @@ def attempt_record(
 ) -> DeliveryAttempt:
     """Return the record of a delivery's attempt; its id is the same whoever makes it."""
     return DeliveryAttempt(
-        id=_attempt_id(delivery, number),
+        id=attempt_id(delivery, number),
         delivery=delivery,
         number=number,
         started_ms=started_ms,
@@ -128,14 +126,4 @@ def log_attempt(attempt: DeliveryAttempt) -> None:
         status=attempt.status,
         error=attempt.error,
         duration_ms=attempt.duration_ms,
-    )
-
-
-def _attempt_id(delivery: Delivery, number: int) -> UUID:
-    return derived_uuid(
-        delivery.occurred_ms,
-        "attempt",
-        str(delivery.id),
-        str(delivery.requested_ms),
-        str(number),
     )

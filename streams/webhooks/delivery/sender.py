@@ -5,6 +5,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from common.errors import MisconfiguredError
@@ -17,6 +18,7 @@ from common.records.webhooks import (
     WEBHOOK_ID_HEADER,
 )
 from common.secrets import SecretBox
+from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.delivery.signing import signature_headers
@@ -51,12 +53,14 @@ class DeliverySender:
         self,
         *,
         subscriptions: SubscriptionCache,
+        alerts: AlertBook,
         box: SecretBox,
         http: RequestTransport,
         email: EmailTransport,
         now_ms: Callable[[], int],
     ) -> None:
         self._subscriptions = subscriptions
+        self._alerts = alerts
         self._box = box
         self._http = http
         self._email = email
@@ -66,6 +70,7 @@ class DeliverySender:
 
     async def send(self, delivery: Delivery, number: int) -> SendResult:
         """Try once. ``number`` counts from 1."""
+        delivery = await self._with_alert(delivery)
         try:
             if isinstance(delivery.target, EmailTarget):
                 address = self._decrypted(delivery.target.address_encrypted)
@@ -78,6 +83,12 @@ class DeliverySender:
             # A key is missing from the settings: an operator can mend it while retries last.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
             return SendResult(kind=SendKind.FAILED, error="A secret of it could not be decrypted.")
+
+    async def _with_alert(self, delivery: Delivery) -> Delivery:
+        if delivery.trigger is None:
+            return delivery
+        trigger = await self._alerts.whole_trigger(delivery.trigger)
+        return msgspec.structs.replace(delivery, trigger=trigger)
 
     async def _destination(self, delivery: Delivery, number: int) -> Destination | Unavailable:
         target = delivery.target

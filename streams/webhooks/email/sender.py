@@ -15,8 +15,10 @@ import structlog
 
 from common.errors import TransientError
 from common.records.deliveries import Delivery
+from common.records.object_keys import STORED_WITHIN_MS
 from common.s3 import S3Bucket, S3UnavailableError
 from common.settings import S3Settings
+from common.timestamps import now_ms
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.email.message import email_message
 from streams.webhooks.email.rate_limit import HourlyLimit, Quota
@@ -32,6 +34,7 @@ _PERMANENT = 500
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 _IMAGE_READ_SECONDS = 5.0
 """For an image in all: while it is read, one of the attempts that all endpoints share is held."""
+_IMAGE_PAUSE_SECONDS = 0.5
 _IMAGE_THREADS = 2
 _MAX_IMAGE_BYTES = 2 * 1024 * 1024
 
@@ -54,11 +57,16 @@ class EmailSender:
         *,
         timeout_seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        now_ms: Callable[[], int] = now_ms,
     ) -> None:
-        """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back."""
+        """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back.
+
+        ``now_ms`` is the wall clock, Unix ms.
+        """
         self._settings = settings
         self._fetch_image = fetch_image
         self._timeout_seconds = timeout_seconds
+        self._now_ms = now_ms
         self._per_address = HourlyLimit(settings.mail_per_address_per_hour, clock)
         self._per_owner = HourlyLimit(settings.mail_per_owner_per_hour, clock)
         self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
@@ -108,15 +116,23 @@ class EmailSender:
         )
 
     async def _crop(self, delivery: Delivery) -> bytes | None:
-        """Return the crop of the plate; an alert does not wait for one that cannot be read."""
+        """Return the crop of the plate; an alert does not wait long for one that cannot be read."""
         assert delivery.trigger is not None, delivery.event
-        key = delivery.trigger.recognition.crop_key
-        if key is None:
+        recognition = delivery.trigger.recognition
+        if recognition.crop_key is None:
             return None
+        # S3 gets it later than we hear of it where it was unavailable for a moment.
+        may_come = self._now_ms() - recognition.captured_ms < STORED_WITHIN_MS
         try:
-            return await self._fetch_image(key)
-        except TransientError as error:
-            log.warning("mail_without_picture", error=str(error))
+            async with asyncio.timeout(_IMAGE_READ_SECONDS):
+                crop = await self._fetch_image(recognition.crop_key)
+                # ASYNC110: S3 tells nobody that an image has come.
+                while crop is None and may_come:  # noqa: ASYNC110
+                    await asyncio.sleep(_IMAGE_PAUSE_SECONDS)
+                    crop = await self._fetch_image(recognition.crop_key)
+                return crop
+        except (TransientError, TimeoutError) as error:
+            log.warning("mail_without_picture", error=str(error) or "it is not stored yet")
             return None
 
 

@@ -1,18 +1,29 @@
 """The deliveries that an event gives, and the agents' bodies that publish them."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
+from uuid import UUID
 
 import faust
+import structlog
+from cachetools import TTLCache
 
 from common.errors import MisconfiguredError
-from common.records.alerts import AlertTrigger, EmailNotification, TriggerPhase
+from common.records.alerts import (
+    AlertConfig,
+    AlertTrigger,
+    EmailNotification,
+    TriggerPhase,
+    WebhookNotification,
+)
 from common.records.codec import encode
 from common.records.deliveries import (
     CameraEvent,
     Delivery,
+    DeliveryAttempt,
     DeliveryTarget,
     EmailTarget,
     UrlTarget,
@@ -21,18 +32,25 @@ from common.records.deliveries import (
     recognition_delivery,
     trigger_delivery,
     trigger_event,
+    unmade_attempt,
 )
 from common.records.payloads import notifications_of
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
+from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
 from streams.runtime.sending import send_all
+from streams.webhooks.events.delivery_budget import DeliveryBudget, Plan
 from streams.webhooks.events.subscription_cache import SubscriptionCache
+
+log = structlog.get_logger()
 
 _ENDPOINT_DIGITS = 32
 _PUBLISHED_TOGETHER = 200
-"""Deliveries made before they are sent: 8 MB where each holds an alert of 1,000 plates."""
+"""Deliveries made before they are sent."""
+_TOLD_OWNERS = 1_000
+_TOLD_SECONDS = 60.0
 
 
 class DeliveryPublisher(Protocol):
@@ -51,15 +69,48 @@ def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
     return publish
 
 
+def attempt_sender(
+    topic: faust.TopicT,
+) -> Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]:
+    """Return the publisher to the topic of attempts; it returns once Kafka has all."""
+
+    async def publish(attempts: Sequence[DeliveryAttempt]) -> None:
+        await send_all(topic, ((one.delivery.endpoint.encode(), encode(one)) for one in attempts))
+
+    return publish
+
+
+@dataclass(frozen=True)
+class FanOutTopics:
+    """The publishers of deliveries, and of attempts that were not made."""
+
+    deliveries: DeliveryPublisher
+    attempts: Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]
+
+
 class FanOut:
     """Publishes the deliveries of recognitions and alerts, batch by batch."""
 
     def __init__(
-        self, subscriptions: SubscriptionCache, box: SecretBox, publish: DeliveryPublisher
+        self,
+        subscriptions: SubscriptionCache,
+        alerts: AlertBook,
+        box: SecretBox,
+        topics: FanOutTopics,
+        budget: DeliveryBudget,
+        *,
+        sends_email: bool,
+        now_ms: Callable[[], int],
     ) -> None:
+        """``sends_email``: there is a server for it; without one there are no such deliveries."""
         self._subscriptions = subscriptions
+        self._alerts = alerts
         self._box = box
-        self._publish = publish
+        self._topics = topics
+        self._budget = budget
+        self._sends_email = sends_email
+        self._now_ms = now_ms
+        self._told: TTLCache[UUID, None] = TTLCache(_TOLD_OWNERS, _TOLD_SECONDS)
 
     async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
         """Publish the deliveries of recognitions. Safe to repeat.
@@ -67,11 +118,12 @@ class FanOut:
         Raises:
             TransientError: Kafka is unavailable.
         """
-        await self._publish_all(
-            delivery
-            for event, recognition in events
-            for delivery in self._of_recognition(recognition, published_ms(event))
-        )
+
+        async def plans() -> AsyncIterator[list[Plan]]:
+            for event, recognition in events:
+                yield self._of_recognition(recognition, published_ms(event))
+
+        await self._publish_all(plans())
 
     async def publish_triggers(self, events: Sequence[tuple[Event, AlertTrigger]]) -> None:
         """Publish the deliveries of triggered alerts. Safe to repeat.
@@ -81,31 +133,65 @@ class FanOut:
             MisconfiguredError: an alert was encrypted with another key. If it is the only one,
                 webhooks get it all the same.
         """
+
+        async def plans() -> AsyncIterator[list[Plan]]:
+            for event, trigger in events:
+                yield await self._of_trigger(event, trigger)
+
         try:
-            await self._publish_all(
-                each for event, trigger in events for each in self._of_trigger(event, trigger)
-            )
+            await self._publish_all(plans())
         except MisconfiguredError:
             if len(events) == 1:
                 # They are attempted for longer than it takes to mend the key.
                 ((event, trigger),) = events
                 webhooks = self._webhooks_for(event, trigger)
-                await self._publish(trigger_webhook_deliveries(trigger, webhooks))
+                deliveries = [plan() for plan in webhook_plans(trigger, webhooks)]
+                await self._topics.deliveries(deliveries)
             raise
 
-    async def _publish_all(self, deliveries: Iterable[Delivery]) -> None:
-        """Publish in parts: each holds its alert, and a batch may give very many."""
-        coming = iter(deliveries)
-        while part := list(islice(coming, _PUBLISHED_TOGETHER)):
-            await self._publish(part)
+    async def _publish_all(self, events: AsyncIterator[list[Plan]]) -> None:
+        """Publish in parts: a batch may give very many."""
+        made: list[Delivery] = []
+        async for plans in events:
+            share = self._budget.share(plans)
+            made += share.made
+            if share.left_out is not None:
+                await self._record_left_out(share.left_out, share.reason)
+            if len(made) >= _PUBLISHED_TOGETHER:
+                await self._topics.deliveries(made)
+                made = []
+        if made:
+            await self._topics.deliveries(made)
 
-    def _of_recognition(self, recognition: Recognition, published: int) -> list[Delivery]:
+    async def _record_left_out(self, delivery: Delivery, reason: str) -> None:
+        """Record one of an event's deliveries that are beyond a limit, for all of them."""
+        if delivery.owner_id not in self._told:
+            self._told[delivery.owner_id] = None
+            log.warning("deliveries_left_out", owner_id=str(delivery.owner_id), reason=reason)
+        attempt = unmade_attempt(delivery, reason, self._now_ms())
+        await self._topics.attempts([attempt])
+
+    def _of_recognition(self, recognition: Recognition, published: int) -> list[Plan]:
         wanted = EventName.RECOGNITION_CREATED
         webhooks = self._subscriptions.subscribers(recognition.owner_id, wanted, published)
-        return recognition_deliveries(recognition, webhooks, published_ms=published)
+        return [
+            partial(recognition_delivery, recognition, webhook.webhook_id, created_ms=published)
+            for webhook in webhooks
+        ]
 
-    def _of_trigger(self, event: Event, trigger: AlertTrigger) -> list[Delivery]:
-        return trigger_deliveries(trigger, self._webhooks_for(event, trigger), self._box)
+    async def _of_trigger(self, event: Event, trigger: AlertTrigger) -> list[Plan]:
+        alert = await self._alerts.whole(trigger.alert)
+        plans = trigger_plans(trigger, alert, self._webhooks_for(event, trigger), self._box)
+        if self._sends_email:
+            return [plan for plan, _ in plans]
+        left = [plan for plan, is_email in plans if not is_email]
+        if len(left) < len(plans):
+            log.info(
+                "email_not_sent",
+                alert_id=str(alert.alert_id),
+                reason="no SMTP server is in the settings",
+            )
+        return left
 
     def _webhooks_for(self, event: Event, trigger: AlertTrigger) -> tuple[WebhookConfig, ...]:
         wanted = trigger_event(trigger.phase)
@@ -125,43 +211,70 @@ def recognition_deliveries(
     ]
 
 
-def trigger_deliveries(
-    trigger: AlertTrigger, webhooks: Iterable[WebhookConfig], box: SecretBox
-) -> list[Delivery]:
+def trigger_plans(
+    trigger: AlertTrigger, alert: AlertConfig, webhooks: Iterable[WebhookConfig], box: SecretBox
+) -> list[tuple[Plan, bool]]:
     """Return the deliveries of alert.triggered: to webhooks and to the alert's notifications.
 
-    ``webhooks`` are those that subscribe to the trigger's phase. The alert's own URLs get it early,
-    and again only where that was wrong. E-mail is for people: it waits until the vehicle is gone,
-    and has its picture then. An address that is named twice gets one delivery.
+    Each with whether it is an e-mail. ``alert`` is the trigger's, whole. ``webhooks`` are those
+    that subscribe to the trigger's phase. The alert's own URLs get it early, and again only where
+    that was wrong. E-mail is for people: it waits until the vehicle is gone, and has its picture
+    then. An address that is named twice gets one delivery.
 
     Raises:
         MisconfiguredError: the notifications were encrypted with another key.
     """
-    targets = _notification_targets(trigger, box)
-    return [
-        *trigger_webhook_deliveries(trigger, webhooks),
-        *(
-            trigger_delivery(trigger, endpoint, target)
-            for endpoint, target in targets.items()
-            if _is_notified_of(trigger.phase, target)
-        ),
-    ]
+    plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
+    for endpoint, notification in _destinations(trigger, alert, box).items():
+        is_email = isinstance(notification, _EmailAddress)
+        if _is_notified_of(trigger.phase, is_email=is_email):
+            plan = partial(_notification_delivery, trigger, alert, endpoint, notification, box)
+            plans.append((plan, is_email))
+    return plans
 
 
-def trigger_webhook_deliveries(
-    trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]
+def trigger_deliveries(
+    trigger: AlertTrigger, webhooks: Iterable[WebhookConfig], box: SecretBox
 ) -> list[Delivery]:
+    """Return what :func:`trigger_plans` gives of a trigger that holds its alert whole, made."""
+    return [plan() for plan, _ in trigger_plans(trigger, trigger.alert, webhooks, box)]
+
+
+def webhook_plans(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> list[Plan]:
     """Return those deliveries of alert.triggered that go to webhooks."""
     return [
-        trigger_delivery(
-            trigger, str(webhook.webhook_id), WebhookTarget(webhook_id=webhook.webhook_id)
+        partial(
+            trigger_delivery,
+            trigger,
+            str(webhook.webhook_id),
+            WebhookTarget(webhook_id=webhook.webhook_id),
         )
         for webhook in webhooks
     ]
 
 
-def _is_notified_of(phase: TriggerPhase, target: DeliveryTarget) -> bool:
-    if isinstance(target, EmailTarget):
+def _notification_delivery(
+    trigger: AlertTrigger,
+    alert: AlertConfig,
+    endpoint: str,
+    notification: "_EmailAddress | WebhookNotification",
+    box: SecretBox,
+) -> Delivery:
+    target: DeliveryTarget
+    if isinstance(notification, _EmailAddress):
+        address = box.encrypt(notification.address)
+        target = EmailTarget(alert_id=alert.alert_id, address_encrypted=address)
+    else:
+        target = UrlTarget(
+            alert_id=alert.alert_id,
+            url_encrypted=box.encrypt(notification.url),
+            secret_encrypted=alert.notification_secret_encrypted,
+        )
+    return trigger_delivery(trigger, endpoint, target)
+
+
+def _is_notified_of(phase: TriggerPhase, *, is_email: bool) -> bool:
+    if is_email:
         return phase not in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
     return phase is not TriggerPhase.CONFIRMED
 
@@ -173,22 +286,24 @@ def camera_deliveries(
     return [camera_delivery(event, camera, webhook.webhook_id) for webhook in webhooks]
 
 
-def _notification_targets(trigger: AlertTrigger, box: SecretBox) -> dict[str, DeliveryTarget]:
-    alert = trigger.alert
-    targets: dict[str, DeliveryTarget] = {}
+@dataclass(frozen=True)
+class _EmailAddress:
+    address: str
+
+
+def _destinations(
+    trigger: AlertTrigger, alert: AlertConfig, box: SecretBox
+) -> dict[str, _EmailAddress | WebhookNotification]:
+    """Return an alert's own destinations by endpoint; of one that is named twice the last."""
+    found: dict[str, _EmailAddress | WebhookNotification] = {}
     for notification in notifications_of(alert, box):
         if isinstance(notification, EmailNotification):
             for address in notification.addresses:
-                targets[_endpoint("email", trigger, address.lower())] = EmailTarget(
-                    alert_id=alert.alert_id, address_encrypted=box.encrypt(address)
-                )
+                endpoint = _endpoint("email", trigger, address.lower())
+                found[endpoint] = _EmailAddress(address)
         else:
-            targets[_endpoint("url", trigger, notification.url)] = UrlTarget(
-                alert_id=alert.alert_id,
-                url_encrypted=box.encrypt(notification.url),
-                secret_encrypted=alert.notification_secret_encrypted,
-            )
-    return targets
+            found[_endpoint("url", trigger, notification.url)] = notification
+    return found
 
 
 def _endpoint(kind: str, trigger: AlertTrigger, place: str) -> str:

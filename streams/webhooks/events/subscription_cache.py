@@ -15,6 +15,7 @@ from common.errors import MisconfiguredError
 from common.kafka.compacted import Update
 from common.records.cameras import CameraConfig
 from common.records.deliveries import WebhookStatus
+from common.records.owners import OwnerConfig
 from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
 
@@ -48,6 +49,7 @@ class SubscriptionCache:
         self._destinations: dict[UUID, Destination] = {}
         self._statuses: dict[UUID, WebhookStatus] = {}
         self._cameras: dict[UUID, CameraConfig] = {}
+        self._limits: dict[UUID, Mapping[str, int]] = {}
         self._deleted: set[UUID] = set()
         self._changed = asyncio.Event()
 
@@ -73,6 +75,18 @@ class SubscriptionCache:
                 self._statuses.pop(key, None)
             else:
                 self.apply_status(status)
+
+    def apply_owners(self, updates: Iterable[Update[OwnerConfig]]) -> None:
+        """Apply updates of accounts, in the order of their topic."""
+        for key, owner in updates:
+            if owner is None:
+                self._limits.pop(key, None)
+            else:
+                self._limits[key] = owner.limits
+
+    def own_limits(self, owner_id: UUID) -> Mapping[str, int]:
+        """Return the limits of an owner's own, by name."""
+        return self._limits.get(owner_id, {})
 
     def subscribers(
         self, owner_id: UUID, event: EventName, published_ms: int

@@ -166,6 +166,30 @@ async def test_images_are_noted_until_they_are_removed(client: ClickHouseClient)
     assert (found.id, found.noted_ms) == (first.id, mine.noted_ms + 5)
 
 
+@pytest.mark.parametrize("what", ["plate", "owner", "removed owner", "late row"])
+async def test_images_that_may_still_be_stored_are_noted_for_later_too(
+    client: ClickHouseClient, sink: RowStore, what: str
+) -> None:
+    fresh, old = seen(BEFORE_MS - 2), seen(NOW_MS - 3 * DAY_MS)
+    if what == "late row":
+        await note_erasure(client, ERASURE)
+        await sink.insert(RECOGNITION_TABLE, [recognition_row(fresh)])
+        await erase_recognitions(client, ERASURE)
+    else:
+        await store(client, [fresh, old])
+        erasure = ERASURE if what == "plate" else Erasure(OWNER)
+        await erase_recognitions(client, erasure, noting_images=what != "removed owner")
+    result = await client.run(
+        "SELECT id, dateDiff('minute', now(), noted_at) FROM erased_images ORDER BY noted_at"
+    )
+    notes = [(identifier, minutes > 30) for identifier, minutes in result.rows]
+    assert [each for each in notes if each[1]] == [(fresh.id, True)]
+    now = {identifier for identifier, is_later in notes if not is_later}
+    expected = {fresh.id, old.id} if what in ("plate", "owner") else {fresh.id}
+    assert now == (set() if what == "removed owner" else expected)
+    assert {each.id for each in await images_to_remove(client, 9)} == now
+
+
 async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: ClickHouseClient) -> None:
     at_ms = BEFORE_MS - 9
     calls = [image_call(at_ms, call, "png") for call in (1, 2)]

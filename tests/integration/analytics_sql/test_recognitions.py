@@ -18,6 +18,7 @@ from analytics_sql.recognitions import (
     RecognitionFilter,
     RecognitionPage,
     RecognitionRow,
+    correct_recognitions,
     get_recognition,
     insert_recognitions,
     list_recognitions,
@@ -165,6 +166,28 @@ class TestStoring:
             *(f"P1{n}" for n in range(8, -1, -1)),
             "P1",
         ]
+
+    @pytest.mark.parametrize("is_late", [False, True], ids=["in order", "before the row"])
+    async def test_a_correction_counts_whenever_the_row_is_written(
+        self, client: ClickHouseClient, is_late: bool
+    ) -> None:
+        first = row(START_MS)
+        corrected = msgspec.structs.replace(first, crop_key=None)
+        if not is_late:
+            await insert_recognitions(client, [first])
+        await correct_recognitions(client, [corrected])
+        await insert_recognitions(client, [first])
+        await asyncio.sleep(0.01)
+        await insert_recognitions(client, [first])
+
+        found = await get_recognition(client, OWNER, first.id)
+        assert found is not None
+        assert (found.photo_key, found.crop_key) == (first.photo_key, None)
+        (listed,) = (await list_recognitions(client, RecognitionFilter(OWNER), None, 9)).rows
+        assert (listed.photo_key, listed.crop_key) == (first.photo_key, None)
+        await client.run("OPTIMIZE TABLE recognitions FINAL")
+        result = await client.run("SELECT photo_key, crop_key FROM recognitions")
+        assert result.rows == [("=", "")]
 
     async def test_rows_of_very_many_days_may_be_in_one_batch(
         self, client: ClickHouseClient

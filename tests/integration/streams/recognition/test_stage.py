@@ -1,5 +1,6 @@
 """The recognition stage on a real Kafka and S3."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import cv2
@@ -16,7 +17,7 @@ from recognition.images import decode_image
 from tests.integration.streams.recognition.cameras import Cameras, Outcome
 from tests.integration.streams.recognition.conftest import StartStage
 from tests.integration.streams.recognition.scenes import PLATES, car_scene, jpeg
-from tests.services.s3 import s3_client
+from tests.services.s3 import s3_client, s3_process, settings_of
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -225,11 +226,57 @@ def test_without_room_for_images_plates_go_on(
     cameras.tick(camera, start_ms + 3000)
     outcome.until("the recognition", lambda: bool(outcome.recognitions))
 
-    assert outcome.recognitions[0].plate == PLATES[0]
+    (found,) = outcome.recognitions
+    assert (found.plate, found.photo_key, found.crop_key) == (PLATES[0], None, None)
     log = worker.log.read_text()
     assert log.count("images_not_stored") == 1
     assert "transient_failure" not in log
     assert not list(s3_client(full_s3_server).list_objects(full_s3_server.s3_bucket))
+
+
+@pytest.mark.parametrize(
+    ("is_frozen", "is_killed"), [(True, False), (False, True)], ids=["frozen", "gone, and killed"]
+)
+def test_while_s3_is_away_plates_go_on_and_their_images_come_later(
+    start_stage: StartStage,
+    cameras: Cameras,
+    outcome: Outcome,
+    tmp_path: Path,
+    is_frozen: bool,
+    is_killed: bool,
+) -> None:
+    with s3_process(tmp_path / "own") as s3:
+        settings = settings_of(s3)
+        own = {name: str(getattr(settings, name)) for name in ("s3_endpoint", "s3_bucket")}
+        worker = start_stage("one", **own)
+        warm_up = cameras.drive_past(PLATES[3], start_ms=now_ms())
+        cameras.tick(warm_up, now_ms() + 3000)
+        outcome.until("it works", lambda: len(outcome.recognitions) == 1)
+        s3.pause() if is_frozen else s3.stop()
+        for plate in PLATES[:3]:
+            camera = cameras.drive_past(plate, start_ms=now_ms())
+            cameras.tick(camera, now_ms() + 3000)
+        outcome.until("the plates", lambda: len(outcome.recognitions) == 4)
+        assert "transient_failure" not in worker.log.read_text()
+        if is_killed:
+            worker.kill()
+        s3.resume() if is_frozen else s3.start()
+        if is_killed:
+            start_stage("two", **own)
+        keys = {
+            key
+            for seen in outcome.recognitions
+            for key in (seen.photo_key, seen.crop_key)
+            if key is not None
+        }
+        assert len(keys) == 8
+        client = s3_client(settings)
+
+        def stored_keys() -> set[str | None]:
+            found = client.list_objects(settings.s3_bucket, recursive=True)
+            return {one.object_name for one in found}
+
+        wait_until("the images", lambda: stored_keys() == keys, 90)
 
 
 def test_a_frame_that_is_not_in_memory_is_fetched_again(

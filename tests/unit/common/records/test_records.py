@@ -34,6 +34,7 @@ from common.records.deliveries import (
     WebhookTarget,
 )
 from common.records.frames import Box, FrameKind, FrameMeta, FrameReference, Point, Zone, ZoneKind
+from common.records.owners import OwnerConfig
 from common.records.recognitions import (
     CharacterOption,
     FrameReadings,
@@ -133,6 +134,7 @@ EXAMPLES: tuple[Record, ...] = (
     RECOGNITION,
     CAMERA,
     STATUS,
+    OwnerConfig(owner_id=A, limits={"alerts": 3}),
     DELIVERY,
     msgspec.structs.replace(
         DELIVERY,

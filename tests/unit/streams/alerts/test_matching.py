@@ -13,6 +13,7 @@ from common.records.alerts import (
     PlateMatchMode,
     ProvisionalKind,
     ProvisionalRecognition,
+    by_reference,
 )
 from common.records.codec import encode
 from common.records.recognitions import Recognition
@@ -152,7 +153,9 @@ async def test_a_rule_changed_meanwhile_still_resolves_its_early_candidates(
         Published(seen_as("AB1", provisional_plates=["AB1"]), START_MS),
     )
     await matching.handle([end])
-    assert [(each.alert, each.kind) for each in world.candidates] == [(rule, _RESOLVED)]
+    assert [(each.alert, each.kind) for each in world.candidates] == [
+        (by_reference(rule), _RESOLVED)
+    ]
     assert world.candidates[0].is_match
     world.now_ms += 121_000
     await matching.handle([end])
@@ -169,7 +172,11 @@ async def test_a_rule_changed_several_times_still_resolves_its_early_candidates(
     matching = world.matching(rule_store)
     await matching.handle([Published(seen_as("AB1", provisional_plates=["AB1"]), START_MS)])
     (found,) = world.candidates
-    assert (found.alert, found.kind, found.is_match) == (rule, _RESOLVED, True)
+    assert (found.alert, found.kind, found.is_match) == (
+        by_reference(rule),
+        _RESOLVED,
+        True,
+    )
 
 
 async def test_no_more_former_rules_are_remembered_than_an_owner_may_have(world: World) -> None:
@@ -178,7 +185,7 @@ async def test_no_more_former_rules_are_remembered_than_an_owner_may_have(world:
     rule_store.apply([(each.alert_id, None) for each in rules])
     matching = world.matching(rule_store)
     await matching.handle([Published(seen_as("AB1", provisional_plates=["AB1"]), START_MS)])
-    assert [each.alert for each in world.candidates] == rules[100:]
+    assert [each.alert for each in world.candidates] == [by_reference(rule) for rule in rules[100:]]
 
 
 def test_a_provisional_recognition_of_another_time_is_refused() -> None:

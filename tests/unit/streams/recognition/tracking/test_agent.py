@@ -1,5 +1,5 @@
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -15,6 +15,7 @@ from common.records.recognitions import PassOutcome, Recognition, RecognitionSou
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.passes import TrackingRules
+from streams.recognition.tracking.pending_images import ImageKeeper, named
 from streams.recognition.tracking.state_store import TrackerStateStore
 from tests.unit.streams.recognition.builders import (
     CAMERA,
@@ -59,20 +60,20 @@ class World:
         self.actions.append("deletion")
         del self.states[key]
 
-    async def jpeg(self, reference: FrameReference) -> bytes | None:
-        self.fail_if("frames")
-        return self.frames.get(reference)
-
     def keep_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
         assert camera == KEY
         self.needed = set(needed)
 
-    async def put(self, key: str, jpeg: bytes) -> None:
+    async def keep(self, recognition: Recognition, frame: FrameReference) -> Recognition:
         self.fail_if("images")
-        self.actions.append(key.rsplit("/", 1)[1])
-        self.objects[key] = jpeg
+        self.actions.append("images")
+        if frame not in self.frames:
+            return recognition
+        keys = [photo_key(OWNER, recognition.id), crop_key(OWNER, recognition.id)]
+        self.objects |= dict.fromkeys(keys, self.frames[frame])
+        return named(recognition, keys)
 
     async def publish(self, key: bytes, recognition: Recognition) -> None:
         self.fail_if("publish")
@@ -113,7 +114,7 @@ def tracking_of(world: World, rules: TrackingRules) -> TrackingAgent:
     return TrackingAgent(
         states=TrackerStateStore(world),
         frames=world,
-        images=world,
+        images=cast(ImageKeeper, world),
         publish=world.publish,
         publish_outcome=world.publish_outcome,
         publish_provisional=world.publish_provisional,
@@ -133,8 +134,7 @@ async def test_images_then_recognition_then_state(tracking: TrackingAgent, world
     assert world.actions == ["state", "provisional", "state"]
     world.actions.clear()
     await play(tracking, END)
-    assert sorted(world.actions[:2]) == ["crop.jpg", "photo.jpg"]
-    assert world.actions[2:] == ["recognition", "state"]
+    assert world.actions == ["images", "recognition", "state"]
 
 
 async def test_a_recognition_holds_everything_about_the_pass(
@@ -264,7 +264,7 @@ async def test_without_early_alerts_the_state_holds_no_recognitions(
     assert b"cropKey" not in early_off.states[KEY]
 
 
-@pytest.mark.parametrize("dependency", ["frames", "images", "publish"])
+@pytest.mark.parametrize("dependency", ["images", "publish"])
 async def test_an_outage_writes_no_state(
     tracking: TrackingAgent, world: World, dependency: str
 ) -> None:
@@ -303,16 +303,6 @@ async def test_a_frame_that_is_gone_leaves_the_keys_out(
     (found,) = world.recognitions
     assert (found.photo_key, found.crop_key) == (None, None)
     assert world.objects == {}
-
-
-async def test_a_frame_that_cannot_be_cut_is_stored_whole(
-    tracking: TrackingAgent, world: World
-) -> None:
-    world.frames[SEEN[1].frame] = b"\xff\xd8\xff broken"
-    await play(tracking, *SEEN, END)
-    (found,) = world.recognitions
-    assert found.photo_key in world.objects
-    assert found.crop_key is None
 
 
 async def test_state_of_another_release_is_dropped(tracking: TrackingAgent, world: World) -> None:

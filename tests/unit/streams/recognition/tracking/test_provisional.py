@@ -171,7 +171,7 @@ def test_a_recognition_of_long_ago_is_no_answer_to_what_is_reported_now(
     state, retracted = TrackerState(), list[Retracted]()
     for each in [*stands, *again, frame(2000, later_ms + 10_000)]:
         step = state.apply_frame(each, RULES)
-        published = {p.track: recognition_of(each, p, None, None) for p in step.ended.passes}
+        published = {p.track: recognition_of(each, p) for p in step.ended.passes}
         state = with_published(step.state, published)
         retracted += step.ended.retracted
 
@@ -213,7 +213,7 @@ def test_a_provisional_one_is_a_recognition_without_images_under_its_id() -> Non
     frames = _read("AB123CD", "AB123CD")
     reported, passes, _ = _watch(frames)
     retraction = provisional_of(frames[1], reported[0][1])
-    final = recognition_of(frames[2], passes[0], "photo", "crop")
+    final = recognition_of(frames[2], passes[0])
     name = passes[0].track
     assert retraction.recognition.id == final.id == recognition_id(START_MS, CAMERA, name)
     assert (retraction.recognition.photo_key, retraction.recognition.crop_key) == (None, None)

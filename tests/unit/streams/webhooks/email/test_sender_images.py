@@ -7,13 +7,19 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
+import msgspec
 import pytest
 from urllib3 import HTTPResponse
 
 from common.errors import TransientError
+from common.records.alerts import TriggerPhase
+from common.records.deliveries import EmailTarget, trigger_delivery
+from common.records.object_keys import STORED_WITHIN_MS
 from common.settings import S3Settings
 from streams.webhooks.email import sender
 from streams.webhooks.email.sender import EmailImageReader
+from streams.webhooks.email.settings import EmailSettings
+from tests.unit.streams.webhooks.builders import trigger_in_phase
 
 _BOUND_SECONDS = 0.2
 
@@ -55,6 +61,37 @@ async def _fetch(reader: EmailImageReader, key: str) -> Any:
         return await reader.fetch(key)
     except TransientError as error:
         return error
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "comes_after", "expected"),
+    [(0, 0, "crop"), (0, 2, "crop"), (0, 99, None), (2 * STORED_WITHIN_MS, 1, None)],
+    ids=["there", "a moment later", "too late", "of long ago"],
+)
+async def test_an_email_waits_a_moment_for_an_image_that_is_not_stored_yet(
+    monkeypatch: pytest.MonkeyPatch, age_ms: int, comes_after: int, expected: str | None
+) -> None:
+    monkeypatch.setattr(sender, "_IMAGE_READ_SECONDS", _BOUND_SECONDS)
+    monkeypatch.setattr(sender, "_IMAGE_PAUSE_SECONDS", _BOUND_SECONDS / 10)
+    asked: list[str] = []
+
+    async def fetch(key: str) -> bytes | None:
+        asked.append(key)
+        return key.encode() if len(asked) > comes_after else None
+
+    trigger = trigger_in_phase(TriggerPhase.FINAL)
+    seen = msgspec.structs.replace(trigger.recognition, crop_key="crop")
+    trigger = msgspec.structs.replace(trigger, recognition=seen)
+    target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="x")
+    made = sender.EmailSender(
+        EmailSettings.model_validate({"smtp_host": "127.0.0.1"}),
+        fetch,
+        timeout_seconds=1,
+        now_ms=lambda: seen.captured_ms + age_ms,
+    )
+    image = await made._crop(trigger_delivery(trigger, "email-1", target))
+    assert image == (expected and expected.encode())
+    assert len(asked) == comes_after + 1 if expected else age_ms == 0 or len(asked) == 1
 
 
 async def test_emails_wait_side_by_side_and_leave_nothing_behind(

@@ -1,0 +1,52 @@
+"""The owners who are near one of their limits, for the metrics."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+from uuid import UUID
+
+from cachetools import TTLCache
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from common.metric_catalogue import MetricName, described
+
+NEAR_RATIO: Final = 0.8
+"""An owner who uses this much of a limit, or more, is named in the metrics."""
+
+_NEAR_SECONDS = 600.0
+_NEAR_OWNERS = 200
+
+
+class NearLimits(Collector):
+    """Names an owner for ten minutes, with the share of the limit that was used."""
+
+    def __init__(self, name: MetricName, clock: Callable[[], float] = time.monotonic) -> None:
+        """``name`` is that of the gauge; ``clock`` counts seconds."""
+        self._name = name
+        self._near: TTLCache[tuple[UUID, str], float] = TTLCache(_NEAR_OWNERS, _NEAR_SECONDS, clock)
+
+    def note(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
+        """Note how much of a limit of ``size`` an owner uses."""
+        ratio = used / size if size else 1.0
+        if ratio >= NEAR_RATIO:
+            self._near[owner_id, limit] = min(ratio, 1.0)
+        else:
+            self._near.pop((owner_id, limit), None)
+
+    def note_peak(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
+        """Note how much of a limit of ``size`` an owner used; what is less later changes nothing.
+
+        For limits of what comes in bursts.
+        """
+        known = self._near.get((owner_id, limit), 0.0)
+        if used >= max(NEAR_RATIO, known) * size:
+            self.note(limit, owner_id, used, size)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return the gauge of the owners who are near a limit."""
+        metric = described(self._name)
+        family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
+        for (owner_id, limit), ratio in list(self._near.items()):
+            family.add_metric((str(owner_id), limit), ratio)
+        yield family

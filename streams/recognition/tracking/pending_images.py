@@ -1,0 +1,320 @@
+"""The images of passes: stored at once where S3 takes them, else kept pending until it does.
+
+A pass waits for S3 for a moment only. What is not stored by then is noted in a table (its changelog
+is on Kafka) before the recognition that names it is published; the frame itself stays on its topic
+for a quarter of an hour. So an image that a recognition names is in S3, or pending, whatever
+crashes. What can no longer be had is told on the topic of lost images: the stored row then names it
+no more.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+from cachetools import LRUCache
+from mode import Service
+
+from common.errors import InvalidInputError, TransientError
+from common.records.codec import Record, decode, encode
+from common.records.frames import FrameReference
+from common.records.object_keys import STORED_WITHIN_MS, crop_key, photo_key
+from common.records.recognitions import Recognition
+from common.retry import RetryPolicy
+from streams.recognition.metrics import ImageOutcome, RecognitionMetrics
+from streams.recognition.tracking.images import cut_crop
+
+log = structlog.get_logger(__name__)
+
+_PATIENCE_SECONDS = 2.0
+_LONGEST_PAUSE_SECONDS = 5.0
+_MAX_PENDING = 100_000
+"""Passes, half a kilobyte each; one that is beyond has no images."""
+_MEMORY_BYTES = 64 * 1024 * 1024
+"""Frames of pending images that are in memory too; the others are fetched from Kafka."""
+
+FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
+"""Returns a frame, None where it is gone for good; raises TransientError."""
+
+PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
+"""Publishes a recognition that names lost images no more; returns once Kafka has it."""
+
+
+class StageState(Protocol):
+    """The part of the app that says whether work may begin."""
+
+    @property
+    def is_leaving(self) -> bool:
+        """True while nothing new should be begun."""
+
+
+class StoresImages(Protocol):
+    """The store of images."""
+
+    async def put(self, key: str, jpeg: bytes) -> bool:
+        """Store an image; False where there is no room for it."""
+
+    async def has(self, key: str) -> bool:
+        """Return whether there is an image."""
+
+
+class PendingImageTable(Protocol):
+    """Encoded :class:`PendingImages` by the recognition's id."""
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """Return what lies under a key."""
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """Return all keys with their values."""
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        """Write what lies under a key, None to delete it; returns once Kafka has it."""
+
+    def forget(self, key: bytes, /) -> None:
+        """Drop a key from memory, where another worker has its partition now."""
+
+
+class PendingImages(Record, frozen=True, kw_only=True):
+    """The images of a recognition that S3 has not taken; cut from ``frame``, its best one.
+
+    ``recognition`` is as it was published. ``queued_ms`` is Unix ms, UTC.
+    """
+
+    recognition: Recognition
+    frame: FrameReference
+    queued_ms: int
+
+
+class ImageKeeper:
+    """Has the images of passes stored. Lives on the stage's event loop."""
+
+    def __init__(
+        self,
+        *,
+        stage: StageState,
+        table: PendingImageTable,
+        fetch: FetchFrame,
+        store: StoresImages,
+        publish_lost: PublishLost,
+        metrics: RecognitionMetrics,
+        now_ms: Callable[[], int],
+        patience_seconds: float = _PATIENCE_SECONDS,
+    ) -> None:
+        """A pass waits ``patience_seconds`` for S3, and not at all while S3 is unavailable.
+
+        The changelog of ``table`` has the partitions of the frames topic.
+        """
+        self._stage = stage
+        self._table = table
+        self._fetch = fetch
+        self._store = store
+        self._publish_lost = publish_lost
+        self._metrics = metrics
+        self._now_ms = now_ms
+        self._patience_seconds = patience_seconds
+        self._retry = RetryPolicy(longest_pause_seconds=_LONGEST_PAUSE_SECONDS)
+        self._is_away = False
+        # The longest pending first.
+        self._pending: dict[bytes, None] = {}
+        self._jpegs: LRUCache[bytes, bytes] = LRUCache(_MEMORY_BYTES, getsizeof=len)
+        self._has_work = asyncio.Event()
+        metrics.watch_pending_images(lambda: len(self._pending))
+
+    async def keep(self, recognition: Recognition, frame: FrameReference) -> Recognition:
+        """Return a recognition with the keys of its images, which are stored, or pending.
+
+        Repeatable. A key is absent where the image can never be had.
+
+        Raises:
+            TransientError: Kafka is unavailable.
+        """
+        jpeg = await self._fetch(frame)
+        if jpeg is None:
+            log.warning("frame_gone", camera_id=str(recognition.camera_id))
+            return recognition
+        images = await _images_of(recognition, jpeg)
+        stored = await self._stored_at_once(images)
+        if stored is not None:
+            return named(recognition, stored)
+        if len(self._pending) >= _MAX_PENDING:
+            self._metrics.images_kept(ImageOutcome.LOST)
+            return recognition
+        after = named(recognition, images)
+        key = recognition.id.bytes
+        waiting = PendingImages(recognition=after, frame=frame, queued_ms=self._now_ms())
+        await self._table.put(key, encode(waiting), partition=frame.partition)
+        self._jpegs[key] = jpeg
+        self._pending[key] = None
+        self._has_work.set()
+        return after
+
+    def restore(self, partitions: Collection[int]) -> None:
+        """Go on with the table's entries of the partitions that are this worker's now."""
+        found: list[tuple[int, bytes]] = []
+        for key, data in self._table.items():
+            waiting = _read(data)
+            if waiting is None:
+                continue
+            if waiting.frame.partition in partitions:
+                found.append((waiting.queued_ms, key))
+            else:
+                self._table.forget(key)
+                self._jpegs.pop(key, None)
+        self._pending = dict.fromkeys(key for _, key in sorted(found))
+        if self._pending:
+            log.info("pending_images_restored", count=len(self._pending))
+            self._has_work.set()
+
+    async def run(self) -> None:
+        """Store what is pending, until cancelled."""
+        failures = 0
+        while True:
+            await self._has_work.wait()
+            if failures or self._stage.is_leaving:
+                await asyncio.sleep(self._retry.pause_seconds(max(1, failures)))
+            failures = 0 if await self._store_pending() else failures + 1
+            if not self._pending:
+                self._has_work.clear()
+
+    async def _stored_at_once(self, images: Mapping[str, bytes]) -> frozenset[str] | None:
+        """Return the keys that were stored, None where S3 does not answer in time."""
+        if self._is_away:
+            return None
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                stored = await self._put_all(images)
+        except (TransientError, TimeoutError) as error:
+            self._note_away(error)
+            return None
+        lacks = len(stored) < len(images)
+        self._metrics.images_kept(ImageOutcome.REFUSED if lacks else ImageOutcome.STORED)
+        return stored
+
+    async def _put_all(self, images: Mapping[str, bytes]) -> frozenset[str]:
+        """Store images; return the keys of those for which there was room."""
+        taken = await asyncio.gather(*(self._store.put(*each) for each in images.items()))
+        return frozenset(key for key, is_taken in zip(images, taken, strict=True) if is_taken)
+
+    async def _store_pending(self) -> bool:
+        """Store what is pending, the longest pending first; False where S3 or Kafka is away."""
+        for key in list(self._pending):
+            if self._stage.is_leaving:
+                return False
+            try:
+                await self._finish(key)
+            except TransientError:
+                return False
+            except Exception:
+                # The edge of the loop: the others are stored all the same.
+                log.exception("image_not_stored", recognition_id=key.hex())
+                self._pending.pop(key, None)
+        return True
+
+    async def _finish(self, key: bytes) -> None:
+        data = self._table.get(key)
+        waiting = None if data is None else _read(data)
+        if waiting is None:
+            self._pending.pop(key, None)
+            return
+        jpeg = await self._jpeg(key, waiting)
+        if jpeg is None:
+            await self._give_up(waiting.recognition)
+        else:
+            await self._store_late(waiting.recognition, jpeg)
+        await self._table.put(key, None, partition=waiting.frame.partition)
+        self._pending.pop(key, None)
+        self._jpegs.pop(key, None)
+
+    async def _jpeg(self, key: bytes, waiting: PendingImages) -> bytes | None:
+        if self._now_ms() - waiting.queued_ms > STORED_WITHIN_MS:
+            return None
+        kept: bytes | None = self._jpegs.get(key)
+        return await self._fetch(waiting.frame) if kept is None else kept
+
+    async def _store_late(self, recognition: Recognition, jpeg: bytes) -> None:
+        images = await _images_of(recognition, jpeg)
+        wanted = {key: data for key, data in images.items() if key in keys_of(recognition)}
+        if len(await self._put_all(wanted)) < len(wanted):
+            raise TransientError("S3 has no room for an image")
+        self._note_back()
+        self._metrics.images_kept(ImageOutcome.LATE)
+
+    async def _give_up(self, recognition: Recognition) -> None:
+        """Tell of images that were never stored; a try that got no answer may have arrived."""
+        there = [key for key in keys_of(recognition) if await self._store.has(key)]
+        self._note_back()
+        after = named(recognition, there)
+        if after != recognition:
+            await self._publish_lost(str(recognition.camera_id).encode(), after)
+            log.warning("images_lost", recognition_id=str(recognition.id))
+            self._metrics.images_kept(ImageOutcome.LOST)
+
+    def _note_away(self, error: Exception) -> None:
+        if not self._is_away:
+            log.warning("images_wait", error=repr(error))
+        self._is_away = True
+
+    def _note_back(self) -> None:
+        if self._is_away:
+            log.info("images_go_on", pending=len(self._pending))
+        self._is_away = False
+
+
+class PendingImageService(Service):
+    """The storing of pending images, for as long as the app runs."""
+
+    def __init__(self, keeper: ImageKeeper, **options: Any) -> None:
+        super().__init__(**options)
+        self._keeper = keeper
+        self._running: asyncio.Task[None] | None = None
+
+    async def on_start(self) -> None:
+        """Begin."""
+        self._running = asyncio.create_task(self._keeper.run())
+
+    async def on_stop(self) -> None:
+        """Give up what is under way: it is in the table."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+
+
+def keys_of(recognition: Recognition) -> tuple[str, ...]:
+    """Return the keys of the images that a recognition names."""
+    return tuple(key for key in (recognition.photo_key, recognition.crop_key) if key is not None)
+
+
+def named(recognition: Recognition, keys: Iterable[str]) -> Recognition:
+    """Return the recognition of a pass, naming those of its images whose keys are given."""
+    photo, crop = _derived_keys(recognition)
+    there = frozenset(keys)
+    return msgspec.structs.replace(
+        recognition,
+        photo_key=photo if photo in there else None,
+        crop_key=crop if crop in there else None,
+    )
+
+
+async def _images_of(recognition: Recognition, jpeg: bytes) -> dict[str, bytes]:
+    """Return the images by key; without a crop where the frame cannot be cut."""
+    photo, crop = _derived_keys(recognition)
+    assert recognition.box is not None, recognition.id
+    cut = await asyncio.to_thread(cut_crop, jpeg, recognition.box)
+    return {photo: jpeg} if cut is None else {photo: jpeg, crop: cut}
+
+
+def _derived_keys(recognition: Recognition) -> tuple[str, str]:
+    owner, identifier = recognition.owner_id, recognition.id
+    return photo_key(owner, identifier), crop_key(owner, identifier)
+
+
+def _read(data: bytes) -> PendingImages | None:
+    try:
+        return decode(PendingImages, data)
+    except InvalidInputError as error:
+        # It stays on the changelog for the release that wrote it.
+        log.error("pending_images_unreadable", error=str(error))
+        return None

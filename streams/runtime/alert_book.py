@@ -1,0 +1,127 @@
+"""The alerts of config-alerts, for records that carry theirs by reference."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from cachetools import LRUCache, TTLCache
+from mode import Service
+
+from common.kafka.compacted import CompactedTopicReader
+from common.records.alerts import AlertConfig, AlertTrigger, with_content
+from common.records.codec import decode, encode
+
+_FORMER_BYTES = 64 * 1024 * 1024
+_READY = 256
+_WAIT_SECONDS = 1.0
+_MISSED = 10_000
+_MISSED_SECONDS = 60.0
+
+_Place = tuple[UUID, int]
+
+
+class AlertBook:
+    """The latest revision of every alert, and those that were changed or deleted last.
+
+    Lives on one event loop. Alerts are kept as they lie on their topic: one with a long list takes
+    a third of the memory so.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[UUID, tuple[int, bytes]] = {}
+        self._former: LRUCache[_Place, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
+        self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
+        self._ready: LRUCache[_Place, AlertConfig] = LRUCache(_READY)
+        # A record whose alert is gone is met again and again, in retries.
+        self._missed: TTLCache[_Place, None] = TTLCache(_MISSED, _MISSED_SECONDS)
+        self._changed = asyncio.Event()
+
+    def apply(self, updates: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
+        """Apply updates in the order of the topic; None deletes an alert."""
+        for alert_id, alert in updates:
+            before = self._latest.pop(alert_id, None)
+            if before is not None and len(before[1]) <= _FORMER_BYTES:
+                self._former[alert_id, before[0]] = before[1]
+                self._last_former[alert_id] = before[0]
+            if alert is not None:
+                self._latest[alert_id] = (alert.revision, encode(alert))
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def whole(self, alert: AlertConfig) -> AlertConfig:
+        """Return the alert that a reference stands for, waiting a little for one not known yet.
+
+        Where it was changed long ago, its lists are those of now; where it was deleted long ago, it
+        has none.
+        """
+        if not alert.is_reference:
+            return alert
+        place = (alert.alert_id, alert.revision)
+        if self._exact(place) is None and place not in self._missed:
+            await self._wait_for(place)
+        content = self._content(place)
+        if content is None:
+            self._missed[place] = None
+            return msgspec.structs.replace(alert, is_reference=False)
+        return with_content(alert, content)
+
+    async def whole_trigger(self, trigger: AlertTrigger) -> AlertTrigger:
+        """Return a trigger with the alert that it refers to."""
+        alert = await self.whole(trigger.alert)
+        return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
+
+    async def _wait_for(self, place: _Place) -> None:
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                while self._exact(place) is None and not self._is_past(place):
+                    await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _is_past(self, place: _Place) -> bool:
+        """Return whether a later revision is known: that of the place will not come any more."""
+        alert_id, revision = place
+        latest = self._latest.get(alert_id)
+        return latest is not None and latest[0] > revision
+
+    def _exact(self, place: _Place) -> bytes | None:
+        alert_id, revision = place
+        latest = self._latest.get(alert_id)
+        if latest is not None and latest[0] == revision:
+            return latest[1]
+        return self._former.get(place)
+
+    def _content(self, place: _Place) -> AlertConfig | None:
+        data = self._exact(place)
+        if data is None:
+            return self._nearest(place[0])
+        found = self._ready.get(place)
+        if found is None:
+            found = self._ready[place] = decode(AlertConfig, data)
+        return found
+
+    def _nearest(self, alert_id: UUID) -> AlertConfig | None:
+        latest, former = self._latest.get(alert_id), self._last_former.get(alert_id)
+        if latest is not None:
+            return decode(AlertConfig, latest[1])
+        data = None if former is None else self._former.get((alert_id, former))
+        return None if data is None else decode(AlertConfig, data)
+
+
+class AlertSubscription(Service):
+    """Reads config-alerts for as long as the app runs."""
+
+    def __init__(self, reader: CompactedTopicReader[AlertConfig], **options: Any) -> None:
+        super().__init__(**options)
+        self._reader = reader
+
+    async def on_start(self) -> None:
+        """Read all alerts; a worker that knows only some must not take partitions."""
+        self._reader.start()
+        await self._reader.wait_until_caught_up()
+
+    async def on_stop(self) -> None:
+        """Stop reading."""
+        await asyncio.to_thread(self._reader.stop)

@@ -1,0 +1,119 @@
+"""The deliveries that an owner's events may give: for a minute, and of alerts for a recognition.
+
+Counted by when things happened: what comes late, after an outage, is not more for it. Each worker
+counts what it fans out, since it started.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from cachetools import LRUCache
+
+from common.near_limits import NearLimits
+from common.records.deliveries import Delivery
+from common.settings import DeliveryLimitSettings
+
+_MINUTE_MS = 60_000
+_COUNTS = 20_000
+
+
+class DeliveryLimit(StrEnum):
+    """The limits; each name is that of its setting too, with ``_per_owner`` behind it."""
+
+    PER_MINUTE = "deliveries_per_minute"
+    ALERT_DESTINATIONS = "alert_destinations"
+
+
+_SENTENCES: Mapping[DeliveryLimit, str] = {
+    DeliveryLimit.PER_MINUTE: "deliveries for the events of a minute",
+    DeliveryLimit.ALERT_DESTINATIONS: "deliveries of alerts for a recognition",
+}
+
+
+Plan = Callable[[], Delivery]
+"""Makes a delivery: its addresses are encrypted then, which takes longer than to plan it."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The deliveries of an event that are made; the first that is not, and why."""
+
+    made: tuple[Delivery, ...]
+    left_out: Delivery | None = None
+    reason: str = ""
+
+
+class DeliveryBudget:
+    """The counts of all owners. Lives on one event loop."""
+
+    def __init__(
+        self,
+        settings: DeliveryLimitSettings,
+        own_limits: Callable[[UUID], Mapping[str, int]],
+        near: NearLimits,
+    ) -> None:
+        """``own_limits`` returns those of an owner's own; the settings hold for the others."""
+        self._installation = {
+            limit: int(getattr(settings, f"{limit}_per_owner")) for limit in DeliveryLimit
+        }
+        self._own_limits = own_limits
+        self._near = near
+        self._counts: LRUCache[Hashable, int] = LRUCache(_COUNTS)
+        # An event that comes again, as after an outage of Kafka, counts once.
+        self._decided: LRUCache[UUID, _Allowance] = LRUCache(_COUNTS)
+
+    def share(self, plans: Sequence[Plan]) -> Share:
+        """Make the deliveries of one event, as far as they are within the limits."""
+        if not plans:
+            return Share(())
+        first = plans[0]()
+        allowance = self._decided.get(first.event_id)
+        if allowance is None:
+            allowance = self._decided[first.event_id] = self._allow(first, len(plans))
+        count = min(allowance.count, len(plans))
+        made = [first] if count else []
+        made += [plan() for plan in plans[1:count]]
+        if count == len(plans):
+            return Share(tuple(made))
+        others = f" and {len(plans) - count - 1:,} others" if count + 1 < len(plans) else ""
+        reason = (
+            f"The account has reached its limit of {allowance.size:,}"
+            f" {_SENTENCES[allowance.limit]}: this one{others} were not sent."
+        )
+        return Share(tuple(made), plans[count]() if count else first, reason)
+
+    def _allow(self, event: Delivery, wanted: int) -> "_Allowance":
+        own, owner = self._own_limits(event.owner_id), event.owner_id
+        found = _Allowance(wanted, DeliveryLimit.PER_MINUTE, 0)
+        keys = _keys(event)
+        for limit, key in keys.items():
+            size = own.get(limit.value, self._installation[limit])
+            used = self._counts.get(key, 0)
+            self._near.note_peak(limit.value, owner, used + wanted, size)
+            if size - used < found.count:
+                found = _Allowance(max(0, size - used), limit, size)
+        for key in keys.values():
+            self._counts[key] = self._counts.get(key, 0) + found.count
+        return found
+
+
+@dataclass(frozen=True)
+class _Allowance:
+    """So many deliveries of an event, by the limit of this size."""
+
+    count: int
+    limit: DeliveryLimit
+    size: int
+
+
+def _keys(event: Delivery) -> dict[DeliveryLimit, Hashable]:
+    """Return under what the limits count an event."""
+    owner = event.owner_id
+    keys: dict[DeliveryLimit, Hashable] = {
+        DeliveryLimit.PER_MINUTE: (owner, event.occurred_ms // _MINUTE_MS)
+    }
+    if event.trigger is not None:
+        keys[DeliveryLimit.ALERT_DESTINATIONS] = (owner, event.trigger.recognition.id)
+    return keys
