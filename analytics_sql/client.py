@@ -92,6 +92,13 @@ class ClickHouseClient:
         self._query_seconds = query_seconds
         self._driver: AsyncClient | None = None
         self._connecting = asyncio.Lock()
+        self._backfilled: set[str] = set()
+
+    async def is_backfilled(self, name: str) -> bool:
+        """Tell whether a table made of older rows (table ``backfills``) has all of them by now."""
+        if name not in self._backfilled and await self.count("is_backfilled", {"name": name}):
+            self._backfilled.add(name)
+        return name in self._backfilled
 
     async def connect(self) -> None:
         """Connect now, so that wrong settings are found before anything is asked."""
