@@ -92,27 +92,31 @@ class Bucket:
     first: int
     counted_ms: int
 
-    def stands(self, touched_ms: Mapping[int, int]) -> bool:
+    def stands(self, touched_ms: Mapping[int, int], settle_ms: int) -> bool:
         """Tell whether it has all rows, given when quarters were touched last."""
-        settled_ms = self.counted_ms - SETTLE_MS
+        settled_ms = self.counted_ms - settle_ms
         covered = range(self.first, self.first + self.length)
         return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
 
 
-async def count_traffic(client: ClickHouseClient, span: OwnerSpan, *, plates: int) -> Traffic:
+async def count_traffic(
+    client: ClickHouseClient, span: OwnerSpan, *, plates: int, settle_ms: int = SETTLE_MS
+) -> Traffic:
     """Return the counts of a span, and at most so many ``plates``. A repeated row counts once.
+
+    An insert is readable ``settle_ms`` after its ``ingested_at`` at the latest.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
     tally, frequent = await asyncio.gather(
-        _count(client, span), frequent_plates(client, span, plates)
+        _count(client, span, settle_ms), frequent_plates(client, span, plates, settle_ms=settle_ms)
     )
     return Traffic(tally.quarter_counts(), tally.camera_counts(), frequent, tally.outcomes)
 
 
-async def _count(client: ClickHouseClient, span: OwnerSpan) -> "_Tally":
-    coverage = await covered(client, span)
+async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "_Tally":
+    coverage = await _covered(client, span, settle_ms)
     where = {"user_id": span.user_id}
     parts = [
         client.rows("traffic_live", {**span.parameters(), "quarters": list(coverage.live)}),
@@ -127,7 +131,7 @@ async def _count(client: ClickHouseClient, span: OwnerSpan) -> "_Tally":
     return tally
 
 
-async def covered(client: ClickHouseClient, span: OwnerSpan) -> Coverage:
+async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how each quarter that a span touches is to be counted."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
     buckets, kept_from_ms = await stored_buckets(client, span)
@@ -139,23 +143,19 @@ async def covered(client: ClickHouseClient, span: OwnerSpan) -> Coverage:
         for bucket in buckets
         if bucket.first >= whole.start
         and bucket.first + bucket.length <= whole.stop
-        and bucket.stands(touched_ms)
+        and bucket.stands(touched_ms, settle_ms)
     ]
     days = [bucket.first for bucket in standing if bucket.length == DAY_QUARTERS]
     in_days = {day + number for day in days for number in range(DAY_QUARTERS)}
     single = [
-        bucket.first
-        for bucket in standing
-        if bucket.length == 1 and bucket.first not in in_days
+        bucket.first for bucket in standing if bucket.length == 1 and bucket.first not in in_days
     ]
     stored = in_days.union(single)
     live = tuple(quarter for quarter in range(first, end) if quarter not in stored)
     return Coverage(tuple(days), tuple(single), live)
 
 
-async def stored_buckets(
-    client: ClickHouseClient, span: OwnerSpan
-) -> tuple[list[Bucket], int]:
+async def stored_buckets(client: ClickHouseClient, span: OwnerSpan) -> tuple[list[Bucket], int]:
     """Return an owner's buckets that begin in a span, and from when rows are kept (Unix ms).
 
     What is older may be dropped at any time, and no bucket stands for it.

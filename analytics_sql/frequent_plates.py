@@ -44,9 +44,9 @@ class PlateCount:
 
 @dataclass(frozen=True, kw_only=True)
 class _Rank:
-    """The stored counts of a time, ``since_ms`` to ``until_ms``; no other plate has more than ``others``.
+    """The stored counts of a time, ``since_ms`` to ``until_ms``.
 
-    ``erased``: plates whose rows may be gone.
+    No other plate has more than ``others``. ``erased``: plates whose rows may be gone.
     """
 
     counted_ms: int
@@ -76,15 +76,17 @@ class _Bounds:
 
 
 async def frequent_plates(
-    client: ClickHouseClient, span: OwnerSpan, limit: int
+    client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
 ) -> tuple[PlateCount, ...]:
     """Return the most frequent plates of a span, of equals the latest. A repeated row counts once.
+
+    An insert is readable ``settle_ms`` after its ``ingested_at`` at the latest.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
     rank = await _stored_rank(client, span)
-    found = None if rank is None else await _from_rank(client, span, rank, limit)
+    found = None if rank is None else await _from_rank(client, span, rank, limit, settle_ms)
     if found is None:
         rows = await client.rows("analytics_plates", {**span.parameters(), "limit": limit})
         return tuple(PlateCount(*values) for values in rows)
@@ -112,7 +114,7 @@ async def _stored_rank(client: ClickHouseClient, span: OwnerSpan) -> _Rank | Non
 
 
 async def _from_rank(
-    client: ClickHouseClient, span: OwnerSpan, rank: _Rank, limit: int
+    client: ClickHouseClient, span: OwnerSpan, rank: _Rank, limit: int, settle_ms: int
 ) -> tuple[PlateCount, ...] | None:
     """Return the most frequent plates; None where too many have a chance."""
     since = {
@@ -123,7 +125,7 @@ async def _from_rank(
                 **span.parameters(),
                 "since_ms": rank.since_ms,
                 "until_ms": rank.until_ms,
-                "written_ms": rank.counted_ms - SETTLE_MS,
+                "written_ms": rank.counted_ms - settle_ms,
                 "ranked": list(rank.counts),
                 "limit": max(_OTHERS, len(rank.counts)),
             },
@@ -142,9 +144,7 @@ async def _from_rank(
     hopeful = [each for each in bounds if each.upper >= max(needed, 1)]
     open_ones = [each.plate for each in hopeful if not each.is_exact]
     counted = await _counts(client, open_ones, span)
-    exact = [
-        PlateCount(each.plate, each.lower, each.last_ms) for each in hopeful if each.is_exact
-    ]
+    exact = [PlateCount(each.plate, each.lower, each.last_ms) for each in hopeful if each.is_exact]
     exact += [count for plate in open_ones if (count := counted.get(plate)) is not None]
     ordered = sorted(exact, key=lambda each: (-each.recognitions, -each.last_ms, each.plate))
     return tuple(ordered[:limit])
@@ -163,7 +163,10 @@ def _of_ranked(
         if plate in rank.erased:
             lower, upper = newer, count.recognitions + newer + late
         elif late:
-            lower, upper = newer + max(0, count.recognitions - gone), count.recognitions + newer + late
+            lower, upper = (
+                newer + max(0, count.recognitions - gone),
+                count.recognitions + newer + late,
+            )
         else:
             lower = upper = newer + count.recognitions - gone
         yield _Bounds(plate, lower, upper, max(count.last_ms, last_ms))

@@ -15,6 +15,7 @@ from analytics_sql.rows import (
     listed_recognition,
     recognition_row,
 )
+from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
 from common.plates.matching import MatchMode
 from common.records.ids import MAX_PASS_MS, uuid_unix_ms
 
@@ -33,8 +34,10 @@ __all__ = [
 # Copies of rows are rare: merges drop them within minutes of a replay.
 _EXPECTED_COPIES = 4
 # The newest rows are looked through first: what is frequent fills a page from them, and of what
-# does not there are few rows, whose times the projections find.
+# does not there are few rows, whose times the projections find. Fewer where a page is unlikely.
 _NEWEST_ROWS = 65_536
+_NEWEST_OF_RARE = 8_192
+_RARE_CHARACTERS = 3
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,12 @@ async def list_recognitions(
         asked *= 2
 
 
+def _newest_rows(wanted: RecognitionFilter) -> int:
+    text = (wanted.plate or "").replace(ANY_TEXT, "").replace(ANY_CHARACTER, "")
+    is_rare = len(text) >= _RARE_CHARACTERS or (bool(text) and wanted.camera_id is not None)
+    return _NEWEST_OF_RARE if is_rare else _NEWEST_ROWS
+
+
 def _is_selective(wanted: RecognitionFilter) -> bool:
     return bool(wanted.plate or wanted.camera_id is not None or wanted.min_confidence)
 
@@ -170,7 +179,7 @@ async def _newest(
 ) -> list[ListedRecognition]:
     """Return what matches among the newest rows of the owner behind ``after``."""
     question = _question(wanted, after, limit + 1 + _EXPECTED_COPIES)
-    result = await client.query("recognitions_page", {**question, "newest": _NEWEST_ROWS})
+    result = await client.query("recognitions_page", {**question, "newest": _newest_rows(wanted)})
     return [listed_recognition(found) for found in result.named()]
 
 

@@ -1,11 +1,11 @@
 """Brings the rollups of owners up to date: buckets of their traffic, and their frequent plates.
 
-The sink does so every now and then. A bucket is replaced as a whole by a newer count, and an owner's
-``as_of`` moves on only when all that was written before it is in buckets; so a crash, a second
-worker and a repeated run leave nothing wrong, only something to be counted again.
+The sink does so every now and then. A bucket is replaced as a whole by a newer count, and an
+owner's ``as_of`` moves on only when all that was written before it is in buckets; so a crash, a
+second worker and a repeated run leave nothing wrong, only something to be counted again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -25,21 +25,31 @@ ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
 """So far back there are buckets: thirty days and what a call needs at their edges."""
 
 _RANKED_MS: Final = 30 * DAY_QUARTERS * QUARTER_MS + 600_000
-_RANK_AGE_MS: Final = 1_800_000
-_RANKED_PLATES: Final = 100
-_RANKED_FROM_ROWS: Final = 200_000
-"""Fewer recognitions of an owner are counted at once as quickly."""
-
+_LATE_MS: Final = 60_000
+"""Most rows are written so soon after they were captured; each that is later is counted again."""
 _CHUNK: Final = 96
+_FIRST_RUN_MS: Final = 3_600_000
+_PIECES: Final = "plate_pieces"
+_SLICE_PLATES: Final = 200_000
 
 
 @dataclass(frozen=True)
 class RollupBounds:
-    """Bounds of one run: quarters counted at most, and from how many rows on plates are ranked."""
+    """Bounds of one run: quarters counted at most, and plates ranked.
+
+    Fewer rows than ``ranked_from_rows`` are counted at once as quickly as by a rank. A rank is
+    counted anew after ``rank_age_ms``. An insert is readable ``settle_ms`` after its
+    ``ingested_at`` at the latest.
+    """
 
     quarters: int = 4 * DAY_QUARTERS
-    ranked_from_rows: int = _RANKED_FROM_ROWS
+    ranked_plates: int = 100
+    ranked_from_rows: int = 200_000
+    rank_age_ms: int = 1_800_000
     settle_ms: int = SETTLE_MS
+
+
+_BOUNDS: Final = RollupBounds()
 
 
 async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple[UUID, ...]:
@@ -51,14 +61,26 @@ async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple
     return tuple(row[0] for row in await client.rows("traffic_owners", {"since_ms": since_ms}))
 
 
+async def cut_plates(client: ClickHouseClient) -> None:
+    """Cut the plates into pieces that were there before the table of pieces. Repeatable.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    if await client.is_backfilled(_PIECES):
+        return
+    slices = 1 + await client.count("plate_slices", {}) // _SLICE_PLATES
+    for number in range(slices):
+        await client.command("add_plate_pieces", {"slices": slices, "slice": number})
+    await client.command("note_backfilled", {"name": _PIECES})
+
+
 async def server_time_ms(client: ClickHouseClient) -> int:
     """Return the clock that stamps rows as they are written (Unix ms)."""
     return await client.count("server_time", {})
 
 
-async def roll_up(
-    client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = RollupBounds()
-) -> bool:
+async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
     """Count what is open of an owner's traffic; return whether nothing is left for the next run.
 
     Raises:
@@ -68,12 +90,14 @@ async def roll_up(
     now_ms = await server_time_ms(client)
     settled_ms = now_ms - bounds.settle_ms
     span = OwnerSpan(owner_id, now_ms - ROLLED_UP_MS, settled_ms)
+    if not await client.count("is_rolled_up", {"user_id": owner_id}):
+        # There is no bucket yet. Not later, as another run may be doing the same.
+        begun_ms = settled_ms - _FIRST_RUN_MS
+        await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
     buckets, kept_from_ms = await stored_buckets(client, span)
     touched_ms = await touched(client, span)
-    closed = range(
-        -(-max(span.from_ms, kept_from_ms) // QUARTER_MS), settled_ms // QUARTER_MS
-    )
-    todo = _open_quarters(closed, buckets, touched_ms, settled_ms)
+    closed = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), settled_ms // QUARTER_MS)
+    todo = _open_quarters(closed, buckets, touched_ms, now_ms, bounds.settle_ms)
     for first in range(0, min(len(todo), bounds.quarters), _CHUNK):
         chunk = todo[first : min(first + _CHUNK, bounds.quarters)]
         await _count_quarters(client, owner_id, now_ms, chunk)
@@ -85,7 +109,11 @@ async def roll_up(
 
 
 def _open_quarters(
-    closed: range, buckets: Sequence[Bucket], touched_ms: dict[int, int], settled_ms: int
+    closed: range,
+    buckets: Sequence[Bucket],
+    touched_ms: Mapping[int, int],
+    now_ms: int,
+    settle_ms: int,
 ) -> list[int]:
     """Return the quarters to be counted, the newest first, as most calls need these.
 
@@ -97,8 +125,8 @@ def _open_quarters(
         for quarter in reversed(closed)
         if quarter not in single
         or (
-            not single[quarter].stands(touched_ms)
-            and touched_ms.get(quarter, 0) <= settled_ms
+            not single[quarter].stands(touched_ms, settle_ms)
+            and touched_ms.get(quarter, 0) <= now_ms - settle_ms
         )
     ]
 
@@ -143,7 +171,7 @@ async def _add_days(
 
 
 async def rank_plates(
-    client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = RollupBounds()
+    client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS
 ) -> None:
     """Count an owner's most frequent plates of thirty days, where that was not done lately.
 
@@ -152,14 +180,15 @@ async def rank_plates(
     """
     now_ms = await server_time_ms(client)
     rank = await client.rows("plate_rank", {"user_id": owner_id})
-    if rank and now_ms - rank[0][0] < _RANK_AGE_MS:
+    if rank and now_ms - rank[0][0] < bounds.rank_age_ms:
         return
-    until_ms = now_ms - bounds.settle_ms - 60_000
+    until_ms = now_ms - bounds.settle_ms - _LATE_MS
     span = OwnerSpan(owner_id, now_ms - _RANKED_MS, until_ms)
     if await client.count("span_rows", span.parameters()) < bounds.ranked_from_rows:
         return
-    rough = await client.rows("rough_ranks", {**span.parameters(), "limit": _RANKED_PLATES + 1})
-    others = rough[_RANKED_PLATES][1] if len(rough) > _RANKED_PLATES else 0
-    plates = [plate for plate, _ in rough[:_RANKED_PLATES]]
+    limit = bounds.ranked_plates
+    rough = await client.rows("rough_ranks", {**span.parameters(), "limit": limit + 1})
+    others = rough[limit][1] if len(rough) > limit else 0
+    plates = [plate for plate, _ in rough[:limit]]
     where = {**span.parameters(), "counted_ms": now_ms, "plates": plates, "others": others}
     await client.command("rank_plates", where)

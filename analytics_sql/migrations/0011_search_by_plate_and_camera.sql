@@ -2,9 +2,12 @@
 --
 -- Instead of all columns once more by camera (as long as the table itself), two projections hold the columns that
 -- a list looks at, without the id: 16 bytes that do not compress. A list asks them for the times of a page, and
--- the table for the rows of these times. `id_hash` tells copies of a row from other rows of the plate and the
+-- the table for the rows of these times. `id_hash` tells copies of a row from other rows of the plate, camera and
 -- millisecond. `ingested_range` finds what came in since a moment, however old: rows that came late or again.
-ALTER TABLE recognitions ADD COLUMN IF NOT EXISTS id_hash UInt32 MATERIALIZED toUInt32(cityHash64(id)) AFTER id;
+ALTER TABLE recognitions MODIFY COLUMN ingested_at CODEC(Delta(8), ZSTD(1));
+ALTER TABLE recognitions MODIFY COLUMN character_confidences CODEC(ZSTD(3));
+ALTER TABLE recognitions MODIFY COLUMN confidence CODEC(ZSTD(3));
+ALTER TABLE recognitions ADD COLUMN IF NOT EXISTS id_hash UInt16 MATERIALIZED toUInt16(cityHash64(id)) AFTER id;
 ALTER TABLE recognitions ADD INDEX IF NOT EXISTS ingested_range ingested_at TYPE minmax GRANULARITY 1;
 ALTER TABLE recognitions ADD PROJECTION IF NOT EXISTS times_by_camera
     (SELECT user_id, camera_id, ts, plate, confidence ORDER BY user_id, camera_id, ts);

@@ -32,17 +32,19 @@ CREATE TABLE IF NOT EXISTS traffic_states
 ENGINE = ReplacingMergeTree(as_of)
 ORDER BY user_id
 TTL toDateTime(as_of) + INTERVAL 100 DAY DELETE;
--- Quarters from which rows were erased: as if a row of theirs was written at `touched_at`. An erasure notes them
--- ahead, with a moment in the future by which it is through, and again when it is.
+-- Quarters from which a plate's rows were erased: as if a row of theirs was written at `touched_at`. An erasure
+-- notes them ahead, with a moment in the future by which it is through, and again when it is. `plate_hash` as in
+-- `erasures`.
 CREATE TABLE IF NOT EXISTS traffic_reopened
 (
     user_id UUID,
     quarter UInt32,
+    plate_hash String,
     touched_at DateTime64(3, 'UTC'),
     noted_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 )
 ENGINE = ReplacingMergeTree(noted_at)
-ORDER BY (user_id, quarter)
+ORDER BY (user_id, quarter, plate_hash)
 TTL toDateTime(noted_at) + INTERVAL 2 DAY DELETE;
 -- The plates that an owner's cameras read most often from `since` to `until`, the most frequent first, as it was
 -- counted at `counted_at`. No other plate was read more than `others` times.

@@ -8,7 +8,7 @@
 -- Sort key: the projection times_by_plate. A row written twice counts once, by its hash.
 SELECT
     plate,
-    uniqExact((ts, id_hash)) AS recognitions,
+    uniqExact((ts, camera_id, id_hash)) AS recognitions,
     toUnixTimestamp64Milli(max(ts)) AS last_ms
 FROM recognitions
 WHERE user_id = {user_id:UUID}

@@ -19,7 +19,7 @@ SELECT
     groupArray(newest)
 FROM
 (
-    SELECT plate, uniqExact((ts, id_hash)) AS number, max(ts) AS newest
+    SELECT plate, uniqExact((ts, camera_id, id_hash)) AS number, max(ts) AS newest
     FROM recognitions
     WHERE user_id = {user_id:UUID}
       AND plate IN {plates:Array(String)}

@@ -5,8 +5,8 @@
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 -- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last).
 -- Sort key: (user_id, ts); of these granules the ones that hold anything new, by the index ingested_range.
--- Without FINAL: a copy touches its quarter as well. An owner without rollups has no as_of: nothing of theirs
--- is in a bucket, so that it need not be known.
+-- Without FINAL: a copy touches its quarter as well. There is no bucket of an owner who
+-- has no as_of.
 WITH (SELECT max(as_of) FROM traffic_states WHERE user_id = {user_id:UUID}) AS up_to
 SELECT quarter, toUnixTimestamp64Milli(max(touched)) AS touched_ms
 FROM

@@ -1,8 +1,9 @@
 """Tables of many million rows, made by ClickHouse itself and kept for the next run.
 
-Command: ``python -m tools.benchmarks.large_tables --folder DIR [--rows 100000000]``. Starts a server
-on the folder and inserts what is missing, in order of time, over 34 days that end at the first
-run: seven in ten rows of one owner, 200 cameras, and an outcome without a reading for every tenth.
+Command: ``python -m tools.benchmarks.large_tables --folder DIR [--rows 100000000]``. Starts a
+server on the folder and inserts what is missing, in order of time, over 34 days that end at the
+first run: seven in ten rows of one owner, 200 cameras, and an outcome without a reading for every
+tenth.
 Of the passes 40 per cent are those of 200,000 vehicles, some of which come very often, 57 per cent
 are spread over 3 million, and 3 per cent bear a plate that is read once.
 """
@@ -29,9 +30,11 @@ LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ0123456789"
 
 _MEMORY_BYTES = 2 << 30
 _BATCH_ROWS = 500_000
+_THREADS = "SETTINGS max_threads = 4, max_insert_threads = 4"
 _PLATES = len(LETTERS) ** 7
 _SEARCH_MIGRATION = 11
 _WITHOUT_INDEXES = (
+    "TRUNCATE TABLE backfills",
     "DROP VIEW IF EXISTS plate_pieces_of_recognitions",
     "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera",
     "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_plate",
@@ -73,9 +76,7 @@ def fill(address: ClickHouseAddress, rows: int) -> LargeTables:
         client.command(f"INSERT INTO benchmark_end VALUES ({end_ms})")
     _insert_missing(client, rows, end_ms)
     client.close()
-    filled = ClickHouseAddress(
-        address.host, address.port, address.user, address.password, DATABASE
-    )
+    filled = ClickHouseAddress(address.host, address.port, address.user, address.password, DATABASE)
     return LargeTables(filled, rows, end_ms)
 
 
@@ -92,7 +93,9 @@ def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
         count = min(_BATCH_ROWS, rows - first)
         client.command(_recognitions(first, count, end_ms - rows * step, step))
         client.command(_outcomes(first, count, end_ms - rows * step, step))
-        print(f"{first + count} rows, {count / (time.monotonic() - began):.0f} a second", flush=True)
+        print(
+            f"{first + count} rows, {count / (time.monotonic() - began):.0f} a second", flush=True
+        )
     (search,) = [one for one in migrations() if one.version == _SEARCH_MIGRATION]
     for statement in search.up:
         client.command(statement)
@@ -103,9 +106,12 @@ def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
 
 def _identifier(salt: int) -> str:
     """An id that begins with the milliseconds of ``at``, as the service's do."""
-    head = "bitOr(bitShiftLeft(toUInt64(toUnixTimestamp64Milli(at)), 16), toUInt64(32768 + g % 4096))"
+    head = (
+        "bitOr(bitShiftLeft(toUInt64(toUnixTimestamp64Milli(at)), 16), toUInt64(32768 + g % 4096))"
+    )
     tail = f"bitOr(bitShiftLeft(toUInt64(2), 62), bitShiftRight(sipHash64(number, {salt}), 2))"
-    return f"reinterpretAsUUID(concat(reinterpretAsFixedString({head}), reinterpretAsFixedString({tail})))"
+    halves = ", ".join(f"reinterpretAsFixedString({half})" for half in (head, tail))
+    return f"reinterpretAsUUID(concat({halves}))"
 
 
 def _common(start_ms: float, step: float) -> str:
@@ -138,7 +144,7 @@ def _recognitions(first: int, count: int, start_ms: float, step: float) -> str:
         arrayMap(i -> round(0.5 + 0.5 * toFloat64(sipHash64(k, i) % 10007) / 10007, 3), range(7)),
         'Germany', 'car', 'camera', at - 0.8, at + 0.7, 2 + k % 28, '=', '=',
         intDiv(k, 7) % 1800, intDiv(k, 12600) % 1000, 120, 40, at + 2
-    FROM numbers_mt({first}, {count}) SETTINGS max_threads = 4, max_insert_threads = 4"""
+    FROM numbers_mt({first}, {count}) {_THREADS}"""
 
 
 def _outcomes(first: int, count: int, start_ms: float, step: float) -> str:
@@ -146,7 +152,7 @@ def _outcomes(first: int, count: int, start_ms: float, step: float) -> str:
     INSERT INTO pass_outcomes (user_id, ts, id, camera_id, source, accepted, ingested_at)
     WITH {_common(start_ms, step)}
     SELECT owner, at, {_identifier(5)}, camera_uuid, 'camera', false, at + 2
-    FROM numbers_mt({first}, {count}) WHERE number % 10 = 0 SETTINGS max_threads = 4, max_insert_threads = 4"""
+    FROM numbers_mt({first}, {count}) WHERE number % 10 = 0 {_THREADS}"""
 
 
 def main() -> None:
