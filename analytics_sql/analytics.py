@@ -1,21 +1,35 @@
-"""Counts of recognitions over a span of one owner: by time, camera, plate and outcome."""
+"""Counts of recognitions over a span of one owner: by time, camera, plate and outcome.
 
-from dataclasses import dataclass
+Most of a long span is counted already, in buckets (:mod:`analytics_sql.rollups`). What no bucket
+stands for is counted row by row: the newest quarters, the edges of the span, and what rows that
+came late or again, or an erasure, have touched. The answer is that of counting every row.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
+from analytics_sql.frequent_plates import SETTLE_MS, OwnerSpan, PlateCount, frequent_plates
+
+__all__ = [
+    "CameraCount",
+    "OutcomeCount",
+    "OwnerSpan",
+    "PlateCount",
+    "QuarterCount",
+    "Traffic",
+    "count_traffic",
+]
 
 QUARTER_MS = 900_000
 """A quarter of an hour: the finest step in which time zones differ from UTC."""
 
-
-@dataclass(frozen=True)
-class OwnerSpan:
-    """An owner's recognitions from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms)."""
-
-    user_id: UUID
-    from_ms: int
-    to_ms: int
+DAY_QUARTERS = 96
+_DAY_MS = DAY_QUARTERS * QUARTER_MS
 
 
 @dataclass(frozen=True)
@@ -36,15 +50,6 @@ class CameraCount:
 
 
 @dataclass(frozen=True)
-class PlateCount:
-    """Recognitions of a plate (normalised), and when the newest was captured (Unix ms)."""
-
-    plate: str
-    recognitions: int
-    last_ms: int
-
-
-@dataclass(frozen=True)
 class OutcomeCount:
     """Image calls that found a plate; image calls and passes that gave no accepted reading."""
 
@@ -56,8 +61,8 @@ class OutcomeCount:
 class Traffic:
     """The counts of a span, the busiest first; no empty ``quarters``.
 
-    ``quarters`` and ``cameras`` have the same sum. ``plates`` and ``outcomes`` were asked for a
-    moment later: a row that came late may be in them alone.
+    ``quarters`` and ``cameras`` have the same sum. ``plates`` were asked for apart: a row that came
+    meanwhile may be in them alone.
     """
 
     quarters: tuple[QuarterCount, ...]
@@ -66,27 +71,134 @@ class Traffic:
     outcomes: OutcomeCount = OutcomeCount()
 
 
-async def count_traffic(client: ClickHouseClient, span: OwnerSpan, *, plates: int) -> Traffic:
+@dataclass(frozen=True)
+class Coverage:
+    """The quarters of a span (numbered since 1970), by how they are counted.
+
+    Those of ``days``, each named by its first, and ``quarters`` by buckets that stand; ``live`` row
+    by row.
+    """
+
+    days: tuple[int, ...]
+    quarters: tuple[int, ...]
+    live: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A stored count of ``length`` quarters (1 or 96), made after ``counted_ms`` (Unix ms)."""
+
+    length: int
+    first: int
+    counted_ms: int
+
+    def stands(self, touched_ms: Mapping[int, int], settle_ms: int) -> bool:
+        """Tell whether it has all rows, given when quarters were touched last."""
+        settled_ms = self.counted_ms - settle_ms
+        covered = range(self.first, self.first + self.length)
+        return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
+
+
+async def count_traffic(
+    client: ClickHouseClient, span: OwnerSpan, *, plates: int, settle_ms: int = SETTLE_MS
+) -> Traffic:
     """Return the counts of a span, and at most so many ``plates``. A repeated row counts once.
+
+    An insert is readable ``settle_ms`` after its ``ingested_at`` at the latest.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    where = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
-    counts = await client.rows("analytics_counts", where)
-    ((accepted, refused),) = await client.rows("outcome_counts", where)
-    frequent = await client.rows("analytics_plates", where | {"limit": plates})
-    return Traffic(
-        tuple(
-            QuarterCount(quarter * QUARTER_MS, count)
-            for quarter, camera_id, _, count in counts
-            if camera_id is None
-        ),
-        tuple(
-            CameraCount(camera_id, name, count)
-            for _, camera_id, name, count in counts
-            if camera_id is not None
-        ),
-        tuple(PlateCount(*values) for values in frequent),
-        OutcomeCount(accepted, refused),
+    tally, frequent = await asyncio.gather(
+        _count(client, span, settle_ms), frequent_plates(client, span, plates, settle_ms=settle_ms)
     )
+    return Traffic(tally.quarter_counts(), tally.camera_counts(), frequent, tally.outcomes)
+
+
+async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "_Tally":
+    coverage = await _covered(client, span, settle_ms)
+    where = {"user_id": span.user_id}
+    parts = [
+        client.rows("traffic_live", {**span.parameters(), "quarters": list(coverage.live)}),
+        client.rows(
+            "traffic_stored",
+            {**where, "days": list(coverage.days), "quarters": list(coverage.quarters)},
+        ),
+    ]
+    tally = _Tally()
+    for rows in await asyncio.gather(*parts):
+        tally.add(rows)
+    return tally
+
+
+async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
+    """Return how each quarter that a span touches is to be counted."""
+    first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
+    buckets, kept_from_ms = await stored_buckets(client, span)
+    # After the buckets: one that is newer than what is known of it is none the worse.
+    touched_ms = await touched(client, span) if buckets else {}
+    whole = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), span.to_ms // QUARTER_MS)
+    standing = [
+        bucket
+        for bucket in buckets
+        if bucket.first >= whole.start
+        and bucket.first + bucket.length <= whole.stop
+        and bucket.stands(touched_ms, settle_ms)
+    ]
+    days = [bucket.first for bucket in standing if bucket.length == DAY_QUARTERS]
+    in_days = {day + number for day in days for number in range(DAY_QUARTERS)}
+    single = [
+        bucket.first for bucket in standing if bucket.length == 1 and bucket.first not in in_days
+    ]
+    stored = in_days.union(single)
+    live = tuple(quarter for quarter in range(first, end) if quarter not in stored)
+    return Coverage(tuple(days), tuple(single), live)
+
+
+async def stored_buckets(client: ClickHouseClient, span: OwnerSpan) -> tuple[list[Bucket], int]:
+    """Return an owner's buckets that begin in a span, and from when rows are kept (Unix ms).
+
+    What is older may be dropped at any time, and no bucket stands for it.
+    """
+    ends = {"first": span.from_ms // QUARTER_MS, "end": -(-span.to_ms // QUARTER_MS)}
+    rows = await client.rows("traffic_coverage", {"user_id": span.user_id, **ends})
+    kept_days = rows[0][3] if rows else 0
+    kept_from_ms = span.to_ms - kept_days * _DAY_MS if kept_days else 0
+    return [Bucket(*row[:3]) for row in rows], kept_from_ms
+
+
+async def touched(client: ClickHouseClient, span: OwnerSpan) -> dict[int, int]:
+    """Return when quarters of a span were touched last (Unix ms), as far as no bucket has it."""
+    return dict(await client.rows("traffic_touched", span.parameters()))
+
+
+@dataclass
+class _Tally:
+    """Sums of the answers of ``traffic_stored.sql`` and ``traffic_live.sql``."""
+
+    quarters: Counter[int] = field(default_factory=Counter)
+    cameras: Counter[UUID] = field(default_factory=Counter)
+    names: dict[UUID, tuple[int, str]] = field(default_factory=dict)
+    outcomes: OutcomeCount = OutcomeCount()
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        for quarter, camera_id, newest_ms, name, count, accepted, refused in rows:
+            if quarter is not None:
+                self.quarters[quarter] += count
+            elif camera_id is not None:
+                self.cameras[camera_id] += count
+                self.names[camera_id] = max(self.names.get(camera_id, (0, "")), (newest_ms, name))
+            else:
+                so_far = self.outcomes
+                self.outcomes = OutcomeCount(so_far.accepted + accepted, so_far.refused + refused)
+
+    def quarter_counts(self) -> tuple[QuarterCount, ...]:
+        counts = (QuarterCount(at * QUARTER_MS, count) for at, count in self.quarters.items())
+        return tuple(sorted(counts, key=lambda each: (-each.recognitions, each.start_ms)))
+
+    def camera_counts(self) -> tuple[CameraCount, ...]:
+        return tuple(sorted(self._cameras(), key=lambda each: (-each.recognitions, each.camera_id)))
+
+    def _cameras(self) -> Iterator[CameraCount]:
+        for camera_id, count in self.cameras.items():
+            yield CameraCount(camera_id, self.names[camera_id][1], count)

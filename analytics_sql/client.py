@@ -41,6 +41,7 @@ logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 
 _CONNECT_SECONDS = 5
 _SCHEMA_SECONDS = 600
+_INSERT_SECONDS = 60
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
@@ -92,6 +93,13 @@ class ClickHouseClient:
         self._query_seconds = query_seconds
         self._driver: AsyncClient | None = None
         self._connecting = asyncio.Lock()
+        self._backfilled: set[str] = set()
+
+    async def is_backfilled(self, name: str) -> bool:
+        """Tell whether a table made of older rows (table ``backfills``) has all of them by now."""
+        if name not in self._backfilled and await self.count("is_backfilled", {"name": name}):
+            self._backfilled.add(name)
+        return name in self._backfilled
 
     async def connect(self) -> None:
         """Connect now, so that wrong settings are found before anything is asked."""
@@ -157,8 +165,12 @@ class ClickHouseClient:
                 column_names=[column.name for column in table.columns],
                 column_type_names=[column.type for column in table.columns],
                 column_oriented=True,
-                # Rows of very many months are no reason to be refused.
-                settings={"max_partitions_per_insert_block": 0},
+                settings={
+                    # Rows of very many months are no reason to be refused.
+                    "max_partitions_per_insert_block": 0,
+                    # Readers of rollups rely on a bound (analytics_sql.frequent_plates.SETTLE_MS).
+                    "max_execution_time": _INSERT_SECONDS,
+                },
             )
 
     async def close(self) -> None:

@@ -15,6 +15,13 @@ from analytics_sql.erased_images import STORED_BY_THEN_MS
 from analytics_sql.rows import LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Table
 
 _ALL_PLATES = ""
+_DERIVED: Final = (
+    "plate_pieces",
+    "plate_ranks",
+    "traffic_buckets",
+    "traffic_reopened",
+    "traffic_states",
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,8 @@ class _Statements:
 _TRIGGERS = _Statements("plate_triggers", "erase_plate_triggers")
 _DELIVERIES = _Statements("plate_deliveries", "erase_plate_deliveries")
 _RECOGNITIONS = _Statements("plate_recognitions", "erase_plate_recognitions")
+_PIECES = _Statements("plate_in_pieces", "erase_plate_pieces")
+_RANK = _Statements("plate_in_rank", "erase_plate_rank")
 _SHARED_PHOTOS = _Statements("plate_shared_photos", "erase_shared_photos")
 
 
@@ -143,13 +152,31 @@ async def erase_recognitions(
     if erasure.plate is None:
         parameters = {**_parameters("note_owner_images", erasure), "now_too": int(noting_images)}
         await client.command("note_owner_images", parameters)
-        return await _erase_owner(client, "recognitions", erasure.user_id)
+        erased = await _erase_owner(client, "recognitions", erasure.user_id)
+        await erase_derived(client, erasure.user_id)
+        return erased
     found = await client.count(_RECOGNITIONS.count, _parameters(_RECOGNITIONS.count, erasure))
     if found:
-        await client.command("note_plate_images", _parameters("note_plate_images", erasure))
+        # Counted row by row until it is over: no rollup may tell of rows that are gone.
+        await _run(client, "reopen_plate_quarters", erasure)
+        await _run(client, "note_plate_images", erasure)
         await _erase(client, _SHARED_PHOTOS, erasure)
-        await client.command(_RECOGNITIONS.erase, _parameters(_RECOGNITIONS.erase, erasure))
+        await _run(client, _RECOGNITIONS.erase, erasure)
+        await _run(client, "plate_quarters_erased", erasure)
+    if await _erase(client, _PIECES, erasure):
+        await _run(client, "restore_plate_pieces", erasure)
+    await _erase(client, _RANK, erasure)
     return found
+
+
+async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
+    """Delete what is made of an owner's recognitions and outcomes.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    for table in _DERIVED:
+        await _erase_owner(client, table, user_id)
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
@@ -185,6 +212,10 @@ async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
     if erasure.plate is None:
         return await _erase_owner(client, "pass_outcomes", erasure.user_id)
     return 0
+
+
+async def _run(client: ClickHouseClient, statement: str, erasure: Erasure) -> None:
+    await client.command(statement, _parameters(statement, erasure))
 
 
 async def _erase(client: ClickHouseClient, statements: _Statements, erasure: Erasure) -> int:

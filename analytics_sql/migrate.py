@@ -27,6 +27,7 @@ _RETENTIONS = {
     "recognitions": "set_retention",
     "alert_triggers": "set_trigger_retention",
     "delivery_attempts": "set_attempt_retention",
+    "plate_pieces": "set_piece_retention",
 }
 
 

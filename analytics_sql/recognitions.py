@@ -1,11 +1,12 @@
 """Recognitions in ClickHouse: written in batches, listed in pages, read by id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
+from analytics_sql.plate_search import plate_question
 from analytics_sql.rows import (
     LAST_STORABLE_MS,
     RECOGNITIONS,
@@ -19,95 +20,10 @@ from analytics_sql.rows import (
     recognition_row,
 )
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
-from common.plates.matching import (
-    LOOK_ALIKES,
-    STAND_INS,
-    MatchMode,
-    fold_look_alikes,
-    normalise_pattern,
-)
-from common.plates.normalise import normalise_plate
+from common.plates.matching import MatchMode
 from common.records.ids import MAX_PASS_MS, uuid_unix_ms
 from common.records.topics import RECOGNITIONS as RECOGNITIONS_TOPIC
 from common.timestamps import now_ms
-
-SEARCH_TOLERANCE = 1
-"""Edits that a fuzzy search forgives beside look-alikes.
-
-Over seven characters one edit finds a few neighbours of a plate, two find some thousand.
-"""
-
-
-@dataclass(frozen=True)
-class PlateQuestion:
-    """The parameters that ask for the plates that are wanted."""
-
-    parameters: Mapping[str, object]
-    is_rarely_met: bool = False
-    """True where few rows fulfil it, so that a scan is quicker than reading in order."""
-
-
-def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
-    """Return how ``recognitions_page.sql`` is asked for ``plate``; None or blank: for every one."""
-    wanted = normalise_plate(plate or "")
-    if match is MatchMode.FUZZY and wanted:
-        return _resembling(fold_look_alikes(wanted))
-    pattern = like_pattern(plate, match)
-    if not pattern:
-        return PlateQuestion({})
-    return PlateQuestion({"plate_pattern": pattern}, match is MatchMode.WILDCARD)
-
-
-def _resembling(folded: str) -> PlateQuestion:
-    parameters: dict[str, object] = {
-        "folded_plate": folded,
-        "max_edits": SEARCH_TOLERANCE,
-        "look_alikes": LOOK_ALIKES,
-        "stand_ins": STAND_INS,
-    }
-    if parts := parts_for_edits(folded, SEARCH_TOLERANCE):
-        parameters["folded_parts"] = parts
-    return PlateQuestion(parameters, is_rarely_met=True)
-
-
-def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:
-    """Return the LIKE pattern for plates that ``plate`` stands for once both are normalised.
-
-    Empty where every plate does. ``%``, ``_`` and ``\\`` stand for themselves. Not for fuzzy.
-    """
-    text = normalise_pattern(plate or "") if match is MatchMode.WILDCARD else plate or ""
-    text = _literal(normalise_plate(text))
-    match match:
-        case _ if not text:
-            return ""
-        case MatchMode.EXACT:
-            return text
-        case MatchMode.PREFIX:
-            return f"{text}%"
-        case MatchMode.WILDCARD:
-            return text.replace(ANY_TEXT, "%").replace(ANY_CHARACTER, "_")
-        case _:
-            return f"%{text}%"
-
-
-def _literal(text: str) -> str:
-    for special in ("\\", "%", "_"):
-        text = text.replace(special, f"\\{special}")
-    return text
-
-
-def parts_for_edits(text: str, edits: int) -> list[str]:
-    """Cut ``text`` into parts of which ``edits`` edits can not touch all.
-
-    What is within so many edits of ``text`` therefore holds one of them as it is. No parts where
-    ``text`` is too short to be cut.
-    """
-    if len(text) <= edits:
-        return []
-    count = edits + 1
-    cuts = [len(text) * number // count for number in range(count + 1)]
-    return [text[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
-
 
 __all__ = [
     "ListedRecognition",
@@ -118,7 +34,6 @@ __all__ = [
     "correct_recognitions",
     "get_recognition",
     "insert_recognitions",
-    "like_pattern",
     "list_recognitions",
     "recognition_row",
 ]
@@ -134,9 +49,11 @@ _CORRECTIONS: Final = Table[RecognitionRow](
 
 # Copies of rows are rare: merges drop them within minutes of a replay.
 _EXPECTED_COPIES = 4
-# Reading in the order of time would keep the projection by camera from being used, and takes rows
-# one by one where few are wanted.
-_SCAN = {"optimize_read_in_order": 0}
+# The newest rows are looked through first: what is frequent fills a page from them, and of what
+# does not there are few rows, whose times the projections find. Fewer where a page is unlikely.
+_NEWEST_ROWS = 65_536
+_NEWEST_OF_RARE = 8_192
+_RARE_CHARACTERS = 3
 
 
 @dataclass(frozen=True)
@@ -226,6 +143,10 @@ async def list_recognitions(
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
+    if _is_selective(wanted):
+        rows = _without_copies(await _newest(client, wanted, after, limit))
+        if len(rows) > limit:
+            return _page(rows, limit)
     asked = limit + 1 + _EXPECTED_COPIES
     while True:
         found = await _listed(client, wanted, after, asked)
@@ -233,6 +154,16 @@ async def list_recognitions(
         if len(rows) > limit or len(found) < asked:
             return _page(rows, limit)
         asked *= 2
+
+
+def _newest_rows(wanted: RecognitionFilter) -> int:
+    text = (wanted.plate or "").replace(ANY_TEXT, "").replace(ANY_CHARACTER, "")
+    is_rare = len(text) >= _RARE_CHARACTERS or (bool(text) and wanted.camera_id is not None)
+    return _NEWEST_OF_RARE if is_rare else _NEWEST_ROWS
+
+
+def _is_selective(wanted: RecognitionFilter) -> bool:
+    return bool(wanted.plate or wanted.camera_id is not None or wanted.min_confidence)
 
 
 def _without_copies(rows: list[ListedRecognition]) -> list[ListedRecognition]:
@@ -269,16 +200,34 @@ def _conditions(
     }
 
 
-async def _listed(
-    client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> list[ListedRecognition]:
+def _question(
+    wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+) -> dict[str, object]:
     plates = plate_question(wanted.plate, wanted.match)
     asked = {**_conditions(wanted, after), **plates.parameters}
     given = {name: value for name, value in asked.items() if value is not None}
-    scan = plates.is_rarely_met or wanted.camera_id is not None
-    result = await client.query(
-        "recognitions_page",
-        {"user_id": wanted.user_id, "limit": limit, **given},
-        settings=_SCAN if scan else None,
-    )
+    return {"user_id": wanted.user_id, "limit": limit, **given}
+
+
+async def _newest(
+    client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+) -> list[ListedRecognition]:
+    """Return what matches among the newest rows of the owner behind ``after``."""
+    question = _question(wanted, after, limit + 1 + _EXPECTED_COPIES)
+    result = await client.query("recognitions_page", {**question, "newest": _newest_rows(wanted)})
+    return [listed_recognition(found) for found in result.named()]
+
+
+async def _listed(
+    client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+) -> list[ListedRecognition]:
+    """Return what matches, however old."""
+    question = _question(wanted, after, limit)
+    if not (wanted.plate or wanted.camera_id is not None):
+        result = await client.query("recognitions_page", question)
+    else:
+        pieces = plate_question(wanted.plate, wanted.match).pieces
+        if pieces and not await client.is_backfilled("plate_pieces"):
+            pieces = {}
+        result = await client.query("recognitions_page_by_index", {**question, **pieces})
     return [listed_recognition(found) for found in result.named()]

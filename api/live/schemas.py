@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from analytics_sql.recognitions import SEARCH_TOLERANCE, ListedRecognition
+from analytics_sql.plate_search import SEARCH_TOLERANCE
+from analytics_sql.recognitions import ListedRecognition
 from api.errors import ApiError, ErrorCode
 from api.recognitions.schemas import PlateQuery, RecognitionBody
 from api.schemas import ResponseModel

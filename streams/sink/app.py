@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from analytics_sql.client import ClickHouseClient
-from common.records.topics import SINK_DEAD_LETTERS
+from common.records.topics import RECOGNITIONS, SINK_DEAD_LETTERS
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
+from streams.sink.rollups import STATEMENT_SECONDS, RollupKeeper
 from streams.sink.settings import SinkSettings
 from streams.sink.store import RowStore
 from streams.sink.tables import SINK_TABLES, SinkTable
@@ -50,8 +51,21 @@ def build_sink(settings: SinkSettings) -> StageApp:
             within_seconds=settings.sink_batch_wait_seconds,
         )
 
+    patient = ClickHouseClient(settings, query_seconds=STATEMENT_SECONDS)
+    keeper = RollupKeeper(patient, every_seconds=settings.sink_rollup_seconds)
+    recognitions = raw_topic(app, RECOGNITIONS)
+
+    def has_first_partition() -> bool:
+        """One worker is enough: the one that has this partition."""
+        return not app.is_leaving and 0 in app.own_partitions(recognitions)
+
+    @app.task
+    async def keep_rollups() -> None:
+        await keeper.run(has_first_partition)
+
     @app.on_before_shutdown.connect
-    async def close_client(*_: Any, **__: Any) -> None:
+    async def close_clients(*_: Any, **__: Any) -> None:
         await client.close()
+        await patient.close()
 
     return app

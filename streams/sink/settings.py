@@ -19,6 +19,13 @@ class SinkSettings(StreamSettings, ClickHouseSettings):
         description="How long rows are gathered before they are written; longer means fewer, "
         "larger writes and rows that are readable later.",
     )
+    sink_rollup_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="How often what was written is counted into the rollups that analytics are "
+        "answered from; until then it is counted row by row with each call.",
+    )
     sink_metrics_port: Port = Field(
         0, description="Local port of the sink's Prometheus metrics; 0: none."
     )

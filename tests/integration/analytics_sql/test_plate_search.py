@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from analytics_sql.client import ClickHouseClient, connect_for_schema
 from analytics_sql.migrate import migrate
+from analytics_sql.plate_search import SEARCH_TOLERANCE
 from analytics_sql.recognitions import (
-    SEARCH_TOLERANCE,
     RecognitionFilter,
     RecognitionRow,
     insert_recognitions,

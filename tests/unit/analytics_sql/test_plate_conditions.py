@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_sql.recognitions import like_pattern, parts_for_edits, plate_question
+from analytics_sql.plate_search import like_pattern, parts_for_edits, plate_question
 from common.plates.matching import MatchMode
 
 

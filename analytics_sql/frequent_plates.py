@@ -1,0 +1,188 @@
+"""The plates that an owner's cameras read most often in a span, exactly, at any number of rows.
+
+The most frequent plates of thirty days are counted now and then and stored (a rank), with a bound
+for all others. A call adds what came since and takes off what has left the span. Where that leaves
+open whether a plate is among the first, because rows of it came late or it was erased, this plate
+alone is counted again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from analytics_sql.client import ClickHouseClient
+
+SETTLE_MS: Final = 180_000
+"""An insert is readable so long after its ``ingested_at`` at the latest; it may take a third."""
+
+_DAY_MS: Final = 86_400_000
+_OTHERS: Final = 200
+
+
+@dataclass(frozen=True)
+class OwnerSpan:
+    """An owner's recognitions from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms)."""
+
+    user_id: UUID
+    from_ms: int
+    to_ms: int
+
+    def parameters(self) -> dict[str, object]:
+        """Return the span as queries take it."""
+        return {"user_id": self.user_id, "from_ms": self.from_ms, "to_ms": self.to_ms}
+
+
+@dataclass(frozen=True)
+class PlateCount:
+    """Recognitions of a plate (normalised), and when the newest was captured (Unix ms)."""
+
+    plate: str
+    recognitions: int
+    last_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rank:
+    """The stored counts of a time, ``since_ms`` to ``until_ms``.
+
+    No other plate has more than ``others``. ``erased``: plates whose rows may be gone.
+    """
+
+    counted_ms: int
+    since_ms: int
+    until_ms: int
+    others: int
+    counts: Mapping[str, PlateCount]
+    erased: frozenset[str]
+
+    def serves(self, span: OwnerSpan) -> bool:
+        """Tell whether the counts of a span can be told from it."""
+        return self.since_ms <= span.from_ms < self.until_ms <= span.to_ms
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """The fewest and the most recognitions that a plate can have."""
+
+    plate: str
+    lower: int
+    upper: int
+    last_ms: int
+
+    @property
+    def is_exact(self) -> bool:
+        return self.lower == self.upper
+
+
+async def frequent_plates(
+    client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
+) -> tuple[PlateCount, ...]:
+    """Return the most frequent plates of a span, of equals the latest. A repeated row counts once.
+
+    An insert is readable ``settle_ms`` after its ``ingested_at`` at the latest.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    rank = await _stored_rank(client, span)
+    found = None if rank is None else await _from_rank(client, span, rank, limit, settle_ms)
+    if found is None:
+        rows = await client.rows("analytics_plates", {**span.parameters(), "limit": limit})
+        return tuple(PlateCount(*values) for values in rows)
+    return found
+
+
+async def _stored_rank(client: ClickHouseClient, span: OwnerSpan) -> _Rank | None:
+    rows = await client.rows("plate_rank", {"user_id": span.user_id})
+    if not rows:
+        return None
+    counted, since, until, others, plates, counts, newest, erased, kept_days = rows[0]
+    if kept_days and span.from_ms < span.to_ms - kept_days * _DAY_MS:
+        # Months of the span may be dropped at any time.
+        return None
+    each = map(PlateCount, plates, counts, newest)
+    rank = _Rank(
+        counted_ms=counted,
+        since_ms=since,
+        until_ms=until,
+        others=others,
+        counts={count.plate: count for count in each},
+        erased=frozenset(plate for plate, is_gone in zip(plates, erased, strict=True) if is_gone),
+    )
+    return rank if rank.serves(span) else None
+
+
+async def _from_rank(
+    client: ClickHouseClient, span: OwnerSpan, rank: _Rank, limit: int, settle_ms: int
+) -> tuple[PlateCount, ...] | None:
+    """Return the most frequent plates; None where too many have a chance."""
+    since = {
+        row[0]: row[1:]
+        for row in await client.rows(
+            "plates_since",
+            {
+                **span.parameters(),
+                "since_ms": rank.since_ms,
+                "until_ms": rank.until_ms,
+                "written_ms": rank.counted_ms - settle_ms,
+                "ranked": list(rank.counts),
+                "limit": max(_OTHERS, len(rank.counts)),
+            },
+        )
+    }
+    left = await _counts(client, rank.counts, _before(span, rank))
+    bounds = [*_of_ranked(rank, since, left), *_of_others(rank, since)]
+    least = sorted((each.lower for each in bounds), reverse=True)[:limit]
+    needed = least[-1] if len(least) == limit else 0
+    others = [each for each in bounds if each.plate not in rank.counts]
+    if len(others) >= _OTHERS and min(each.upper for each in others) >= needed:
+        return None
+    if rank.others >= needed and rank.others > 0:
+        # Not even the plates that did not come since are out of the question.
+        return None
+    hopeful = [each for each in bounds if each.upper >= max(needed, 1)]
+    open_ones = [each.plate for each in hopeful if not each.is_exact]
+    counted = await _counts(client, open_ones, span)
+    exact = [PlateCount(each.plate, each.lower, each.last_ms) for each in hopeful if each.is_exact]
+    exact += [count for plate in open_ones if (count := counted.get(plate)) is not None]
+    ordered = sorted(exact, key=lambda each: (-each.recognitions, -each.last_ms, each.plate))
+    return tuple(ordered[:limit])
+
+
+def _before(span: OwnerSpan, rank: _Rank) -> OwnerSpan:
+    return OwnerSpan(span.user_id, rank.since_ms, span.from_ms)
+
+
+def _of_ranked(
+    rank: _Rank, since: Mapping[str, Sequence[Any]], left: Mapping[str, PlateCount]
+) -> Iterable[_Bounds]:
+    for plate, count in rank.counts.items():
+        newer, late, last_ms = since.get(plate, (0, 0, 0))
+        gone = left[plate].recognitions if plate in left else 0
+        if plate in rank.erased:
+            lower, upper = newer, count.recognitions + newer + late
+        elif late:
+            lower, upper = (
+                newer + max(0, count.recognitions - gone),
+                count.recognitions + newer + late,
+            )
+        else:
+            lower = upper = newer + count.recognitions - gone
+        yield _Bounds(plate, lower, upper, max(count.last_ms, last_ms))
+
+
+def _of_others(rank: _Rank, since: Mapping[str, Sequence[Any]]) -> Iterable[_Bounds]:
+    for plate, (newer, late, last_ms) in since.items():
+        if plate not in rank.counts:
+            yield _Bounds(plate, newer, rank.others + newer + late, last_ms)
+
+
+async def _counts(
+    client: ClickHouseClient, plates: Iterable[str], span: OwnerSpan
+) -> dict[str, PlateCount]:
+    wanted = list(plates)
+    if not wanted or span.from_ms >= span.to_ms:
+        return {}
+    rows = await client.rows("plates_in_span", {**span.parameters(), "plates": wanted})
+    return {row[0]: PlateCount(*row) for row in rows}

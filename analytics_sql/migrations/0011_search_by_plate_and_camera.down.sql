@@ -1,0 +1,11 @@
+DROP TABLE IF EXISTS backfills;
+DROP VIEW IF EXISTS plate_pieces_of_recognitions;
+DROP TABLE IF EXISTS plate_pieces;
+ALTER TABLE recognitions ADD INDEX IF NOT EXISTS plate_trigrams plate TYPE text(tokenizer = ngrams(3));
+ALTER TABLE recognitions ADD PROJECTION IF NOT EXISTS by_camera (SELECT * ORDER BY user_id, camera_id, ts, id);
+ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_plate SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions DROP INDEX IF EXISTS ingested_range SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions DROP COLUMN IF EXISTS id_hash SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions MATERIALIZE INDEX plate_trigrams SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions MATERIALIZE PROJECTION by_camera SETTINGS mutations_sync = 0;

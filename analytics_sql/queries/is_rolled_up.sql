@@ -1,0 +1,8 @@
+-- Question: has an owner any rollups?
+--
+-- Parameters: user_id (owner).
+-- Result: 1 (or more) or 0.
+-- Sort key: user_id.
+SELECT count()
+FROM traffic_states
+WHERE user_id = {user_id:UUID}

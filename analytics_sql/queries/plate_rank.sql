@@ -1,0 +1,36 @@
+-- Question: which plates did an owner's cameras read most often, as it was counted last?
+--
+-- Parameters: user_id (owner).
+-- Result: counted_ms, since_ms, until_ms (Unix ms, UTC), others, plates, recognitions, newest_ms (arrays of one
+-- length), erased: for each plate whether it was erased about then or since, so that its count may be none;
+-- kept_days as in traffic_coverage.sql. One row or none.
+-- Sort key: user_id. FINAL: the newest count. An erasure takes two hours at the most.
+SELECT
+    toUnixTimestamp64Milli(counted_at) AS counted_ms,
+    toUnixTimestamp64Milli(since) AS since_ms,
+    toUnixTimestamp64Milli(until) AS until_ms,
+    others,
+    plates,
+    recognitions,
+    arrayMap(at -> toUnixTimestamp64Milli(at), newest) AS newest_ms,
+    arrayMap(
+        plate -> has(
+            (
+                SELECT groupArray(plate_hash)
+                FROM erasures
+                WHERE user_id = {user_id:UUID}
+                  AND asked_at > (
+                      SELECT max(counted_at) - INTERVAL 2 HOUR FROM plate_ranks WHERE user_id = {user_id:UUID}
+                  )
+            ),
+            lower(hex(SHA256(concat(toString({user_id:UUID}), ' ', plate))))
+        ),
+        plates
+    ) AS erased,
+    (
+        SELECT toUInt32OrZero(extract(any(create_table_query), 'toIntervalDay\\((?:_CAST\\()?(\\d+)'))
+        FROM system.tables
+        WHERE database = currentDatabase() AND name = 'recognitions'
+    ) AS kept_days
+FROM plate_ranks FINAL
+WHERE user_id = {user_id:UUID}

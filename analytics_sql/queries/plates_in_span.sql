@@ -1,0 +1,19 @@
+-- Question: how often were these plates of an owner read in a span?
+--
+-- Parameters:
+--   user_id         owner
+--   plates          normalised plates
+--   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
+-- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest), for those with any.
+-- Sort key: the projection times_by_plate. A row written twice counts once, by its hash.
+SELECT
+    plate,
+    uniqExact((ts, camera_id, id_hash)) AS recognitions,
+    toUnixTimestamp64Milli(max(ts)) AS last_ms
+FROM recognitions
+WHERE user_id = {user_id:UUID}
+  AND plate IN {plates:Array(String)}
+  AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+  AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
+GROUP BY plate
+SETTINGS optimize_read_in_order = 0

@@ -1,0 +1,18 @@
+-- Question: which plates may an owner's cameras have read most often in a span?
+--
+-- Parameters:
+--   user_id         owner
+--   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
+--   limit           rows
+-- Result: plate, recognitions (no fewer than there are: each copy of a row is one more), the most frequent
+-- first.
+-- Sort key: (user_id, ts); one scan of the span. What does not fit in memory is counted on the disk.
+SELECT plate, count() AS recognitions
+FROM recognitions
+WHERE user_id = {user_id:UUID}
+  AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+  AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
+GROUP BY plate
+ORDER BY recognitions DESC
+LIMIT {limit:UInt32}
+SETTINGS max_bytes_before_external_group_by = 150000000, max_bytes_ratio_before_external_group_by = 0, max_threads = 1

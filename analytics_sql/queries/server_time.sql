@@ -1,0 +1,5 @@
+-- Question: what time is it where rows are written?
+--
+-- Result: now_ms (Unix ms, UTC); one row.
+-- Sort key: none.
+SELECT toUnixTimestamp64Milli(now64(3, 'UTC')) AS now_ms

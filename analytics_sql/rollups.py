@@ -1,0 +1,194 @@
+"""Brings the rollups of owners up to date: buckets of their traffic, and their frequent plates.
+
+The sink does so every now and then. A bucket is replaced as a whole by a newer count, and an
+owner's ``as_of`` moves on only when all that was written before it is in buckets; so a crash, a
+second worker and a repeated run leave nothing wrong, only something to be counted again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from analytics_sql.analytics import (
+    DAY_QUARTERS,
+    QUARTER_MS,
+    Bucket,
+    OwnerSpan,
+    stored_buckets,
+    touched,
+)
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.frequent_plates import SETTLE_MS
+
+ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
+"""So far back there are buckets: thirty days and what a call needs at their edges."""
+
+_RANKED_MS: Final = 30 * DAY_QUARTERS * QUARTER_MS + 600_000
+_LATE_MS: Final = 60_000
+"""Most rows are written so soon after they were captured; each that is later is counted again."""
+_CHUNK: Final = 96
+_FIRST_RUN_MS: Final = 3_600_000
+_PIECES: Final = "plate_pieces"
+_SLICE_PLATES: Final = 200_000
+
+
+@dataclass(frozen=True)
+class RollupBounds:
+    """Bounds of one run: quarters counted at most, and plates ranked.
+
+    Fewer rows than ``ranked_from_rows`` are counted at once as quickly as by a rank. A rank is
+    counted anew after ``rank_age_ms``. An insert is readable ``settle_ms`` after its
+    ``ingested_at`` at the latest.
+    """
+
+    quarters: int = 4 * DAY_QUARTERS
+    ranked_plates: int = 100
+    ranked_from_rows: int = 200_000
+    rank_age_ms: int = 1_800_000
+    settle_ms: int = SETTLE_MS
+
+
+_BOUNDS: Final = RollupBounds()
+
+
+async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple[UUID, ...]:
+    """Return the owners of whom anything was written since a moment (Unix ms), by their ids.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    return tuple(row[0] for row in await client.rows("traffic_owners", {"since_ms": since_ms}))
+
+
+async def cut_plates(client: ClickHouseClient) -> None:
+    """Cut the plates into pieces that were there before the table of pieces. Repeatable.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    if await client.is_backfilled(_PIECES):
+        return
+    slices = 1 + await client.count("plate_slices", {}) // _SLICE_PLATES
+    for number in range(slices):
+        await client.command("add_plate_pieces", {"slices": slices, "slice": number})
+    await client.command("note_backfilled", {"name": _PIECES})
+
+
+async def server_time_ms(client: ClickHouseClient) -> int:
+    """Return the clock that stamps rows as they are written (Unix ms)."""
+    return await client.count("server_time", {})
+
+
+async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
+    """Count what is open of an owner's traffic; return whether nothing is left for the next run.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy; what is done is done.
+    """
+    # Before anything is read: what is written from now on is not in these counts.
+    now_ms = await server_time_ms(client)
+    settled_ms = now_ms - bounds.settle_ms
+    span = OwnerSpan(owner_id, now_ms - ROLLED_UP_MS, settled_ms)
+    if not await client.count("is_rolled_up", {"user_id": owner_id}):
+        # There is no bucket yet. Not later, as another run may be doing the same.
+        begun_ms = settled_ms - _FIRST_RUN_MS
+        await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
+    buckets, kept_from_ms = await stored_buckets(client, span)
+    touched_ms = await touched(client, span)
+    closed = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), settled_ms // QUARTER_MS)
+    todo = _open_quarters(closed, buckets, touched_ms, now_ms, bounds.settle_ms)
+    for first in range(0, min(len(todo), bounds.quarters), _CHUNK):
+        chunk = todo[first : min(first + _CHUNK, bounds.quarters)]
+        await _count_quarters(client, owner_id, now_ms, chunk)
+    is_done = len(todo) <= bounds.quarters
+    if is_done:
+        await _add_days(client, owner_id, now_ms, closed, buckets, todo)
+        await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": settled_ms})
+    return is_done
+
+
+def _open_quarters(
+    closed: range,
+    buckets: Sequence[Bucket],
+    touched_ms: Mapping[int, int],
+    now_ms: int,
+    settle_ms: int,
+) -> list[int]:
+    """Return the quarters to be counted, the newest first, as most calls need these.
+
+    One that was touched a moment ago would have to be counted again: it waits.
+    """
+    single = {bucket.first: bucket for bucket in buckets if bucket.length == 1}
+    return [
+        quarter
+        for quarter in reversed(closed)
+        if quarter not in single
+        or (
+            not single[quarter].stands(touched_ms, settle_ms)
+            and touched_ms.get(quarter, 0) <= now_ms - settle_ms
+        )
+    ]
+
+
+async def _count_quarters(
+    client: ClickHouseClient, owner_id: UUID, now_ms: int, quarters: Sequence[int]
+) -> None:
+    if not quarters:
+        return
+    await client.command(
+        "roll_up_quarters",
+        {
+            "user_id": owner_id,
+            "counted_ms": now_ms,
+            "from_ms": min(quarters) * QUARTER_MS,
+            "to_ms": (max(quarters) + 1) * QUARTER_MS,
+            "quarters": list(quarters),
+        },
+    )
+
+
+async def _add_days(
+    client: ClickHouseClient,
+    owner_id: UUID,
+    now_ms: int,
+    closed: range,
+    buckets: Sequence[Bucket],
+    counted: Sequence[int],
+) -> None:
+    """Store the days that are closed and new, or of which a quarter was counted."""
+    stored = {bucket.first for bucket in buckets if bucket.length == DAY_QUARTERS}
+    changed = {quarter // DAY_QUARTERS * DAY_QUARTERS for quarter in counted}
+    first_day = -(-closed.start // DAY_QUARTERS) * DAY_QUARTERS
+    days = [
+        day
+        for day in range(first_day, closed.stop - DAY_QUARTERS + 1, DAY_QUARTERS)
+        if day not in stored or day in changed
+    ]
+    if days:
+        where = {"user_id": owner_id, "counted_ms": now_ms, "days": days}
+        await client.command("roll_up_days", where)
+
+
+async def rank_plates(
+    client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS
+) -> None:
+    """Count an owner's most frequent plates of thirty days, where that was not done lately.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    now_ms = await server_time_ms(client)
+    rank = await client.rows("plate_rank", {"user_id": owner_id})
+    if rank and now_ms - rank[0][0] < bounds.rank_age_ms:
+        return
+    until_ms = now_ms - bounds.settle_ms - _LATE_MS
+    span = OwnerSpan(owner_id, now_ms - _RANKED_MS, until_ms)
+    if await client.count("span_rows", span.parameters()) < bounds.ranked_from_rows:
+        return
+    limit = bounds.ranked_plates
+    rough = await client.rows("rough_ranks", {**span.parameters(), "limit": limit + 1})
+    others = rough[limit][1] if len(rough) > limit else 0
+    plates = [plate for plate, _ in rough[:limit]]
+    where = {**span.parameters(), "counted_ms": now_ms, "plates": plates, "others": others}
+    await client.command("rank_plates", where)

@@ -1,0 +1,253 @@
+"""Rollups never change an answer: whatever happened in whatever order, it is that of counting."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from analytics_sql.analytics import (
+    QUARTER_MS,
+    CameraCount,
+    OutcomeCount,
+    OwnerSpan,
+    PlateCount,
+    QuarterCount,
+    Traffic,
+    count_traffic,
+)
+from analytics_sql.client import ClickHouseClient, connect_for_schema
+from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
+from analytics_sql.migrate import migrate
+from analytics_sql.outcomes import OutcomeRow, insert_outcomes
+from analytics_sql.recognitions import (
+    RecognitionFilter,
+    RecognitionRow,
+    insert_recognitions,
+    list_recognitions,
+)
+from analytics_sql.rollups import RollupBounds, rank_plates, roll_up
+from common.errors import TransientError
+from common.plates.matching import MatchMode
+from common.records.ids import NIL_UUID, image_call_id, recognition_id
+from common.records.recognitions import RecognitionSource
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+DAY_MS = 86_400_000
+SPAN_MS = 30 * DAY_MS
+PLATES = ("AA1", "BB2", "CC3", "DD4", "EE5", "FF6")
+CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
+TOP = 2
+# Everything is ranked, anew each time, and nothing is waited for: what a test inserts is there.
+BOUNDS = RollupBounds(
+    quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1
+)
+
+
+class CrashingClient(ClickHouseClient):
+    """A client of a process that is killed before its next command but ``commands``."""
+
+    def __init__(self, address: ClickHouseAddress, commands: int) -> None:
+        super().__init__(address.settings())
+        self._left = commands
+
+    async def command(self, name: str, parameters: Mapping[str, object]) -> None:
+        """Run a command, or be killed before it."""
+        if self._left == 0:
+            raise TransientError("killed")
+        self._left -= 1
+        await super().command(name, parameters)
+
+
+@dataclass
+class Model:
+    """What is stored of an owner, row by row."""
+
+    owner: UUID
+    rows: dict[UUID, RecognitionRow] = field(default_factory=dict)
+    outcomes: dict[UUID, OutcomeRow] = field(default_factory=dict)
+
+    def traffic(self, span: OwnerSpan) -> Traffic:
+        """Count every row of a span."""
+        rows = [row for row in self.rows.values() if span.from_ms <= row.captured_ms < span.to_ms]
+        told = [one for one in self.outcomes.values() if span.from_ms <= one.at_ms < span.to_ms]
+        quarters = Counter(row.captured_ms // QUARTER_MS * QUARTER_MS for row in rows)
+        cameras = Counter(row.camera_id for row in rows)
+        plates = Counter(row.plate for row in rows)
+        last = {row.plate: row.captured_ms for row in sorted(rows, key=_captured)}
+        top = sorted(plates, key=lambda plate: (-plates[plate], -last[plate], plate))[:TOP]
+        return Traffic(
+            tuple(
+                QuarterCount(at, quarters[at])
+                for at in sorted(quarters, key=lambda at: (-quarters[at], at))
+            ),
+            tuple(
+                CameraCount(camera, "Gate", cameras[camera])
+                for camera in sorted(cameras, key=lambda one: (-cameras[one], one))
+            ),
+            tuple(PlateCount(plate, plates[plate], last[plate]) for plate in top),
+            OutcomeCount(sum(one.accepted for one in told), sum(not one.accepted for one in told)),
+        )
+
+
+def _captured(row: RecognitionRow) -> int:
+    return row.captured_ms
+
+
+# Before now: the edges of quarters, days and the thirty days, what was just read, and clocks ahead.
+_ages = st.one_of(
+    st.integers(-DAY_MS, 2 * DAY_MS),
+    st.integers(0, 3000),
+    st.integers(0, 40).map(lambda quarters: quarters * QUARTER_MS),
+    st.integers(0, 31).map(lambda days: days * DAY_MS),
+    st.integers(SPAN_MS - DAY_MS, SPAN_MS + DAY_MS),
+)
+_row = st.tuples(_ages, st.sampled_from(PLATES), st.sampled_from(CAMERAS))
+_steps = st.one_of(
+    st.tuples(st.just("insert"), st.lists(_row, min_size=1, max_size=12)),
+    st.tuples(st.just("again"), st.integers(0, 1 << 30)),
+    st.tuples(st.just("outcome"), st.tuples(_ages, st.booleans())),
+    st.tuples(st.just("roll up"), st.none()),
+    st.tuples(st.just("roll up twice at once"), st.none()),
+    st.tuples(st.just("crash"), st.integers(0, 3)),
+    st.tuples(st.just("rank"), st.none()),
+    st.tuples(st.just("erase"), st.tuples(st.sampled_from(PLATES), st.integers(0, 2 * DAY_MS))),
+)
+
+
+def recognition_row(owner: UUID, at_ms: int, plate: str, camera: UUID) -> RecognitionRow:
+    """A row of a camera."""
+    return RecognitionRow(
+        id=recognition_id(at_ms, camera, plate),
+        user_id=owner,
+        camera_id=camera,
+        camera_name="Gate",
+        plate=plate,
+        confidence=0.9,
+        character_confidences=(),
+        captured_ms=at_ms,
+        first_seen_ms=at_ms,
+        last_seen_ms=at_ms,
+        readings_count=1,
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def _do(
+    client: ClickHouseClient, address: ClickHouseAddress, model: Model, step: tuple[str, object]
+) -> None:
+    owner = model.owner
+    match step:
+        case ("insert", list(rows)):
+            made = [recognition_row(owner, _now_ms() - age, *rest) for age, *rest in rows]
+            model.rows |= {row.id: row for row in made}
+            await insert_recognitions(client, made)
+        case ("again", int(which)):
+            known = list(model.rows.values())
+            await insert_recognitions(client, known[which % (len(known) + 1) :])
+        case ("outcome", (int(age), bool(accepted))):
+            at_ms = _now_ms() - age
+            one = OutcomeRow(
+                user_id=owner,
+                at_ms=at_ms,
+                id=image_call_id(at_ms, owner),
+                camera_id=NIL_UUID,
+                source=RecognitionSource.API,
+                accepted=accepted,
+            )
+            model.outcomes[one.id] = one
+            await insert_outcomes(client, [one, one])
+        case ("roll up", _):
+            await roll_up(client, owner, BOUNDS)
+        case ("roll up twice at once", _):
+            await asyncio.gather(*(roll_up(client, owner, BOUNDS) for _ in range(2)))
+        case ("crash", int(commands)):
+            killed = CrashingClient(address, commands)
+            await asyncio.gather(roll_up(killed, owner, BOUNDS), return_exceptions=True)
+            await killed.close()
+        case ("rank", _):
+            await rank_plates(client, owner, BOUNDS)
+        case ("erase", (str(plate), int(age))):
+            erasure = Erasure(owner, plate, _now_ms() - age)
+            gone = [
+                row.id
+                for row in model.rows.values()
+                if row.plate == plate and row.captured_ms < erasure.before_ms
+            ]
+            await note_erasure(client, erasure)
+            assert await erase_recognitions(client, erasure) == len(gone)
+            for identifier in gone:
+                del model.rows[identifier]
+
+
+async def _run(
+    client: ClickHouseClient,
+    address: ClickHouseAddress,
+    owner: UUID,
+    steps: list[tuple[str, object]],
+) -> None:
+    model = Model(owner)
+    for step in steps:
+        await _do(client, address, model, step)
+        now_ms = _now_ms()
+        span = OwnerSpan(owner, now_ms - SPAN_MS, now_ms)
+
+        assert await count_traffic(client, span, plates=TOP, settle_ms=1) == model.traffic(span)
+
+    for plate in PLATES:
+        wanted = RecognitionFilter(owner, plate, match=MatchMode.FUZZY)
+        page = await list_recognitions(client, wanted, None, 200)
+        assert {row.id for row in page.rows} == {
+            row.id for row in model.rows.values() if row.plate == plate
+        }
+
+
+async def _migrated(address: ClickHouseAddress) -> ClickHouseClient:
+    schema = connect_for_schema(address.settings())
+    schema.database = address.database
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    return ClickHouseClient(address.settings())
+
+
+@pytest.fixture
+async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+    """A client on a database with this release's schema."""
+    client = await _migrated(clickhouse_address)
+    yield client
+    await client.close()
+
+
+def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouseAddress) -> None:
+    owners = map(UUID, (f"{number:032x}" for number in count(1)))
+
+    with asyncio.Runner() as runner:
+        client = runner.run(_migrated(clickhouse_address))
+
+        # Nothing is shrunk: each try takes the time of its inserts.
+        @settings(
+            max_examples=25,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+        @given(st.lists(_steps, min_size=2, max_size=12))
+        def holds(steps: list[tuple[str, object]]) -> None:
+            runner.run(_run(client, clickhouse_address, next(owners), steps))
+
+        try:
+            holds()
+        finally:
+            runner.run(client.close())
