@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import structlog
 
 from deploy.clickhouse.answer import Answer, Send, ServerIdentity, send_text
+from deploy.clickhouse.block_frames import FrameEncoder
 from deploy.clickhouse.body import ClientGoneError, Receive, RequestBody
 from deploy.clickhouse.engine import Engine
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
@@ -99,7 +100,10 @@ class ClickHouseApp:
             account = self._admit(scope["query_string"], headers)
             if account.reads_within is not None:
                 request = account.reads_within.applied_to(request)
-            await self._run(request, RequestBody(receive, request.content_encoding), answer)
+            if request.frames_answer:
+                answer.in_frames(FrameEncoder(request.settings))
+            body = RequestBody(receive, request.content_encoding, is_framed=request.frames_body)
+            await self._run(request, body, answer)
         except ClickHouseError as error:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
             await answer.fail(error)

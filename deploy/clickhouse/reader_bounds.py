@@ -12,6 +12,11 @@ from deploy.clickhouse.request import QueryRequest
 # format_template_row reads any file, output_format_schema writes one).
 _SETTINGS = frozenset(
     {
+        # Drivers send it with every query; of what only reads it changes nothing.
+        "async_insert",
+        "wait_for_async_insert",
+        "network_compression_method",
+        "network_zstd_compression_level",
         "max_execution_time",
         "max_memory_usage",
         "max_threads",
