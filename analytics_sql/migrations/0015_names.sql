@@ -2,8 +2,8 @@
 -- the sink from the topics of the configuration, which hold the latest state of each. Names and places
 -- only: no stream addresses, no plates of alerts, no receivers.
 --
--- What was deleted is the same row again with `removed` = 1, no name and no owner (the topic says no more),
--- and the highest revision; the views leave it out. Identifiers are never used twice.
+-- What was deleted is the same row again with `removed` = 1, no name and the highest revision; the views
+-- leave it out. Identifiers are never used twice.
 CREATE TABLE IF NOT EXISTS cameras
 (
     id UUID,
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS cameras
     removed UInt8 DEFAULT 0
 )
 ENGINE = ReplacingMergeTree(revision)
-ORDER BY id;
+ORDER BY (user_id, id);
 CREATE TABLE IF NOT EXISTS alerts
 (
     id UUID,
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS alerts
     removed UInt8 DEFAULT 0
 )
 ENGINE = ReplacingMergeTree(revision)
-ORDER BY id;
+ORDER BY (user_id, id);
 CREATE VIEW IF NOT EXISTS analysis_cameras
 (
     user_id UUID COMMENT 'Owner',

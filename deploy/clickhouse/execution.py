@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deploy.clickhouse.analysts import OwnerView
 from deploy.clickhouse.engine import AnswerStream, Engine, EngineSession, InsertStream, Summary
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.native_blocks import for_protocol_version
@@ -14,6 +15,7 @@ _BUFFER_BYTES = 1 << 20
 _BUFFER_UNTIL_END_BYTES = 32 << 20
 _WHOLE_ANSWER_LIMIT_BYTES = 128 << 20
 _DEFAULT_QUERY_LIMIT_BYTES = 262_144
+_SERVER_DATABASE = "default"
 _GIVES_A_RESULT = frozenset(
     {"SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "CHECK", "KILL"}
 )
@@ -62,12 +64,17 @@ def start_statement(
     result_format = output_format(statement, request.default_format)
     streams = is_streamable(statement, result_format)
     bounds = {} if streams else {"max_result_bytes": str(_WHOLE_ANSWER_LIMIT_BYTES)}
+    view = None if request.owner is None else OwnerView.of(engine, request.owner)
+    if view is not None:
+        bounds["additional_table_filters"] = view.filters
     session = _open_session(engine, request, bounds)
     try:
         session.check_single(statement)
         if request.only_reads:
             written = session.as_the_engine_writes(statement)
             check_reads(written, request.parameters, engine.table_functions)
+            if view is not None:
+                view.check(session, written, request.database or _SERVER_DATABASE)
         if streams:
             return _start_stream(request, session, statement, result_format)
         answer = _whole(request, session, statement, result_format)

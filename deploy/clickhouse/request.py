@@ -69,12 +69,23 @@ class QueryRequest:
     frames_body: bool = False
     """True: so does the body."""
     only_reads: bool = False
-    """True for the user who may only read."""
+    """True for users who may only read."""
+    owner: "OwnerRows | None" = None
+    """The only rows that are read; None: all."""
 
     @property
     def is_form(self) -> bool:
         """True where the body is a multipart form that carries statement and parameters."""
         return self.content_type.lower().startswith("multipart/form-data")
+
+
+@dataclass(frozen=True)
+class OwnerRows:
+    """A user's name, and the owner and the database of the rows that the user may read."""
+
+    user: str
+    user_id: str
+    database: str
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def write_saved_rows(client: Client) -> None:
         [ROAD, OWNER, "The road", 2, 0],
         [ROAD, OWNER, "Its former name", 1, 0],
         [EXIT, OWNER, "The exit", 1, 0],
-        [EXIT, UUID(int=0), "", (1 << 64) - 1, 1],
+        [EXIT, OWNER, "", (1 << 64) - 1, 1],
     ]
     columns = ["id", "user_id", "name", "revision", "removed"]
     client.insert("cameras", cameras, column_names=columns)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_sql.analysts.saved_queries import saved_parameters, saved_queries
 from analytics_sql.migrate import migrate
-from analytics_sql.saved_queries import saved_parameters, saved_queries
 from tests.integration.analytics_sql.saved_rows import ANSWERS, PARAMETERS, write_saved_rows
 from tests.services.clickhouse import ClickHouseAddress
 

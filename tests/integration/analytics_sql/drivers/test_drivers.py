@@ -1,4 +1,4 @@
-"""The drivers people bring connect with their defaults, as an analyst, and run the saved queries."""
+"""The usual drivers connect with their defaults, as an analyst, and run the saved queries."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import clickhouse_connect
 import pytest
 
+from analytics_sql.analysts.saved_queries import saved_parameters, saved_queries
 from analytics_sql.migrate import migrate
-from analytics_sql.saved_queries import saved_parameters, saved_queries
 from tests.integration.analytics_sql.drivers import programs
 from tests.integration.analytics_sql.drivers.programs import Question
 from tests.integration.analytics_sql.saved_rows import ANSWERS, PARAMETERS, write_saved_rows
