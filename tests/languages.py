@@ -3,7 +3,7 @@
 import shutil
 from typing import Final
 
-PROGRAMS: Final = {"javascript": "node", "go": "go", "php": "php"}
+PROGRAMS: Final = {"javascript": "node", "go": "go", "php": "php", "java": "javac"}
 """Python and bash aside, which are always there."""
 
 

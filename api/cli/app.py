@@ -26,6 +26,9 @@ _COMMANDS: Final = {
     "owner": _LazyCommand("api.cli.accounts", "owner_app", "Accounts."),
     "key": _LazyCommand("api.cli.accounts", "key_app", "API keys."),
     "camera": _LazyCommand("api.cli.installation", "camera_app", "Cameras."),
+    "analyst": _LazyCommand(
+        "api.cli.analysts", "analyst_app", "Users of ClickHouse who may read one account's rows."
+    ),
     "stack": _LazyCommand("api.cli.installation", "stack_app", "The servers of the installation."),
     "plate": _LazyCommand("api.cli.erasure", "plate_app", "Number plates."),
 }

@@ -9,6 +9,7 @@ import typer
 
 from api.accounts.repository import OwnerAccount
 from api.accounts.service import normalised_email, owner_by_email
+from api.cli.analysts import remove_analysts_of
 from api.cli.shared import (
     EmailOption,
     JsonOption,
@@ -85,6 +86,7 @@ def owner_remove(
     if not yes:
         in_family(lambda: _confirm(owner))
     ended = in_database(lambda session: end_account(session, owner.id))
+    _hinting(lambda: remove_analysts_of(settings, owner.id), _AGAIN)
     stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
     ended += in_database(lambda session: delete_account(session, owner.id))
     # What calls in flight stored until then. Such a call that fails by it removes its own picture.

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from analytics_sql.analysts.names import erase_names
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
 from analytics_sql.erasure import (
@@ -51,6 +52,8 @@ class ErasableRows:
         """
         client = self._client
         await note_erasure(client, erasure)
+        if erasure.plate is None:
+            await erase_names(client, erasure.user_id)
         has_images_noted = erasure.plate is not None
         return ErasedRows(
             recognitions=await erase_recognitions(client, erasure, noting_images=has_images_noted),

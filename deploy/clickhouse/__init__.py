@@ -1,9 +1,9 @@
 """The embedded ClickHouse: the real engine as a library (chDB) behind a small HTTP server.
 
-It does what clickhouse-connect needs and nothing else. A production installation sets the address
+It does what the usual drivers need over HTTP. A production installation sets the address
 of a real server instead; one test suite runs against both.
 
 Not served: sessions (``SET`` and temporary tables last for one request), external data,
-ClickHouse's own block compression, brotli, users and access rights beyond two users: the
+brotli, users and access rights beyond two users: the
 service, and one who may only read.
 """

@@ -12,7 +12,8 @@ import uvicorn
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.logs import configure_logging
 from common.settings import load_settings
-from deploy.clickhouse.app import Account, ClickHouseApp, Limits
+from deploy.clickhouse.analysts import Analysts, HourlyQuota
+from deploy.clickhouse.app import Account, ClickHouseApp, Limits, OwnerReaders
 from deploy.clickhouse.engine import Engine, EngineOptions
 from deploy.clickhouse.reader_bounds import ReaderBounds
 from deploy.clickhouse.request import Credentials
@@ -86,6 +87,14 @@ def _app(engine: Engine, settings: ClickHouseServerSettings) -> ClickHouseApp:
             settings.clickhouse_server_reader_queries,
         ),
         socket.gethostname(),
+        OwnerReaders(
+            Analysts(engine),
+            _bounds(settings),
+            HourlyQuota(
+                settings.clickhouse_server_reader_queries_per_hour,
+                settings.clickhouse_server_reader_seconds_per_hour,
+            ),
+        ),
     )
 
 
@@ -95,13 +104,16 @@ def _accounts(settings: ClickHouseServerSettings) -> tuple[Account, ...]:
     reader_password = settings.clickhouse_server_reader_password.get_secret_value()
     if not reader_password:
         return (service,)
-    bounds = ReaderBounds(
+    reader = Credentials(settings.clickhouse_server_reader_user, reader_password)
+    return (service, Account(reader, _bounds(settings)))
+
+
+def _bounds(settings: ClickHouseServerSettings) -> ReaderBounds:
+    return ReaderBounds(
         settings.clickhouse_server_reader_query_seconds,
         settings.clickhouse_server_reader_memory_bytes,
         threads=max(1, (os.cpu_count() or 1) // 2),
     )
-    reader = Credentials(settings.clickhouse_server_reader_user, reader_password)
-    return (service, Account(reader, bounds))
 
 
 def _server(app: ClickHouseApp, settings: ClickHouseServerSettings) -> uvicorn.Server:

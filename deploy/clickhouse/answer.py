@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from deploy.clickhouse.block_frames import FrameEncoder
 from deploy.clickhouse.compression import Encoder, choose_coding
 from deploy.clickhouse.engine import Summary
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode, http_status
@@ -40,12 +41,19 @@ class Answer:
         self.query_id = query_id
         self._coding = choose_coding(accept_encoding)
         self._encoder: Encoder | None = None
+        self._frames: FrameEncoder | None = None
         self._tag = "".join(secrets.choice(_TAG_LETTERS) for _ in range(16))
         self.started = False
+
+    def in_frames(self, frames: FrameEncoder) -> None:
+        """Put what follows, an error too, into ClickHouse's own frames."""
+        self._frames = frames
 
     async def whole(self, body: bytes, summary: Summary, result_format: str | None) -> None:
         """Send an answer that is complete."""
         headers = self._headers(summary, result_format)
+        if self._frames is not None:
+            body = self._frames.feed(body) + self._frames.finish()
         if self._coding and len(body) >= _WORTH_COMPRESSING_BYTES:
             encoder = Encoder(self._coding)
             body = encoder.feed(body) + encoder.finish()
@@ -64,12 +72,18 @@ class Answer:
 
     async def block(self, data: bytes) -> None:
         """Send the next block; waits while the client is slow."""
+        framed = data if self._frames is None else self._frames.feed(data)
+        await self._send_part(framed)
+
+    async def _send_part(self, data: bytes) -> None:
         encoded = data if self._encoder is None else self._encoder.feed(data)
         if encoded:
             await self._send({"type": "http.response.body", "body": encoded, "more_body": True})
 
     async def end(self) -> None:
         """Finish an answer that was begun."""
+        if self._frames is not None:
+            await self._send_part(self._frames.finish())
         rest = b"" if self._encoder is None else self._encoder.finish()
         await self._send({"type": "http.response.body", "body": rest})
 
@@ -87,6 +101,8 @@ class Answer:
         await self.end()
 
     async def _fail_whole(self, error: ClickHouseError, text: bytes) -> None:
+        if self._frames is not None:
+            text = self._frames.feed(text) + self._frames.finish()
         headers = [
             *self._headers(Summary(), None),
             (b"x-clickhouse-exception-code", str(error.code).encode()),

@@ -1,6 +1,8 @@
 """The HTTP side of the embedded ClickHouse server: an ASGI application."""
 
 import asyncio
+import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,7 +13,9 @@ from typing import Any, TypeVar
 
 import structlog
 
+from deploy.clickhouse.analysts import Analysts, HourlyQuota
 from deploy.clickhouse.answer import Answer, Send, ServerIdentity, send_text
+from deploy.clickhouse.block_frames import FrameEncoder
 from deploy.clickhouse.body import ClientGoneError, Receive, RequestBody
 from deploy.clickhouse.engine import Engine
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
@@ -20,6 +24,7 @@ from deploy.clickhouse.reader_bounds import ReaderBounds
 from deploy.clickhouse.reader_statements import refuse_writing
 from deploy.clickhouse.request import (
     Credentials,
+    OwnerRows,
     QueryRequest,
     credentials_of,
     parse_form,
@@ -55,16 +60,50 @@ class Account:
     credentials: Credentials
     reads_within: ReaderBounds | None = None
     """Bounds of one who may only read; None for the service itself."""
+    owner: OwnerRows | None = None
+    """The only rows that are read; None: all."""
+
+    def applied_to(self, request: QueryRequest) -> QueryRequest:
+        """Return the request as this user may make it.
+
+        Raises:
+            ClickHouseError: a setting or a database that it may not have.
+        """
+        if self.reads_within is None:
+            return request
+        request = self.reads_within.applied_to(request)
+        if self.owner is None:
+            return request
+        return replace(request, owner=self.owner, database=request.database or self.owner.database)
+
+
+@dataclass(frozen=True)
+class OwnerReaders:
+    """The users who may read one owner's rows, with the bounds of each."""
+
+    analysts: Analysts
+    bounds: ReaderBounds
+    quota: HourlyQuota
 
 
 class ClickHouseApp:
     """Serves one engine: statements at ``/``, readiness at ``/ping``."""
 
     def __init__(
-        self, engine: Engine, accounts: Sequence[Account], limits: Limits, display_name: str
+        self,
+        engine: Engine,
+        accounts: Sequence[Account],
+        limits: Limits,
+        display_name: str,
+        readers: OwnerReaders,
     ) -> None:
         self._engine = engine
         self._accounts = tuple(accounts)
+        self._readers = readers
+        # None of them takes all the turns of those who only read.
+        self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(max(1, limits.reader_queries // 2))
+        )
         self._limits = limits
         self._identity = ServerIdentity(display_name, engine.version, engine.time_zone)
         self._slots = asyncio.Semaphore(limits.concurrent_queries)
@@ -96,10 +135,12 @@ class ClickHouseApp:
         try:
             request = parse_request(scope["method"], scope["query_string"], headers)
             answer = Answer(send, self._identity, request.query_id, request.accept_encoding)
-            account = self._admit(scope["query_string"], headers)
-            if account.reads_within is not None:
-                request = account.reads_within.applied_to(request)
-            await self._run(request, RequestBody(receive, request.content_encoding), answer)
+            account = await self._admit(scope["query_string"], headers)
+            request = account.applied_to(request)
+            if request.frames_answer:
+                answer.in_frames(FrameEncoder(request.settings))
+            body = RequestBody(receive, request.content_encoding, is_framed=request.frames_body)
+            await self._run_within_quota(request, body, answer)
         except ClickHouseError as error:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
             await answer.fail(error)
@@ -110,15 +151,35 @@ class ClickHouseApp:
             _log.exception("request_failed", query_id=answer.query_id)
             await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 
-    def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> Account:
+    async def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> Account:
         user, password = credentials_of(query_string, headers)
         found = [one for one in self._accounts if one.credentials.admit(user, password)]
+        names = {one.credentials.user for one in self._accounts}
+        if not found and user and password and user not in names:
+            owner = await self._in_thread(self._readers.analysts.find, user, password)
+            if owner is not None:
+                return Account(Credentials(user, password), self._readers.bounds, owner)
         if not found:
             raise ClickHouseError.of(
                 ErrorCode.AUTHENTICATION_FAILED,
                 f"{user}: Authentication failed: password is incorrect, or there is no such user",
             )
         return found[0]
+
+    async def _run_within_quota(
+        self, request: QueryRequest, body: RequestBody, answer: Answer
+    ) -> None:
+        if request.owner is None:
+            await self._run(request, body, answer)
+            return
+        quota, user = self._readers.quota, request.owner.user
+        quota.admit(user)
+        async with self._slot_of(self._turns[user]):
+            started = time.monotonic()
+            try:
+                await self._run(request, body, answer)
+            finally:
+                quota.spend(user, time.monotonic() - started)
 
     async def _run(self, request: QueryRequest, body: RequestBody, answer: Answer) -> None:
         if request.is_form:
@@ -190,6 +251,11 @@ class ClickHouseApp:
     @asynccontextmanager
     async def _slot(self, request: QueryRequest) -> AsyncIterator[None]:
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
+        async with self._slot_of(*needed):
+            yield
+
+    @asynccontextmanager
+    async def _slot_of(self, *needed: asyncio.Semaphore) -> AsyncIterator[None]:
         async with AsyncExitStack() as held:
             try:
                 async with asyncio.timeout(self._limits.queue_seconds):

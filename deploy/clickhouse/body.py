@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 
+from deploy.clickhouse.block_frames import FrameDecoder
 from deploy.clickhouse.compression import Decoder
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 
@@ -17,9 +18,11 @@ class ClientGoneError(Exception):
 class RequestBody:
     """Decoded bytes of a request, read as fast as they are asked for and no faster."""
 
-    def __init__(self, receive: Receive, content_encoding: str) -> None:
+    def __init__(self, receive: Receive, content_encoding: str, *, is_framed: bool = False) -> None:
+        """``is_framed``: below the content encoding there are ClickHouse's own frames."""
         self._receive = receive
         self._decoder = Decoder(content_encoding)
+        self._frames = FrameDecoder() if is_framed else None
         self._decoded: Iterator[bytes] = iter(())
         self._received = False
 
@@ -44,13 +47,22 @@ class RequestBody:
             return part
         if self._received:
             self._decoder.finish()
+            if self._frames is not None:
+                self._frames.finish()
             return None
         message = await self._receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         self._received = not message.get("more_body", False)
-        self._decoded = self._decoder.feed(message.get("body", b""))
+        self._decoded = self._unpacked(message.get("body", b""))
         return b""
+
+    def _unpacked(self, data: bytes) -> Iterator[bytes]:
+        for piece in self._decoder.feed(data):
+            if self._frames is None:
+                yield piece
+            else:
+                yield from self._frames.feed(piece)
 
     async def rest(self, limit_bytes: int, start: bytes = b"") -> bytes:
         """Return ``start`` and everything that is left.

@@ -12,6 +12,11 @@ from deploy.clickhouse.request import QueryRequest
 # format_template_row reads any file, output_format_schema writes one).
 _SETTINGS = frozenset(
     {
+        # Drivers send it with every query; of what only reads it changes nothing.
+        "async_insert",
+        "wait_for_async_insert",
+        "network_compression_method",
+        "network_zstd_compression_level",
         "max_execution_time",
         "max_memory_usage",
         "max_threads",
@@ -34,6 +39,7 @@ _SETTINGS = frozenset(
         "send_progress_in_http_headers",
     }
 )
+_REFUSED_DATABASES = frozenset({"system", "embedded_server"})
 _SETTINGS_OF_FORMATS = re.compile(
     r"(format_csv|output_format_(arrow|csv|decimal|json|parquet|pretty|tsv))_[a-z0-9_]+"
 )
@@ -53,10 +59,10 @@ class ReaderBounds:
         Raises:
             ClickHouseError: a setting that it may not change, or a database of the engine's own.
         """
-        if request.database.lower() == "system":
+        if request.database.lower() in _REFUSED_DATABASES:
             raise ClickHouseError.of(
                 ErrorCode.ACCESS_DENIED,
-                "Not enough privileges to have system as the default database",
+                f"Not enough privileges to have {request.database} as the default database",
             )
         sent = {name: value for name, value in request.settings.items() if name != "readonly"}
         for name in sent:

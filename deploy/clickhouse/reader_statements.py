@@ -37,6 +37,7 @@ _SHOWN = frozenset(
 # arrayMap(file, ...), * APPLY file. The ai functions ask services on the network.
 _REFUSED_NAMES = frozenset(
     {
+        "embedded_server",
         "file",
         "outfile",
         "parallel",

@@ -37,6 +37,7 @@ _OF_THE_INTERFACE = frozenset(
     }
 )
 _PARAMETER_PREFIX = "param_"
+_VERSION_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,30 @@ class QueryRequest:
     """Names this request within the engine; unlike the query id it is never used twice."""
     ends_with_client: bool
     """True: the statement is ended when its client leaves."""
+    protocol_version: int = 0
+    """Version of the native protocol that blocks of the format Native are written for."""
+    frames_answer: bool = False
+    """True: the answer comes in ClickHouse's own compressed frames."""
+    frames_body: bool = False
+    """True: so does the body."""
     only_reads: bool = False
-    """True for the user who may only read."""
+    """True for users who may only read."""
+    owner: "OwnerRows | None" = None
+    """The only rows that are read; None: all."""
 
     @property
     def is_form(self) -> bool:
         """True where the body is a multipart form that carries statement and parameters."""
         return self.content_type.lower().startswith("multipart/form-data")
+
+
+@dataclass(frozen=True)
+class OwnerRows:
+    """A user's name, and the owner and the database of the rows that the user may read."""
+
+    user: str
+    user_id: str
+    database: str
 
 
 @dataclass(frozen=True)
@@ -91,10 +109,6 @@ def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) 
         ClickHouseError: a wish that this server does not fulfil.
     """
     fields = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
-    if fields.get("compress") == "1" or fields.get("decompress") == "1":
-        raise ClickHouseError.of(
-            ErrorCode.NOT_IMPLEMENTED, "ClickHouse's own block compression is not served over HTTP"
-        )
     return QueryRequest(
         query=fields.get("query", ""),
         database=fields.get("database") or headers.get("x-clickhouse-database", ""),
@@ -111,7 +125,22 @@ def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) 
         is_read_only=method == "GET",
         tag=uuid4().hex,
         ends_with_client=fields.get("cancel_http_readonly_queries_on_client_close") == "1",
+        protocol_version=_protocol_version(fields.get("client_protocol_version", "0")),
+        frames_answer=_is_set(fields, "compress"),
+        frames_body=_is_set(fields, "decompress"),
     )
+
+
+def _is_set(fields: Mapping[str, str], name: str) -> bool:
+    return fields.get(name, "").lower() in ("1", "true")
+
+
+def _protocol_version(text: str) -> int:
+    if not text.isdecimal() or len(text) > _VERSION_DIGITS:
+        raise ClickHouseError.of(
+            ErrorCode.CANNOT_PARSE_TEXT, "client_protocol_version is not a whole number"
+        )
+    return int(text)
 
 
 def _settings(fields: Mapping[str, str]) -> dict[str, str]:
@@ -130,7 +159,7 @@ def _parameters(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _accept_encoding(fields: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    wanted = fields.get("enable_http_compression") == "1"
+    wanted = _is_set(fields, "enable_http_compression")
     return headers.get("accept-encoding", "") if wanted else ""
 
 

@@ -39,6 +39,15 @@ class ClickHouseServerSettings(ProcessSettings):
     clickhouse_server_reader_memory_bytes: int = Field(
         256 << 20, ge=16 << 20, description="Memory that a query of that user may take."
     )
+    clickhouse_server_reader_queries_per_hour: int = Field(
+        10_000,
+        ge=1,
+        description="Queries in an hour of each analyst who reads one account (`platestream"
+        " analyst`).",
+    )
+    clickhouse_server_reader_seconds_per_hour: int = Field(
+        1_800, ge=1, description="Seconds that these queries may take together in an hour."
+    )
     clickhouse_server_concurrent_queries: int = Field(
         16, ge=1, le=256, description="Queries that run at once; the next ones wait their turn."
     )

@@ -8,6 +8,7 @@ from common.records.topics import RECOGNITIONS, SINK_DEAD_LETTERS
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
+from streams.sink.names import NAME_TABLES, NameSink
 from streams.sink.rollups import STATEMENT_SECONDS, RollupKeeper
 from streams.sink.settings import SinkSettings
 from streams.sink.store import RowStore
@@ -46,6 +47,16 @@ def build_sink(settings: SinkSettings) -> StageApp:
             app,
             table.topic,
             Sink(guard, store, table).write,
+            stage=STAGE,
+            max_batch=settings.sink_batch_rows,
+            within_seconds=settings.sink_batch_wait_seconds,
+        )
+
+    for names in NAME_TABLES:
+        add_batch_agent(
+            app,
+            names.topic,
+            NameSink(guard, client, names).write,
             stage=STAGE,
             max_batch=settings.sink_batch_rows,
             within_seconds=settings.sink_batch_wait_seconds,

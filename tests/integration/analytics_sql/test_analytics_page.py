@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_sql.analysts.accounts import TABLES, VIEWS
 from analytics_sql.migrate import create_database, migrate
 from deploy.local.access import Access, write_access
 from deploy.local.files import Layout
@@ -139,9 +140,9 @@ def test_the_share_of_passes_that_were_read_is_right(analyst: Client) -> None:
 
 def test_statements_for_a_server_are_sql(service: ClickHouseService) -> None:
     client = service.address.client()
-    (script,) = STATEMENTS_FOR_A_SERVER
+    statements = "\n".join(STATEMENTS_FOR_A_SERVER)
 
-    for statement in script.strip().rstrip(";").split(";\n"):
+    for statement in statements.strip().rstrip(";").split(";\n"):
         client.command("SELECT formatQuery({sql:String})", parameters={"sql": statement})
 
     client.close()
@@ -150,7 +151,7 @@ def test_statements_for_a_server_are_sql(service: ClickHouseService) -> None:
 def test_the_grants_are_what_the_views_read(service: ClickHouseService) -> None:
     client = service.address.client()
     client.database = "platestream"
-    (script,) = STATEMENTS_FOR_A_SERVER
+    (script,) = [sql for sql in STATEMENTS_FOR_A_SERVER if "CREATE USER analyst" in sql]
     granted = set(re.findall(r"ON platestream\.(\w+) TO analyst", script))
     views = {row[0] for row in client.query("SHOW TABLES LIKE 'analysis_%'").result_rows}
     sources = {
@@ -164,6 +165,8 @@ def test_the_grants_are_what_the_views_read(service: ClickHouseService) -> None:
     of_attempts = {row[0] for row in client.query("DESCRIBE delivery_attempts").result_rows}
 
     assert granted == views | sources
+    assert views == set(VIEWS)
+    assert sources - views == set(TABLES)
     assert set(re.split(r",\s*", columns)) == of_attempts - {"delivery"}
     client.close()
 

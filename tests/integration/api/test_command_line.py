@@ -159,6 +159,38 @@ def test_credits_are_granted_and_never_below_zero() -> None:
     assert _run("owner", "list")["owners"][0]["credits"] == 12
 
 
+def test_an_analyst_is_made_listed_and_removed(
+    clickhouse_address: ClickHouseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = _create_owner()
+    for name, value in clickhouse_address.settings().model_dump().items():
+        shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+        monkeypatch.setenv(f"PLATESTREAM_{name.upper()}", str(shown))
+
+    made = _run("analyst", "create", *OWNER, "--name", "grafana")
+
+    digits = owner["id"].replace("-", "")[:12]
+    assert made["user"] == f"analyst_{digits}_grafana"
+    assert made["database"] == clickhouse_address.database
+    login = ClickHouseAddress(
+        clickhouse_address.host,
+        clickhouse_address.port,
+        made["user"],
+        made["password"],
+        made["database"],
+    )
+    client = login.client()
+    assert client.command("SELECT 1") == 1
+    client.close()
+    again = CliRunner().invoke(app, ["analyst", "create", *OWNER, "--name", "grafana"])
+    assert again.exit_code == 1
+    assert "remove it first" in again.output
+    listed = {"user": made["user"], "email": owner["email"]}
+    assert listed in _run("analyst", "list")["analysts"]
+    _run("analyst", "remove", *OWNER, "--name", "grafana")
+    assert listed not in _run("analyst", "list")["analysts"]
+
+
 def test_a_key_is_shown_once() -> None:
     _create_owner()
     made = _run("key", "create", *OWNER, "--name", "ci", "--scopes", "credits:read, cameras:read")

@@ -13,10 +13,11 @@ from clickhouse_connect.driver.client import Client
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
 from common.records.alerts import AlertConfig, AlertTrigger
+from common.records.cameras import CameraConfig
 from common.records.codec import DeadLetter, decode, encode
 from common.records.ids import trigger_id
 from common.records.recognitions import Recognition
-from common.records.topics import ALERTS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.records.topics import ALERTS, CONFIG_CAMERAS, RECOGNITIONS, SINK_DEAD_LETTERS
 from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import (
@@ -172,6 +173,38 @@ def _trigger(rule: AlertConfig, seen: Recognition) -> AlertTrigger:
         recognition=seen,
         decided_ms=seen.captured_ms,
     )
+
+
+def test_names_of_cameras_follow_their_configuration(
+    start_sink: StartSink,
+    database: Client,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+) -> None:
+    def named() -> list[tuple[str, str]]:
+        sql = "SELECT name, location FROM analysis_cameras ORDER BY name"
+        return list(database.query(sql).result_rows)
+
+    cameras = Feeder(kafka_topics, CONFIG_CAMERAS)
+    cameras.send_pairs([_camera(1, "Gate"), _camera(2, "Yard"), _camera(1, "South gate")])
+    start_sink(clickhouse_address)
+    wait_until("two cameras", lambda: named() == [("South gate", "North"), ("Yard", "North")])
+    cameras.send_pairs([(str(UUID(int=2)).encode(), b"")])
+    wait_until("one of them is gone", lambda: named() == [("South gate", "North")])
+    cameras.close()
+
+
+def _camera(number: int, name: str) -> tuple[bytes, bytes]:
+    camera = CameraConfig(
+        camera_id=UUID(int=number),
+        owner_id=UUID(int=9),
+        name=name,
+        stream_url_encrypted="",
+        enabled=True,
+        revision=len(name),
+        location="North",
+    )
+    return str(camera.camera_id).encode(), encode(camera)
 
 
 def test_what_was_erased_stays_erased(

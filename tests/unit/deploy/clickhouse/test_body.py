@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from backports import zstd
 
+from deploy.clickhouse.block_frames import FrameEncoder
 from deploy.clickhouse.body import ClientGoneError, Message, Receive, RequestBody
 from deploy.clickhouse.compression import PIECE_BYTES
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
@@ -93,3 +94,22 @@ async def test_client_gone_returns_once_the_client_disconnects() -> None:
     body = RequestBody(_receive([*_parts(b""), {"type": "http.disconnect"}]), "")
 
     await body.client_gone()
+
+
+async def test_frames_below_a_content_encoding_are_undone() -> None:
+    encoder = FrameEncoder({})
+    framed = gzip.compress(encoder.feed(b"SELECT 1") + encoder.finish())
+    body = RequestBody(_receive(_parts(framed[:20], framed[20:])), "gzip", is_framed=True)
+
+    assert await body.rest(100) == b"SELECT 1"
+
+
+async def test_a_body_that_ends_inside_a_frame_is_refused() -> None:
+    encoder = FrameEncoder({})
+    framed = encoder.feed(b"SELECT 1") + encoder.finish()
+    body = RequestBody(_receive(_parts(framed[:-2])), "", is_framed=True)
+
+    with pytest.raises(ClickHouseError) as caught:
+        await body.rest(100)
+
+    assert caught.value.code == ErrorCode.CANNOT_DECOMPRESS

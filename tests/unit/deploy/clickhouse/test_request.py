@@ -45,12 +45,19 @@ def test_answers_are_compressed_only_where_the_setting_allows(
     assert request.accept_encoding == expected
 
 
-@pytest.mark.parametrize("wish", [b"compress=1", b"decompress=1"])
-def test_block_compression_is_refused(wish: bytes) -> None:
-    with pytest.raises(ClickHouseError) as caught:
-        parse_request("POST", wish, {})
+def test_clickhouses_own_frames_are_asked_for_each_way() -> None:
+    answer = parse_request("POST", b"compress=1", {})
+    body = parse_request("POST", b"decompress=true", {})
 
-    assert caught.value.code == ErrorCode.NOT_IMPLEMENTED
+    assert (answer.frames_answer, answer.frames_body) == (True, False)
+    assert (body.frames_answer, body.frames_body) == (False, True)
+
+
+def test_the_protocol_version_is_a_number() -> None:
+    assert parse_request("POST", b"client_protocol_version=54483", {}).protocol_version == 54_483
+    for wrong in (b"-1", b"x", b"", b"9" * 10):
+        with pytest.raises(ClickHouseError):
+            parse_request("POST", b"client_protocol_version=" + wrong, {})
 
 
 def _form(*parts: tuple[str, bytes]) -> tuple[str, bytes]:

@@ -1,0 +1,90 @@
+"""Names of cameras and alerts, for people who ask ClickHouse themselves.
+
+No stream address, plate of an alert or receiver is among what these rows hold.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
+from uuid import UUID
+
+import msgspec
+
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.rows import TEXT, TIME, UUIDS, Column, Table, columns_of
+from common.records.alerts import AlertConfig
+from common.records.cameras import CameraConfig
+
+_LAST_REVISION: Final = (1 << 64) - 1
+"""The revision of what was deleted: nothing comes after it, as identifiers are never used twice."""
+
+
+class _Named(msgspec.Struct, frozen=True, kw_only=True):
+    id: Annotated[UUID, Column(UUIDS)]
+    user_id: Annotated[UUID, Column(UUIDS)]
+    name: Annotated[str, Column(TEXT)] = ""
+    enabled: Annotated[bool, Column("Bool")] = False
+    revision: Annotated[int, Column("UInt64")] = _LAST_REVISION
+    removed: Annotated[int, Column("UInt8")] = 1
+
+
+class CameraName(_Named, frozen=True, kw_only=True):
+    """A camera as analysts see it; one that was deleted has no name."""
+
+    location: Annotated[str, Column(TEXT)] = ""
+    created_ms: Annotated[int, Column(TIME, "created")] = 0
+
+
+class AlertName(_Named, frozen=True, kw_only=True):
+    """An alert as analysts see it; one that was deleted has no name."""
+
+
+CAMERA_NAMES: Final = Table[CameraName]("cameras", columns_of(CameraName))
+ALERT_NAMES: Final = Table[AlertName]("alerts", columns_of(AlertName))
+
+
+def camera_name(camera: CameraConfig) -> CameraName:
+    """Return the row of a camera."""
+    return CameraName(
+        id=camera.camera_id,
+        user_id=camera.owner_id,
+        name=camera.name,
+        location=camera.location,
+        enabled=camera.enabled,
+        created_ms=camera.created_ms,
+        revision=camera.revision,
+        removed=0,
+    )
+
+
+def alert_name(alert: AlertConfig) -> AlertName:
+    """Return the row of an alert."""
+    return AlertName(
+        id=alert.alert_id,
+        user_id=alert.owner_id,
+        name=alert.name,
+        enabled=alert.enabled,
+        revision=alert.revision,
+        removed=0,
+    )
+
+
+async def owners_of_names(
+    client: ClickHouseClient, table: str, ids: Sequence[UUID]
+) -> Mapping[UUID, UUID]:
+    """Return the owners of what is not deleted in ``cameras`` or ``alerts``, by identifier.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    rows = await client.rows("owners_of_names", {"table": table, "ids": list(ids)})
+    return dict(rows)
+
+
+async def erase_names(client: ClickHouseClient, user_id: UUID) -> None:
+    """Delete the names of an owner's cameras and alerts. Repeatable.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    for table in (CAMERA_NAMES.name, ALERT_NAMES.name):
+        await client.command("erase_owner_rows", {"table": table, "user_id": user_id})

@@ -1,0 +1,23 @@
+"""Questions that analysts ask often, as files: ``saved/*.sql``."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+_PARAMETER = re.compile(r"\{(\w+):[^{}]+\}")
+
+
+@cache
+def saved_queries() -> dict[str, str]:
+    """Return the statements by name; what each asks for stands in its first lines."""
+    folder = files(__package__).joinpath("saved")
+    found = (entry for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return {
+        entry.name.removesuffix(".sql"): entry.read_text(encoding="utf-8")
+        for entry in sorted(found, key=lambda entry: entry.name)
+    }
+
+
+def saved_parameters(statement: str) -> tuple[str, ...]:
+    """Return the names of a statement's parameters, in the order of their first mention."""
+    return tuple(dict.fromkeys(_PARAMETER.findall(statement)))
