@@ -8,8 +8,8 @@ frame. Pure: no packet is held here (see :mod:`ingest.capture.camera_stream`).
 from typing import Final
 
 _MAX_PLACES: Final = 512
-"""Encoders make up after a key frame for what it left: each packet after one has a level of its own,
-by its place, from which sizes of a still scene differ by some hundredths only."""
+"""Encoders make up after a key frame for what it left: each packet after one has a level of its
+own, by its place, from which sizes of a still scene differ by some hundredths only."""
 
 _LEVEL_SHARE: Final = 0.25
 """Of the newest size in the running level of its place: four groups of pictures."""
@@ -23,9 +23,9 @@ _LEAST_FRAMES: Final = 75
 
 _SLACK: Final = 1.0
 _RISE: Final = 10.0
-"""What opens a stream: sizes over their level, summed up after so much slack each, in mean deviations
-of the scene's own sizes. One opening too many costs the decoding of a group of pictures, one too few
-the time until the next key frame, and what passes between two of them.
+"""What opens a stream: sizes over their level, summed up after so much slack each, in mean
+deviations of the scene's own sizes. One opening too many costs the decoding of a group of pictures,
+one too few the time until the next key frame, and what passes between two of them.
 
 **Source:** Page, "Continuous inspection schemes", Biometrika 41 (1954): a cumulative sum finds a
 small lasting rise sooner than any one size does."""

@@ -297,13 +297,13 @@ class CapturePool:
         capture.listener.on_lost(capture, CaptureErrorCode.CRASH)
 
     def _run(self) -> None:
-        turn_seconds = self._seconds() + _TURN_SECONDS
+        turn_seconds = time.monotonic() + _TURN_SECONDS
         while True:
             try:
-                task = self._tasks.get(timeout=max(0.0, turn_seconds - self._seconds()))
+                task = self._tasks.get(timeout=max(0.0, turn_seconds - time.monotonic()))
             except queue.Empty:
                 task = self._turn
-                turn_seconds = self._seconds() + _TURN_SECONDS
+                turn_seconds = time.monotonic() + _TURN_SECONDS
             if task is None:
                 break
             try:

@@ -18,7 +18,7 @@ from ingest.capture.messages import Command, Configure, Report, framed, read_rep
 
 log = structlog.get_logger(__name__)
 
-PROGRAM_MODULE: Final = "ingest.processes.program"
+PROGRAM_MODULE = "ingest.processes.program"
 _CRASHED_THREAD: Final = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
 _MAX_CRASH_BYTES: Final = 65_536
 _REAP_SECONDS: Final = 10.0
@@ -51,7 +51,6 @@ class CaptureProcess:
         settings: Configure,
         on_report: Callable[["CaptureProcess", Report], None],
         on_end: Callable[["CaptureProcess", ProcessEnd], None],
-        module: str = PROGRAM_MODULE,
     ) -> None:
         """Start the process, and a thread that calls ``on_report`` and, once, ``on_end``.
 
@@ -64,7 +63,7 @@ class CaptureProcess:
         self._crash_descriptor = os.memfd_create("crash")
         with theirs:
             try:
-                self._process = _spawn(module, theirs.fileno(), self._crash_descriptor)
+                self._process = _spawn(theirs.fileno(), self._crash_descriptor)
             except OSError:
                 self._connection.close()
                 os.close(self._crash_descriptor)
@@ -140,10 +139,10 @@ class CaptureProcess:
         return ProcessEnd(status, None if crashed is None else int(crashed[1], 16))
 
 
-def _spawn(module: str, theirs: int, crash_descriptor: int) -> "subprocess.Popen[bytes]":
+def _spawn(theirs: int, crash_descriptor: int) -> "subprocess.Popen[bytes]":
     arguments = (str(theirs), str(crash_descriptor), str(os.getpid()))
     return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [sys.executable, "-m", PROGRAM_MODULE, *arguments],
         pass_fds=(theirs, crash_descriptor),
         stdin=subprocess.DEVNULL,
         start_new_session=True,

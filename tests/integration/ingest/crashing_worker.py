@@ -5,23 +5,24 @@ that holds ``corrupt`` once a file is there, whose path is the only argument.
 """
 
 import ctypes
+import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from common.urls.streams import StreamUrl
+    from ingest.capture.camera_stream import CameraStream
 
 PROGRAM_MODULE: Final = "tests.integration.ingest.crashing_worker"
 _SIGNAL_FILE: Final = "PLATESTREAM_TEST_SIGNAL_FILE"
 
 
 def _work(signal_file: str) -> None:
-    from ingest.processes import pool, process
+    from ingest.processes import process
 
-    class CrashingProcess(process.CaptureProcess):
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options, module=PROGRAM_MODULE)
-
-    pool.CapturePool.__init__.__kwdefaults__["start"] = CrashingProcess
+    process.PROGRAM_MODULE = PROGRAM_MODULE
     process._ENVIRONMENT[_SIGNAL_FILE] = signal_file
     from ingest.app import main
 
@@ -29,22 +30,19 @@ def _work(signal_file: str) -> None:
 
 
 def _capture() -> None:
-    import os
-
-    from ingest.capture import reading
+    from ingest.capture import opening, reading
     from ingest.processes.program import main
 
-    open_stream = reading.open_stream
     signal_file = Path(os.environ[_SIGNAL_FILE])
 
-    def crash_on(url: Any, *args: Any, **options: Any) -> Any:
+    def crash_on(url: "StreamUrl", *args: Any, **options: Any) -> "CameraStream":
         if "abort" in url.text or ("corrupt" in url.text and signal_file.exists()):
             # Once the others of its process are at it.
             time.sleep(1)
             ctypes.CDLL(None).abort()
-        return open_stream(url, *args, **options)
+        return opening.open_stream(url, *args, **options)
 
-    reading.open_stream = crash_on
+    vars(reading)["open_stream"] = crash_on
     main()
 
 

@@ -85,8 +85,8 @@ def _video(
         stream = container.add_stream("libx264", rate=FPS)
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         group = str(GROUP_SECONDS * FPS)
-        basic = {"preset": "ultrafast", "bf": "0", "g": group, "sc_threshold": "0"}
-        stream.options = basic | options
+        basic: dict[str, str] = {"preset": "ultrafast", "bf": "0", "g": group, "sc_threshold": "0"}
+        stream.options = {**basic, **options}
         for number in range(round(seconds * FPS)):
             noisy = scene + rng.normal(0, 3, scene.shape)
             image = np.clip(noisy, 0, 255).astype(np.uint8)
