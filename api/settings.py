@@ -6,11 +6,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
+from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
     CameraAddressSettings,
     ClickHouseSettings,
     DatabaseSettings,
-    DeliveryLimitSettings,
     EncryptionSettings,
     Fragment,
     KafkaSettings,

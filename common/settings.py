@@ -286,24 +286,6 @@ class EncryptionSettings(Fragment):
     )
 
 
-class DeliveryLimitSettings(Fragment):
-    """Limits of what the events of one owner give, who has none of its own."""
-
-    deliveries_per_minute_per_owner: int = Field(
-        3000,
-        ge=1,
-        description="Deliveries that one owner's events of one minute give, at each worker of the "
-        "webhooks stage; further ones are recorded as not sent.",
-    )
-    alert_destinations_per_owner: int = Field(
-        100,
-        ge=1,
-        description="Deliveries that one owner's alerts give of one recognition, to webhooks and "
-        "to their own addresses, at each worker of the webhooks stage; further ones are recorded "
-        "as not sent.",
-    )
-
-
 class SampleRateSettings(Fragment):
     """The sample rate of cameras."""
 

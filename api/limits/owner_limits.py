@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
-from common.near_limits import NearLimits
+from common.owner_limits import NearLimits
 
 
 class LimitedCaller(Protocol):

@@ -11,7 +11,7 @@ import faust
 from mode import Service
 
 from common.kafka.compacted import CompactedTopicReader
-from common.near_limits import NearLimits
+from common.owner_limits import NearLimits
 from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.cameras import CameraConfig
 from common.records.codec import decode, encode

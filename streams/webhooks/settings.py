@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
+from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
-    DeliveryLimitSettings,
     EncryptionSettings,
     Port,
     S3Settings,
@@ -62,9 +62,9 @@ class WebhooksSettings(
     webhook_pending_in_all: int = Field(
         200_000,
         ge=2,
-        description="Maximum deliveries that wait in the memory of one worker (about 2 kB each, an "
-        "alert with a list of 1,000 plates 12 kB). From half of it on each unavailable endpoint "
-        "gets an equal share; past that its deliveries are given up at once and can be sent again.",
+        description="Maximum deliveries that wait in the memory of one worker (about 2 kB each). "
+        "From half of it on each unavailable endpoint gets an equal share; past that its "
+        "deliveries are given up at once and can be sent again.",
     )
     webhook_switch_off_failures: int = Field(
         20,

@@ -1,15 +1,16 @@
 """The rate of webhook deliveries, by one worker to receivers on this machine.
 
 Command: ``python -m tools.benchmarks.deliveries [--deliveries 5000] [--rate 200] [--seconds 15]
-[--pending 100000] [--only throughput,hanging,restart,latency]``. Starts Kafka and one worker of the
-stage in a temporary folder, receivers in processes of their own, and prints a table for
-docs/benchmarks.md:
+[--pending 100000] [--only throughput,hanging,restart,latency,neighbour]``. Starts Kafka and one
+worker of the stage in a temporary folder, receivers in processes of their own, and prints a table
+for docs/benchmarks.md:
 
 - deliveries a second when all wait on the topic (to 1 and to 100 endpoints), and the CPU that the
   worker takes for each: what it would make of a core of its own;
 - how much longer 99 endpoints take for theirs while the hundredth never answers, round by round;
 - how long a worker takes to start with ``--pending`` deliveries that wait, and its memory;
-- from an event on the topic to its receipt, quiet and at ``--rate`` events a second.
+- from an event on the topic to its receipt, quiet and at ``--rate`` events a second;
+- the same beside an owner with the most alerts and addresses that are permitted, in turns.
 """
 
 import argparse
@@ -17,25 +18,30 @@ import os
 import signal
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
+import msgspec
 from kafka import KafkaAdminClient, KafkaProducer
 
 from common.kafka.clients import client_options, create_topics, group_name, producer_options
+from common.records.alerts import AlertConfig, AlertTrigger, WebhookNotification, by_reference
 from common.records.codec import encode
 from common.records.deliveries import recognition_delivery
+from common.records.ids import trigger_id
 from common.records.recognitions import Recognition
+from common.records.topics import ALERTS, CONFIG_ALERTS
+from common.records.webhooks import EventName
 from common.settings import KafkaSettings
 from deploy.local.processes import memory_mib
 from deploy.local.servers.kafka import KafkaServer
 from streams.webhooks.app import STAGE
 from streams.webhooks.delivery.pending import PendingDelivery, pending_key
 from tests.integration.streams.webhooks.pipeline import Pipeline
-from tests.records import recognition
+from tests.records import alert, recognition
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 from tests.services.process import ChildProcess
 from tests.waiting import wait_until
@@ -43,6 +49,7 @@ from tools.benchmarks.counting_receiver import CountingReceiver
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _ROUNDS = 5
+_GREEDY = UUID(int=0x6EED)
 # Longer than a worker is stopped while its topic is filled.
 _SESSION_SECONDS = "240"
 
@@ -202,6 +209,88 @@ def _wait_for_topic(settings: KafkaSettings, name: str) -> None:
     admin.close()
 
 
+def neighbour(folder: Path, servers: str, rate: float, duration_seconds: float) -> str:
+    """Return a row: an owner's deliveries with and without another one's 200 alerts, in turns.
+
+    Each second these trigger by one recognition, for 100 addresses and 50 webhooks each.
+    """
+    receiver = CountingReceiver()
+    found: dict[bool, list[float]] = {False: [], True: []}
+    with _way(folder, servers) as way:
+        way.webhook(receiver.url("/to-0"))
+        alerts = _greedy_alerts(way, receiver)
+        for number in range(50):
+            way.webhook(
+                receiver.url(f"/greedy-{number}"),
+                events=(EventName.ALERT_TRIGGERED,),
+                owner_id=_GREEDY,
+            )
+        way.start(log_level="error")
+        _warm_up(way, receiver, 1)
+        for number in range(2 * _ROUNDS):
+            is_on, sent = number % 2 == 1, dict[str, float]()
+            started = time.monotonic()
+            for event in range(int(rate * duration_seconds)):
+                time.sleep(max(0.0, started + event / rate - time.monotonic()))
+                if is_on and event % max(1, int(rate)) == 0:
+                    _trigger_all(way, alerts, 1_000 * number + event)
+                (made,) = _made([10_000 * number + event])
+                sent[str(made.id)] = time.time()
+                way.recognized(made)
+            seen: dict[str, float] = {}
+            _gather(receiver, seen, sent)
+            found[is_on] += [1e3 * (seen[key] - at) for key, at in sent.items()]
+    receiver.close()
+    cuts = {is_on: statistics.quantiles(ages, n=100) for is_on, ages in found.items()}
+    return (
+        f"| p95 beside an owner whose 200 alerts trigger each second ÷ without"
+        f" | {cuts[True][94] / cuts[False][94]:.2f}"
+        f" | {cuts[True][94]:.0f} and {cuts[False][94]:.0f} ms, p50"
+        f" {cuts[True][49]:.0f} and {cuts[False][49]:.0f} ms; {_ROUNDS} times {duration_seconds:g}"
+        f" s at {rate:g}/s each |"
+    )
+
+
+def _gather(receiver: CountingReceiver, seen: dict[str, float], sent: Mapping[str, float]) -> None:
+    def are_all_there() -> bool:
+        seen.update(receiver.seen())
+        return sent.keys() <= seen.keys()
+
+    wait_until("all", are_all_there, 120)
+
+
+def _greedy_alerts(way: Pipeline, receiver: CountingReceiver) -> list[AlertConfig]:
+    """Have an owner with the most that is permitted."""
+    alerts = []
+    for number in range(200):
+        urls = [WebhookNotification(url=receiver.url(f"/greedy/{number}/{n}")) for n in range(100)]
+        config = alert(
+            number,
+            owner_id=_GREEDY,
+            plates=tuple(f"GREEDY{number:03}{n:05}" for n in range(1_000)),
+            notifications_encrypted=way.box.encrypt(msgspec.json.encode(urls).decode()),
+            notification_secret_encrypted=way.box.encrypt("secret"),
+            revision=1,
+        )
+        way.send(CONFIG_ALERTS, str(config.alert_id), config)
+        alerts.append(config)
+    return alerts
+
+
+def _trigger_all(way: Pipeline, alerts: Sequence[AlertConfig], number: int) -> None:
+    (made,) = _made([number])
+    seen = msgspec.structs.replace(made, owner_id=_GREEDY)
+    for each in alerts:
+        trigger = AlertTrigger(
+            id=trigger_id(seen.captured_ms, each.alert_id, seen.id),
+            owner_id=_GREEDY,
+            alert=by_reference(each),
+            recognition=seen,
+            decided_ms=seen.captured_ms,
+        )
+        way.send(ALERTS, str(each.alert_id), trigger)
+
+
 def _fill(settings: KafkaSettings, topic: str, webhook: UUID, pending: int) -> None:
     producer = KafkaProducer(**producer_options(settings, "bench"))
     due_ms = time.time_ns() // 1_000_000 + 3_600_000
@@ -222,7 +311,7 @@ def main() -> None:
     parser.add_argument("--pending", type=int, default=100_000)
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--only", default="throughput,hanging,restart,latency")
+    parser.add_argument("--only", default="throughput,hanging,restart,latency,neighbour")
     options = parser.parse_args()
     with (
         TemporaryDirectory(prefix="platestream-bench-") as name,
@@ -241,6 +330,7 @@ def main() -> None:
                 lambda: latency(folder, servers, 2, options.seconds),
                 lambda: latency(folder, servers, options.rate, options.seconds),
             ),
+            "neighbour": (lambda: neighbour(folder, servers, 20, options.seconds),),
         }
         print("| what | figure | beside |\n|---|---|---|", flush=True)
         for what in options.only.split(","):

@@ -116,13 +116,14 @@ def recognized_as(
 ) -> SuppressedPlate | None:
     """Return the plate where its recognition is of the same pass as a reported track, or None.
 
-    A plate that is seen on and on stays suppressed by a recognition of long ago, which is no answer
-    to what was reported now: nothing passed.
+    A recognition that was published before the track began is no answer to what was reported of
+    it: alerts triggered by it then, and nothing has passed since.
     """
-    if plate.recognition is None:
+    known = plate.recognition
+    if known is None:
         return plate
-    since_ms = track.first_seen_ms - plate.recognition.last_seen_ms
-    return plate if since_ms < rules.suppress_ms else None
+    over_ms = min(known.last_seen_ms + rules.end_ms, known.first_seen_ms + rules.max_track_ms)
+    return plate if track.first_seen_ms < over_ms else None
 
 
 def _is_similar(text: str, plate: str, minimum: float) -> bool:

@@ -11,9 +11,8 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
-from common.near_limits import NearLimits
+from common.owner_limits import DeliveryLimitSettings, NearLimits
 from common.records.deliveries import Delivery
-from common.settings import DeliveryLimitSettings
 
 _MINUTE_MS = 60_000
 _COUNTS = 20_000

@@ -377,3 +377,26 @@ async def _new_camera(application: Application, owner: Caller) -> UUID:
         return row.id
 
     return await application.database.run(work)
+
+
+async def test_lists_that_are_slow_to_compare_have_a_limit_for_the_account(
+    application: Application, alerts: httpx.AsyncClient, owner: Caller
+) -> None:
+    slow = [f"*?*?*?*?*?{number:03}*" for number in range(300)]
+    crafted = BODY | {"plates": slow, "matchTolerance": 2}
+    ordinary = BODY | {"plates": [f"AB{n:03}CD" for n in range(1000)], "matchTolerance": 2}
+    refused = await alerts.post(PATH, json=crafted)
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    assert "units of rule cost" in refused.json()["error"]
+    assert (await alerts.post(PATH, json=ordinary)).status_code == 201
+
+    # Switched off it costs nothing; switched on, or made worse, it is judged.
+    made = await alerts.post(PATH, json=crafted | {"enabled": False})
+    path = f"{PATH}/{made.json()['alert']['id']}"
+    assert (await alerts.put(path, json={"enabled": True})).status_code == 409
+    assert (await alerts.put(path, json={"name": "Another"})).status_code == 200
+    few = {"plates": slow[:3], "enabled": True}
+    assert (await alerts.put(path, json=few)).status_code == 200
+    assert (await alerts.put(path, json={"plates": slow})).status_code == 409
+    listed = (await alerts.get(PATH)).json()["alerts"]
+    assert [len(each["plates"]) for each in listed] == [3, 1000]

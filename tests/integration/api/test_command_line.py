@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from typer.testing import CliRunner
 
@@ -16,10 +17,16 @@ from api.cameras.repository import confirm_camera, insert_camera
 from api.cli.app import app
 from api.db.database import Database
 from api.db.engine import open_engine
+from api.db.tables import ConfigOutbox
+from api.erasure.service import delete_account
+from api.outbox.outbox import republish_all
 from api.security import credentials
 from api.security import repository as key_rows
 from api.security.credentials import password_matches
 from api.security.permissions import Scope
+from common.records.codec import decode
+from common.records.owners import OwnerConfig
+from common.records.topics import CONFIG_OWNERS
 from common.settings import DatabaseSettings, KafkaSettings, S3Settings
 from tests.integration.api.cameras import values as camera_values
 from tests.services.clickhouse import ClickHouseAddress
@@ -75,6 +82,27 @@ def test_an_owner_may_have_limits_of_its_own() -> None:
     assert _run("owner", "limits", *OWNER) == changed
 
     assert _run("owner", "limits", *OWNER, "--unset", "cameras")["own"] == {"streams": 3}
+
+
+def test_the_stages_are_told_of_an_owners_own_limits(api_database: DatabaseSettings) -> None:
+    owner_id = UUID(_create_owner()["id"])
+    _run("owner", "limits", *OWNER, "--set", "deliveries_per_minute=20")
+    _run("owner", "limits", *OWNER)
+    _run("owner", "limits", *OWNER, "--unset", "deliveries_per_minute")
+    _run("owner", "limits", *OWNER, "--set", "cameras=3")
+    engine = open_engine(api_database)
+    with Session(engine) as session, session.begin():
+        assert republish_all(session) == 1
+        delete_account(session, owner_id)
+        rows = session.scalars(
+            select(ConfigOutbox)
+            .where(ConfigOutbox.topic == CONFIG_OWNERS.name)
+            .order_by(ConfigOutbox.id)
+        ).all()
+    told = [None if row.value is None else decode(OwnerConfig, row.value).limits for row in rows]
+    assert told == [{"deliveries_per_minute": 20}, None, {"cameras": 3}, {"cameras": 3}, None]
+    assert {row.key for row in rows} == {str(owner_id)}
+    engine.dispose()
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,38 @@ def _check(
         elif phase is not TriggerPhase.EARLY:
             assert is_there
             assert is_match
+            _check_same_pass(by_phase.get(TriggerPhase.EARLY), trigger.recognition)
         is_same = trigger.early is not None and trigger.early.plate == trigger.recognition.plate
         assert (phase is TriggerPhase.CONFIRMED) == (is_same and phase in _ENDS and is_there)
+
+
+def _check_same_pass(early: AlertTrigger | None, passed: Recognition) -> None:
+    """Check that a pass was not over yet when the track began that triggered early."""
+    if early is not None:
+        assert early.recognition.first_seen_ms < passed.last_seen_ms + RULES.end_ms
+
+
+async def test_what_is_misread_where_it_stands_triggers_as_often_as_something_passed() -> None:
+    rule = alert(
+        1,
+        owner_id=OWNER,
+        plate_match_mode=PlateMatchMode.SPECIFIC,
+        plates=("AB*CD",),
+        cooldown_minutes=0,
+    )
+    pipeline = _Pipeline(rule)
+    texts = ["AB123CD"] * 30
+    for letter in "EFHJKLMNPRTUVWXYZ":
+        texts += [""] * 25 + [f"AB{letter * 3}CD"] * 2 + ["AB123CD"] * 4
+    for number, text in enumerate(texts):
+        found = [reading(text, 0.86, x=800 + 3 * (number % 6))] if text else []
+        await pipeline.take(frame(number, number * 200, found))
+    await pipeline.take(frame(len(texts), 1_000_000, kind=FrameKind.TICK))
+
+    by_phase = pipeline.by_id().values()
+    standing = [phases for phases in by_phase if TriggerPhase.WITHDRAWN not in phases]
+    assert len(standing) == len(pipeline.recognitions)
+    assert len(by_phase) > len(standing)
 
 
 def _film(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:

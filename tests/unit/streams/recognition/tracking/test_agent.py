@@ -254,6 +254,26 @@ async def test_a_reported_track_that_is_no_recognition_names_the_one_that_it_is(
     assert ended.final_recognition.crop_key in world.objects
 
 
+async def test_a_recognition_of_before_a_track_began_is_not_what_passed(
+    tracking: TrackingAgent, world: World
+) -> None:
+    over = frame(2, 2_250, kind=FrameKind.TICK)
+    texts = ["ABZZZCD", "ABZZZCD", *["AB123CD"] * 4]
+    again = [
+        frame(3 + n, 8_000 + n * 200, [reading(text, 0.86, x=800 + 3 * n)])
+        for n, text in enumerate(texts)
+    ]
+    await play(tracking, *SEEN, over, *again, frame(19, 19_000, kind=FrameKind.TICK))
+    assert len(world.recognitions) == 1
+    told = [(each.kind, each.recognition.plate) for each in world.provisional]
+    assert told == [
+        (ProvisionalKind.AGREED, "AB123CD"),
+        (ProvisionalKind.AGREED, "ABZZZCD"),
+        (ProvisionalKind.RESOLVED, "ABZZZCD"),
+    ]
+    assert world.provisional[-1].final_recognition is None
+
+
 async def test_without_early_alerts_the_state_holds_no_recognitions(
     tracking: TrackingAgent, world: World
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from common.errors import MisconfiguredError, TransientError
-from common.near_limits import NearLimits
+from common.owner_limits import DeliveryLimitSettings, NearLimits
 from common.records.alerts import (
     AlertTrigger,
     EmailNotification,
@@ -30,7 +30,6 @@ from common.records.ids import trigger_id, uuid_unix_ms
 from common.records.owners import OwnerConfig
 from common.records.webhooks import EventName
 from common.secrets import SecretBox
-from common.settings import DeliveryLimitSettings
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event
 from streams.webhooks.events.delivery_budget import DeliveryBudget

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from common.near_limits import NearLimits
+from common.owner_limits import DeliveryLimitSettings, NearLimits
 from common.records.alerts import AlertConfig, EarlyAlerts, WebhookNotification
 from common.records.codec import Record, encode
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
-from common.settings import DeliveryLimitSettings, load_settings
+from common.settings import load_settings
 from streams.alerts.decisions import CandidateHandler
 from streams.alerts.matching import Published
 from streams.alerts.rules import RuleStore

@@ -1,4 +1,4 @@
-"""The owners who are near one of their limits, for the metrics."""
+"""Limits of owners that several processes hold, and the owners who are near one."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,14 +8,34 @@ from uuid import UUID
 from cachetools import TTLCache
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+from pydantic import Field
 
 from common.metric_catalogue import MetricName, described
+from common.settings import Fragment
 
 NEAR_RATIO: Final = 0.8
 """An owner who uses this much of a limit, or more, is named in the metrics."""
 
 _NEAR_SECONDS = 600.0
 _NEAR_OWNERS = 200
+
+
+class DeliveryLimitSettings(Fragment):
+    """Limits of what the events of one owner give, who has none of its own."""
+
+    deliveries_per_minute_per_owner: int = Field(
+        3000,
+        ge=1,
+        description="Deliveries that one owner's events of one minute give, at each worker of the "
+        "webhooks stage; further ones are recorded as not sent.",
+    )
+    alert_destinations_per_owner: int = Field(
+        100,
+        ge=1,
+        description="Deliveries that one owner's alerts give of one recognition, to webhooks and "
+        "to their own addresses, at each worker of the webhooks stage; further ones are recorded "
+        "as not sent.",
+    )
 
 
 class NearLimits(Collector):
