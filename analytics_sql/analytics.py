@@ -169,7 +169,8 @@ async def stored_buckets(client: ClickHouseClient, span: OwnerSpan) -> tuple[lis
 
 async def touched(client: ClickHouseClient, span: OwnerSpan) -> dict[int, int]:
     """Return when quarters of a span were touched last (Unix ms), as far as no bucket has it."""
-    return dict(await client.rows("traffic_touched", span.parameters()))
+    rows = await client.rows("traffic_touched", span.parameters())
+    return {int(row[0]): int(row[1]) for row in rows}
 
 
 @dataclass

@@ -5,8 +5,8 @@
 --   plate               normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
 -- Result: recognitions; one row.
--- Sort key: (user_id, ts); the text index finds the plate. Without FINAL: a copy that bears the plate is
--- to go as well.
+-- Sort key: (user_id, ts); one scan of one column. Without FINAL: a copy that bears the plate is to go
+-- as well.
 SELECT uniqExact(ts, id) AS recognitions
 FROM recognitions
 WHERE user_id = {user_id:UUID}

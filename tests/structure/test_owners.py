@@ -59,4 +59,16 @@ def test_only_the_sink_and_an_erasure_take_rows_out_of_clickhouse() -> None:
         if erases.search(path.read_text(encoding="utf-8"))
     }
 
-    assert erasers == {"streams/sink/tables.py", "api/erasure/rows.py"}
+    sink = {"streams/sink/tables.py", "streams/sink/rollups.py"}
+    assert erasers == {*sink, "api/erasure/rows.py"}
+
+
+def test_only_the_sink_keeps_rollups() -> None:
+    keepers = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("api", "ingest", "streams", "common")
+        for path in _sources(folder)
+        if "analytics_sql.rollups" in path.read_text(encoding="utf-8")
+    }
+
+    assert keepers == {"streams/sink/rollups.py"}

@@ -33,9 +33,10 @@ _BATCH_ROWS = 500_000
 _THREADS = "SETTINGS max_threads = 4, max_insert_threads = 4"
 _PLATES = len(LETTERS) ** 7
 _SEARCH_MIGRATION = 11
+_VIEW = "plate_pieces_of_recognitions"
 _WITHOUT_INDEXES = (
     "TRUNCATE TABLE backfills",
-    "DROP VIEW IF EXISTS plate_pieces_of_recognitions",
+    f"DROP VIEW IF EXISTS {_VIEW}",
     "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera",
     "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_plate",
 )
@@ -70,7 +71,7 @@ def fill(address: ClickHouseAddress, rows: int) -> LargeTables:
     create_database(client, DATABASE)
     migrate(client, retention_days=400)
     client.command(_END)
-    end_ms = int(client.command("SELECT max(end_ms) FROM benchmark_end"))
+    end_ms = _number(client, "SELECT max(end_ms) FROM benchmark_end")
     if not end_ms:
         end_ms = int(time.time() * 1000)
         client.command(f"INSERT INTO benchmark_end VALUES ({end_ms})")
@@ -80,12 +81,14 @@ def fill(address: ClickHouseAddress, rows: int) -> LargeTables:
     return LargeTables(filled, rows, end_ms)
 
 
+def _number(client: Client, query: str) -> int:
+    return int(client.query(query).result_rows[0][0])
+
+
 def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
-    there = int(client.command("SELECT count() FROM recognitions"))
-    if there >= rows:
-        return
+    there = _number(client, "SELECT count() FROM recognitions")
     # What the search adds is made afterwards, all at once, as for rows that a migration finds.
-    for statement in _WITHOUT_INDEXES:
+    for statement in _WITHOUT_INDEXES if there < rows else ():
         client.command(statement)
     step = DAYS * DAY_MS / rows
     for first in range(there, rows, _BATCH_ROWS):
@@ -93,13 +96,17 @@ def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
         count = min(_BATCH_ROWS, rows - first)
         client.command(_recognitions(first, count, end_ms - rows * step, step))
         client.command(_outcomes(first, count, end_ms - rows * step, step))
-        print(
-            f"{first + count} rows, {count / (time.monotonic() - began):.0f} a second", flush=True
-        )
-    (search,) = [one for one in migrations() if one.version == _SEARCH_MIGRATION]
-    for statement in search.up:
-        client.command(statement)
-    while left := int(client.command(_UNDONE)):
+        rate = count / (time.monotonic() - began)
+        print(f"{first + count} rows, {rate:.0f} a second", flush=True)
+    _index(client)
+
+
+def _index(client: Client) -> None:
+    if _number(client, f"SELECT count() FROM system.tables WHERE name = '{_VIEW}'") == 0:
+        (search,) = [one for one in migrations() if one.version == _SEARCH_MIGRATION]
+        for statement in search.up:
+            client.command(statement)
+    while left := _number(client, _UNDONE):
         print(f"{left} merges and changes", flush=True)
         time.sleep(_POLL_SECONDS)
 

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
+from analytics_sql import recognitions as recognitions_module
 from analytics_sql.client import ClickHouseClient, connect_for_schema
 from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import (
@@ -24,6 +25,7 @@ from analytics_sql.recognitions import (
     list_recognitions,
 )
 from common.errors import MisconfiguredError, TransientError
+from common.plates.matching import MatchMode
 from common.records.frames import Box
 from common.records.ids import MAX_PASS_MS, recognition_id
 from common.records.object_keys import crop_key, photo_key
@@ -295,6 +297,62 @@ def _crowd() -> list[RecognitionRow]:
         )
         for n in range(400)
     ]
+
+
+class TestOldRows:
+    """Rows that are not among the newest are found by the indexes, in the same order."""
+
+    @pytest.fixture(autouse=True)
+    def only_one_newest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(recognitions_module, "_NEWEST_ROWS", 1)
+        monkeypatch.setattr(recognitions_module, "_NEWEST_OF_RARE", 1)
+
+    @pytest.mark.parametrize("limit", [7, 50])
+    @pytest.mark.parametrize(
+        "conditions",
+        [
+            {"camera_id": YARD},
+            {"plate": "AB12CD", "match": MatchMode.EXACT},
+            {"plate": "AB", "match": MatchMode.PREFIX},
+            {"plate": "1"},
+            {"plate": "B1"},
+            {"plate": "B12C", "camera_id": YARD, "min_confidence": 0.5},
+            {"plate": "A?1*", "match": MatchMode.WILDCARD},
+            {"plate": "?B?2*", "match": MatchMode.WILDCARD},
+            {"plate": "A812C0", "match": MatchMode.FUZZY},
+        ],
+        ids=str,
+    )
+    async def test_every_page_follows_the_one_before(
+        self, client: ClickHouseClient, conditions: dict[str, object], limit: int
+    ) -> None:
+        # Many of one millisecond, more than a page, and each row written twice.
+        rows = [
+            row(
+                START_MS + number // 20,
+                "AB12CD" if number % 3 else "XX99XX",
+                camera_id=GATE if number % 2 else YARD,
+                track=str(number),
+            )
+            for number in range(150)
+        ]
+        await insert_recognitions(client, rows)
+        await insert_recognitions(client, rows)
+        wanted = replace(RecognitionFilter(OWNER), **conditions)  # type: ignore[arg-type]
+
+        found = [one for page in await pages(client, wanted, limit) for one in page.rows]
+
+        expected = [
+            one
+            for one in rows
+            if ("plate" not in conditions or one.plate == "AB12CD")
+            and ("camera_id" not in conditions or one.camera_id == YARD)
+        ]
+        assert len(found) == len({one.id for one in found})
+        assert {one.id for one in found} == {one.id for one in expected}
+        assert [one.captured_ms for one in found] == sorted(
+            (one.captured_ms for one in expected), reverse=True
+        )
 
 
 class TestPaging:

@@ -24,7 +24,7 @@ from analytics_sql.analytics import (
 )
 from analytics_sql.client import ClickHouseClient, connect_for_schema
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
-from analytics_sql.migrate import migrate
+from analytics_sql.migrate import migrate, roll_back
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import (
     RecognitionFilter,
@@ -32,11 +32,12 @@ from analytics_sql.recognitions import (
     insert_recognitions,
     list_recognitions,
 )
-from analytics_sql.rollups import RollupBounds, rank_plates, roll_up
+from analytics_sql.rollups import RollupBounds, cut_plates, rank_plates, roll_up
 from common.errors import TransientError
 from common.plates.matching import MatchMode
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.recognitions import RecognitionSource
+from streams.sink.rollups import RollupKeeper
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -46,6 +47,7 @@ SPAN_MS = 30 * DAY_MS
 PLATES = ("AA1", "BB2", "CC3", "DD4", "EE5", "FF6")
 CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
 TOP = 2
+_BEFORE_PIECES = 9
 # Everything is ranked, anew each time, and nothing is waited for: what a test inserts is there.
 BOUNDS = RollupBounds(
     quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1
@@ -251,3 +253,76 @@ def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouse
             holds()
         finally:
             runner.run(client.close())
+
+
+async def test_rows_from_before_the_pieces_are_found_before_and_after_they_are_cut(
+    clickhouse_address: ClickHouseAddress,
+) -> None:
+    owner = UUID(int=1)
+    schema = connect_for_schema(clickhouse_address.settings())
+    schema.database = clickhouse_address.database
+    migrate(schema, retention_days=36_500)
+    roll_back(schema, _BEFORE_PIECES)
+    client = ClickHouseClient(clickhouse_address.settings())
+    rows = [recognition_row(owner, _now_ms() - n, f"AB{n:03}", CAMERAS[0]) for n in range(300)]
+    await insert_recognitions(client, rows)
+    migrate(schema, retention_days=36_500)
+    schema.close()
+    wanted = RecognitionFilter(owner, "AB12?", match=MatchMode.WILDCARD)
+
+    before = await list_recognitions(client, wanted, None, 200)
+    await cut_plates(client)
+    after = await list_recognitions(client, wanted, None, 200)
+
+    assert {row.plate for row in before.rows} == {f"AB12{n}" for n in range(10)}
+    assert after == before
+    assert await client.is_backfilled("plate_pieces")
+    plates = await client.run("SELECT uniqExact(plate) FROM plate_pieces")
+    assert plates.rows[0][0] == len(rows)
+    await client.close()
+
+
+async def test_a_sweep_counts_who_had_anything_written(client: ClickHouseClient) -> None:
+    owner, stranger = UUID(int=1), UUID(int=2)
+    old_ms = _now_ms() - 3 * DAY_MS
+    for user in (owner, stranger):
+        rows = [recognition_row(user, old_ms + n, "AA1", CAMERAS[0]) for n in range(5)]
+        await insert_recognitions(client, rows)
+    await note_erasure(client, Erasure(stranger))
+    keeper = RollupKeeper(client, every_seconds=60)
+
+    for _ in range(10):
+        await keeper.sweep()
+
+    span = OwnerSpan(owner, _now_ms() - SPAN_MS, _now_ms())
+    assert sum(q.recognitions for q in (await _traffic(client, span)).quarters) == 5
+    users = await client.run("SELECT DISTINCT user_id FROM traffic_buckets WHERE length = 96")
+    assert users.rows == [(owner,)], "an erased owner is counted no more"
+
+
+async def test_what_is_erased_is_in_nothing_that_was_made_of_it(client: ClickHouseClient) -> None:
+    owner = UUID(int=1)
+    now_ms = _now_ms()
+    rows = [
+        recognition_row(owner, now_ms - DAY_MS - n, PLATES[n % 3], CAMERAS[0]) for n in range(30)
+    ]
+    await insert_recognitions(client, rows)
+    await roll_up(client, owner, BOUNDS)
+    await rank_plates(client, owner, BOUNDS)
+
+    await note_erasure(client, Erasure(owner, PLATES[0], now_ms))
+    await erase_recognitions(client, Erasure(owner, PLATES[0], now_ms))
+
+    for table, column in (("plate_pieces", "[plate]"), ("plate_ranks", "plates")):
+        left = await client.run(f"SELECT arrayDistinct(flatten(groupArray({column}))) FROM {table}")
+        assert set(left.rows[0][0]) == set(PLATES[1:3])
+
+    await note_erasure(client, Erasure(owner))
+    await erase_recognitions(client, Erasure(owner))
+
+    for table in ("plate_pieces", "plate_ranks", "traffic_buckets", "traffic_states"):
+        assert (await client.run(f"SELECT count() FROM {table}")).rows == [(0,)]
+
+
+async def _traffic(client: ClickHouseClient, span: OwnerSpan) -> Traffic:
+    return await count_traffic(client, span, plates=TOP)

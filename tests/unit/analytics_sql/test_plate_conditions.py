@@ -70,3 +70,23 @@ def test_special_characters_never_stand_alone(plate: str) -> None:
 
     assert "%" not in inner.replace("\\\\", "").replace("\\%", "")
     assert "_" not in inner.replace("\\\\", "").replace("\\_", "")
+
+
+@pytest.mark.parametrize(
+    ("plate", "match", "pieces"),
+    [
+        ("ABO", MatchMode.SUBSTRING, {"pieces": ["80"]}),
+        ("AB", MatchMode.SUBSTRING, {"pieces": ["A8"]}),
+        ("A", MatchMode.SUBSTRING, {"piece_starts": ["A"]}),
+        ("AB12", MatchMode.EXACT, {}),
+        ("AB12", MatchMode.PREFIX, {}),
+        ("A?C*", MatchMode.WILDCARD, {"pieces": ["^A"]}),
+        ("*A*", MatchMode.WILDCARD, {"piece_starts": ["A"]}),
+        ("*AC", MatchMode.WILDCARD, {"pieces": ["C$"]}),
+        ("XYZW", MatchMode.FUZZY, {"pieces": ["XY", "2W"]}),
+        ("XYW", MatchMode.FUZZY, {"piece_starts": ["X", "Y"]}),
+        ("X", MatchMode.FUZZY, {"piece_starts": ["^"]}),
+    ],
+)
+def test_pieces_that_plates_hold(plate: str, match: MatchMode, pieces: dict[str, object]) -> None:
+    assert plate_question(plate, match).pieces == pieces
