@@ -53,6 +53,8 @@ class OwnerLimit(StrEnum):
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
     IMAGE_CALLS_AT_ONCE = "image_calls_at_once"
     BODY_MEBIBYTES = "body_mebibytes"
+    EXPORTS_PER_MINUTE = "exports_per_minute"
+    EXPORTS_AT_ONCE = "exports_at_once"
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
     OwnerLimit.IMAGE_CALLS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "image calls at once", 1),
     OwnerLimit.BODY_MEBIBYTES: _Refusal(ErrorCode.RATE_LIMITED, "MiB of request bodies at once", 2),
+    OwnerLimit.EXPORTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "exports a minute"),
+    OwnerLimit.EXPORTS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "exports at once", 5),
 }
 
 

@@ -34,8 +34,8 @@ def _migration(version: int, checksum: str = "a") -> Migration:
     return Migration(version, f"m{version}", checksum, ("SELECT 1",), ("SELECT 1",))
 
 
-def test_numbers_follow_each_other() -> None:
-    assert [m.version for m in migrations()] == list(range(1, len(migrations()) + 1))
+def test_no_number_comes_twice() -> None:
+    assert len({m.version for m in migrations()}) == len(migrations())
 
 
 def test_applied_migrations_are_as_they_were() -> None:
