@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from analytics_sql.client import connect_for_schema
+from analytics_sql.cluster import cluster_of
 from analytics_sql.migrate import create_database, migrate
 from analytics_sql.settings import AnalyticsSettings
 from common.errors import (
@@ -38,9 +39,13 @@ def main() -> None:
 def _migrate(settings: AnalyticsSettings, *, dry_run: bool) -> None:
     client = connect_for_schema(settings)
     try:
-        create_database(client, settings.clickhouse_database)
+        cluster = cluster_of(settings)
+        create_database(client, settings.clickhouse_database, cluster)
         changed = migrate(
-            client, retention_days=settings.recognition_retention_days, dry_run=dry_run
+            client,
+            retention_days=settings.recognition_retention_days,
+            dry_run=dry_run,
+            cluster=cluster,
         )
     finally:
         client.close()

@@ -6,8 +6,8 @@ The only module of what serves that imports clickhouse-connect.
 import asyncio
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -27,6 +27,12 @@ from clickhouse_connect.driver.exceptions import (
     ProgrammingError,
 )
 
+from analytics_sql.cluster import (
+    CLUSTER_SETTINGS,
+    cluster_of,
+    cluster_parameters,
+    cluster_statements,
+)
 from analytics_sql.rows import Table
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.settings import ClickHouseSettings
@@ -142,11 +148,32 @@ class ClickHouseClient:
             )
         return QueryResult(tuple(result.column_names), result.result_rows)
 
-    async def command(self, name: str, parameters: Mapping[str, object]) -> None:
-        """Run ``queries/<name>.sql``, which answers nothing."""
+    @asynccontextmanager
+    async def stream(
+        self,
+        statement: str,
+        parameters: Mapping[str, object],
+        *,
+        answer_format: str,
+        settings: Mapping[str, str],
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Yield an answer in one of ClickHouse's formats, piece by piece as it comes."""
         with clickhouse_errors():
             driver = await self._connected()
-            await driver.command(query_text(name), parameters=dict(parameters))
+            answer = await driver.raw_stream(
+                statement, parameters=dict(parameters), settings=dict(settings), fmt=answer_format
+            )
+            async with answer as pieces:
+                yield pieces
+
+    async def command(self, name: str, parameters: Mapping[str, object]) -> None:
+        """Run ``queries/<name>.sql``, which answers nothing; on a cluster, on all its servers."""
+        cluster, text = cluster_of(self._settings), query_text(name)
+        given = cluster_parameters(text, parameters, cluster)
+        with clickhouse_errors():
+            driver = await self._connected()
+            for statement in cluster_statements(text, cluster):
+                await driver.command(statement, parameters=given)
 
     async def insert(self, table: Table[R], rows: Sequence[R]) -> None:
         """Write rows; when this returns they are stored. A row written before is the same row.
@@ -201,6 +228,7 @@ class ClickHouseClient:
             autogenerate_session_id=False,
             connect_timeout=_CONNECT_SECONDS,
             send_receive_timeout=self._query_seconds,
+            settings=_session_settings(self._settings),
             show_clickhouse_errors="scrub",
         )
 
@@ -241,8 +269,13 @@ def connect_for_schema(settings: ClickHouseSettings) -> Client:
             autogenerate_session_id=False,
             connect_timeout=_CONNECT_SECONDS,
             send_receive_timeout=_SCHEMA_SECONDS,
+            settings=_session_settings(settings),
             show_clickhouse_errors="scrub",
         )
+
+
+def _session_settings(settings: ClickHouseSettings) -> dict[str, Any]:
+    return {} if cluster_of(settings) is None else dict(CLUSTER_SETTINGS)
 
 
 def _port(url: str) -> int:

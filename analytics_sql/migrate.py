@@ -15,6 +15,7 @@ from importlib.resources import files
 import structlog
 
 from analytics_sql.client import ClickHouseClient, SchemaClient, clickhouse_errors, query_text
+from analytics_sql.cluster import Cluster, cluster_statements, local_table
 from common.errors import MisconfiguredError
 
 _log = structlog.get_logger(__name__)
@@ -79,15 +80,19 @@ def _statements(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _BETWEEN_STATEMENTS.split(text) if part.strip())
 
 
-def create_database(client: SchemaClient, name: str) -> None:
+def create_database(client: SchemaClient, name: str, cluster: Cluster | None = None) -> None:
     """Make the database if it is missing, and turn the client to it."""
     with clickhouse_errors():
-        client.command(query_text("create_database"), parameters={"name": name})
+        _run(client, query_text("create_database"), cluster, {"name": name})
     client.database = name
 
 
 def migrate(
-    client: SchemaClient, *, retention_days: int, dry_run: bool = False
+    client: SchemaClient,
+    *,
+    retention_days: int,
+    dry_run: bool = False,
+    cluster: Cluster | None = None,
 ) -> tuple[Migration, ...]:
     """Apply what the client's database has not seen; return it.
 
@@ -95,18 +100,19 @@ def migrate(
 
     Raises:
         MisconfiguredError: a migration was edited after it was applied, or the database is of a
-            newer release.
+            newer release, or was made for one server and is now to be on several, or back.
         TransientError: ClickHouse is unavailable or busy.
     """
     with clickhouse_errors():
+        _check_kind(client, cluster)
         if not dry_run:
-            client.command(query_text("migrations_table"))
+            _run(client, query_text("migrations_table"), cluster)
         missing = pending(migrations(), _applied(client))
         if dry_run:
             return missing
         for migration in missing:
-            _apply(client, migration)
-        _keep_for(client, retention_days)
+            _apply(client, migration, cluster)
+        _keep_for(client, retention_days, cluster)
     return missing
 
 
@@ -128,17 +134,17 @@ async def check_schema(client: ClickHouseClient) -> None:
         )
 
 
-def roll_back(client: SchemaClient, version: int) -> tuple[Migration, ...]:
+def roll_back(
+    client: SchemaClient, version: int, cluster: Cluster | None = None
+) -> tuple[Migration, ...]:
     """Undo every applied migration above ``version``, the newest first; data in them is lost."""
     with clickhouse_errors():
         applied = {row.version for row in _applied(client)}
         undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]
         for migration in undone:
             for statement in migration.down:
-                client.command(statement)
-            client.command(
-                query_text("migration_forget"), parameters={"version": migration.version}
-            )
+                _run(client, statement, cluster)
+            _run(client, query_text("migration_forget"), cluster, {"version": migration.version})
             _log.info("migration_rolled_back", version=migration.version, name=migration.name)
     return tuple(undone)
 
@@ -175,9 +181,30 @@ def _applied(client: SchemaClient) -> tuple[AppliedMigration, ...]:
     return tuple(AppliedMigration(*row) for row in rows)
 
 
-def _apply(client: SchemaClient, migration: Migration) -> None:
+def _run(
+    client: SchemaClient,
+    text: str,
+    cluster: Cluster | None,
+    parameters: dict[str, object] | None = None,
+) -> None:
+    for statement in cluster_statements(text, cluster):
+        client.command(statement, parameters=parameters)
+
+
+def _check_kind(client: SchemaClient, cluster: Cluster | None) -> None:
+    if not client.command("EXISTS TABLE schema_migrations"):
+        return
+    made_by = str(client.command("SHOW CREATE TABLE schema_migrations"))
+    if ("Replicated" in made_by) != (cluster is not None):
+        raise MisconfiguredError(
+            "the database was made without PLATESTREAM_CLICKHOUSE_CLUSTER, or with it: tables of"
+            " one server do not become those of a cluster; name another database"
+        )
+
+
+def _apply(client: SchemaClient, migration: Migration, cluster: Cluster | None) -> None:
     for statement in migration.up:
-        client.command(statement)
+        _run(client, statement, cluster)
     client.insert(
         "schema_migrations",
         [[migration.version, migration.name, migration.checksum]],
@@ -186,9 +213,10 @@ def _apply(client: SchemaClient, migration: Migration) -> None:
     _log.info("migration_applied", version=migration.version, name=migration.name)
 
 
-def _keep_for(client: SchemaClient, days: int) -> None:
+def _keep_for(client: SchemaClient, days: int, cluster: Cluster | None) -> None:
     for table, statement in _RETENTIONS.items():
         is_set = query_text("retention_is_set")
-        if not client.command(is_set, parameters={"table": table, "days": days}):
-            client.command(query_text(statement), parameters={"days": days})
+        stored = table if cluster is None else local_table(table)
+        if not client.command(is_set, parameters={"table": stored, "days": days}):
+            _run(client, query_text(statement), cluster, {"days": days})
             _log.info("retention_set", table=table, days=days)

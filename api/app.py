@@ -15,6 +15,7 @@ from api.container import Services
 from api.credits import routes as credits_routes
 from api.deliveries import routes as deliveries_routes
 from api.docs import routes as docs_routes
+from api.exports import routes as exports_routes
 from api.health import routes as health_routes
 from api.live import routes as live_routes
 from api.middleware.error_handlers import install_error_handlers
@@ -29,6 +30,7 @@ from api.webhooks import routes as webhooks_routes
 ROUTERS: tuple[APIRouter, ...] = (
     recognitions_routes.router,
     live_routes.router,
+    exports_routes.router,
     recognize_routes.router,
     recognize_routes.demo_router,
     credits_routes.router,

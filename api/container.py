@@ -27,6 +27,7 @@ from api.deliveries.samples import SampleMaker
 from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
 from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
+from api.exports.service import Exports, ExportStore
 from api.health.service import Check, Health, RoomWatch
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
@@ -68,6 +69,7 @@ class Repositories:
     """The searchable stores: ClickHouse for all of them, in the service."""
 
     recognitions: RecognitionStore
+    exports: ExportStore
     traffic: TrafficStore
     triggers: TriggerStore
     deliveries: DeliveryStore
@@ -116,6 +118,7 @@ class Services:
     owner_limits: OwnerLimits
     body_budget: BodyBudget
     recognitions: Recognitions
+    exports: Exports
     live: LiveRecognitions
     image_recognition: ImageRecognition
     credits: Credits
@@ -238,7 +241,7 @@ def _dependencies(
     }
     return AppDependencies(
         database=database,
-        repositories=Repositories(store, store, store, store, store, store),
+        repositories=Repositories(store, store, store, store, store, store, store),
         caches=caches,
         images=images,
         photos=images,
@@ -261,14 +264,17 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     retention = timedelta(days=settings.image_retention_days) or None
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
+    limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
+    recognitions = Recognitions(
+        found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
+    )
     return Services(
         authenticator=authenticator,
-        limiter=RateLimiter(limit_rules(settings), limits, outside.shared_limits),
+        limiter=limiter,
         owner_limits=limits,
         body_budget=BodyBudget(body_bounds(settings), limits),
-        recognitions=Recognitions(
-            found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
-        ),
+        recognitions=recognitions,
+        exports=Exports(found.exports, recognitions, limits, limiter),
         live=_live(settings, outside, box, watch, limits),
         image_recognition=_image_recognition(settings, outside, limits),
         credits=Credits(database),

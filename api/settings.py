@@ -88,6 +88,15 @@ class OwnerLimitSettings(DeliveryLimitSettings):
         description="MiB of one owner's request bodies of more than 64 KiB that one API process "
         "holds at once.",
     )
+    exports_per_minute_per_owner: int = Field(
+        30,
+        ge=1,
+        description="Exports (`GET /api/recognitions/export`, 100,000 rows each at most) that one "
+        "owner may begin in a minute, with all keys and sessions together.",
+    )
+    exports_at_once_per_owner: int = Field(
+        2, ge=1, description="Exports of one owner that one API process sends at once."
+    )
     rule_cost_per_owner: int = Field(
         100_000,
         ge=1,

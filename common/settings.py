@@ -258,6 +258,13 @@ class ClickHouseSettings(Fragment):
     clickhouse_database: str = Field(
         "platestream", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="ClickHouse database."
     )
+    clickhouse_cluster: str = Field(
+        "",
+        pattern=r"^([A-Za-z_][A-Za-z0-9_-]*)?$",
+        description="Name of the ClickHouse cluster, as its servers' configuration has it, on "
+        "whose shards and replicas the schema is made; empty: one server. Chosen before the first "
+        "start.",
+    )
 
 
 class DatabaseSettings(Fragment):

@@ -77,7 +77,7 @@ async def owners_of_names(
         TransientError: ClickHouse is unavailable or busy.
     """
     rows = await client.rows("owners_of_names", {"table": table, "ids": list(ids)})
-    return dict(rows)
+    return {row[0]: row[1] for row in rows}
 
 
 async def erase_names(client: ClickHouseClient, user_id: UUID) -> None:

@@ -1,6 +1,7 @@
 """ClickHouse as the API asks it: within a time limit, and only while the server answers at all."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from analytics_sql.analytics import count_traffic
@@ -8,8 +9,14 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import deliveries_between, delivery_content, list_deliveries
 from analytics_sql.erased_images import images_to_remove, note_removed
 from analytics_sql.erasure import list_erasures
+from analytics_sql.exports import ExportFormat, ExportPart, export_part, exported
 from analytics_sql.migrate import check_schema
-from analytics_sql.recognitions import get_recognition, list_recognitions
+from analytics_sql.recognitions import (
+    RecognitionCursor,
+    RecognitionFilter,
+    get_recognition,
+    list_recognitions,
+)
 from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
@@ -17,6 +24,8 @@ from common.errors import TransientError
 from common.settings import ClickHouseSettings
 
 _QUERY_SECONDS = 10.0
+_EXPORT_SECONDS = 300.0
+"""For a part of an export, until its reader has it."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,15 +69,50 @@ class ClickHouseStore:
     note_removed = _limited(note_removed)
     ping = _limited(check_schema)
 
+    async def export_part(
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
+    ) -> ExportPart:
+        """Return where a part of an export ends.
+
+        Raises:
+            DependencyUnavailableError: ClickHouse is unavailable or too slow.
+        """
+        async with self._guarded(_EXPORT_SECONDS):
+            return await export_part(self._client, wanted, after, rows)
+
+    @asynccontextmanager
+    async def exported(
+        self,
+        wanted: RecognitionFilter,
+        after: RecognitionCursor | None,
+        part: ExportPart,
+        file_format: ExportFormat,
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Yield the bytes of a part's file.
+
+        Raises:
+            DependencyUnavailableError: ClickHouse is unavailable or too slow.
+        """
+        async with (
+            self._guarded(_EXPORT_SECONDS),
+            exported(self._client, wanted, after, part, file_format=file_format) as pieces,
+        ):
+            yield pieces
+
     async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the answer to a query.
 
         Raises:
             DependencyUnavailableError: ClickHouse is unavailable or too slow.
         """
+        async with self._guarded(_QUERY_SECONDS):
+            return await query(self._client, *args, **kwargs)
+
+    @asynccontextmanager
+    async def _guarded(self, seconds: float) -> AsyncIterator[None]:
         try:
-            async with self._breaker.call(_QUERY_SECONDS):
-                return await query(self._client, *args, **kwargs)
+            async with self._breaker.call(seconds):
+                yield
         except DependencyUnavailableError:
             raise
         except TransientError as error:

@@ -105,9 +105,12 @@ def in_clickhouse(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) 
 def _connected(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:
     from analytics_sql.analysts.accounts import Place
     from analytics_sql.client import connect_for_schema
+    from analytics_sql.cluster import LOCAL
 
+    cluster = settings.clickhouse_cluster
+    place = Place(settings.clickhouse_database, cluster, LOCAL if cluster else "")
     client = connect_for_schema(settings)
     try:
-        return work(client, Place(settings.clickhouse_database))
+        return work(client, place)
     finally:
         client.close()

@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     "analyst": _LazyCommand(
         "api.cli.analysts", "analyst_app", "Users of ClickHouse who may read one account's rows."
     ),
+    "export": _LazyCommand("api.cli.exports", "export_app", "An account's recognitions as files."),
     "stack": _LazyCommand("api.cli.installation", "stack_app", "The servers of the installation."),
     "plate": _LazyCommand("api.cli.erasure", "plate_app", "Number plates."),
 }

@@ -82,6 +82,14 @@ class RateLimiter:
         await self._count_for_owner(caller, recognizes=recognizes)
         return left
 
+    async def admit_export(self, caller: LimitedCaller) -> None:
+        """Count an export for the owner, with what its other credentials began.
+
+        Raises:
+            ApiError: 429.
+        """
+        await self._count_in(caller, [OwnerLimit.EXPORTS_PER_MINUTE])
+
     async def admit_address(self, address: str) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
 
@@ -96,9 +104,15 @@ class RateLimiter:
         Raises:
             ApiError: 429.
         """
-        limits = self._limits_of_owner(caller, recognizes=recognizes)
-        if not limits:
-            return
+        if limits := self._limits_of_owner(caller, recognizes=recognizes):
+            await self._count_in(caller, limits)
+
+    async def _count_in(self, caller: LimitedCaller, limits: Sequence[OwnerLimit]) -> None:
+        """Count in an owner's windows, up to the first that is full.
+
+        Raises:
+            ApiError: 429.
+        """
         sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
         windows = [
             RateLimitItemPerMinute(size, namespace=f"owner-{limit}")

@@ -45,6 +45,8 @@ class OwnerLimit(StrEnum):
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
     IMAGE_CALLS_AT_ONCE = "image_calls_at_once"
     BODY_MEBIBYTES = "body_mebibytes"
+    EXPORTS_PER_MINUTE = "exports_per_minute"
+    EXPORTS_AT_ONCE = "exports_at_once"
     DELIVERIES_PER_MINUTE = "deliveries_per_minute"
     ALERT_DESTINATIONS = "alert_destinations"
     RULE_COST = "rule_cost"
@@ -75,6 +77,8 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
     OwnerLimit.IMAGE_CALLS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "image calls at once", 1),
     OwnerLimit.BODY_MEBIBYTES: _Refusal(ErrorCode.RATE_LIMITED, "MiB of request bodies at once", 2),
+    OwnerLimit.EXPORTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "exports a minute"),
+    OwnerLimit.EXPORTS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "exports at once", 5),
     # These two are held where events are fanned out (streams.webhooks).
     OwnerLimit.DELIVERIES_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "deliveries a minute"),
     OwnerLimit.ALERT_DESTINATIONS: _Refusal(

@@ -87,14 +87,24 @@ class Recognitions:
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
-        after = None if last_key is None else self._open(wanted, last_key)
+        after = self.position(wanted, last_key)
         possible = storable(wanted)
         if possible is None:
             return Page((), None)
         found = await self._store.page(possible, after, limit)
-        if found.next_after is None:
-            return Page(found.rows, None)
-        return Page(found.rows, self._sealer.seal(wanted, found.next_after))
+        return Page(found.rows, self.key_after(wanted, found.next_after))
+
+    def position(self, wanted: RecognitionFilter, last_key: str | None) -> RecognitionCursor | None:
+        """Return the place in the list of ``wanted`` that a cursor names; None: its beginning.
+
+        Raises:
+            ApiError: 400, the cursor is not one of this list.
+        """
+        return None if last_key is None else self._open(wanted, last_key)
+
+    def key_after(self, wanted: RecognitionFilter, place: RecognitionCursor | None) -> str | None:
+        """Return the cursor of what follows a place in the list; None at its end."""
+        return None if place is None else self._sealer.seal(wanted, place)
 
     async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
         """Return one of the owner's recognitions.

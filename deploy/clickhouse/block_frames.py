@@ -13,7 +13,7 @@ from typing import Final
 
 import lz4.block  # type: ignore[import-untyped]
 from backports import zstd
-from clickhouse_cityhash.cityhash import CityHash128
+from clickhouse_cityhash.cityhash import CityHash128  # type: ignore[import-untyped]
 
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 

@@ -189,7 +189,7 @@ class _Walk:
         elif rows:
             self._ways[column.name](column, rows)
 
-    def _strings(self, _: _Type, rows: int) -> None:
+    def _strings(self, column: _Type, rows: int) -> None:
         data, position = self._data, self.position
         for _ in range(rows):
             size = data[position]

@@ -16,6 +16,7 @@ from analytics_sql.analytics import OwnerSpan, Traffic
 from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
 from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasure import Erasures
+from analytics_sql.exports import ExportFormat, ExportPart
 from analytics_sql.recognitions import (
     ListedRecognition,
     RecognitionCursor,
@@ -41,6 +42,7 @@ from api.db.database import Database
 from api.deliveries.service import DeliveryStore
 from api.erasure.images import ErasedImageNotes
 from api.erasure.sweeps import ErasureList
+from api.exports.service import ExportStore
 from api.health.service import Health
 from api.limits.limiter import LimitRules
 from api.live.recent import RecentRecognitions
@@ -62,6 +64,7 @@ NO_ATTEMPT_RULES = AttemptRules(0, 0, 0)
 PER_OWNER = 5
 BODY_MEBIBYTES = 16
 IMAGE_CALLS_AT_ONCE = 200
+EXPORTS_PER_MINUTE = 20
 _SETTINGS = {
     "database_url": "postgresql://nobody@127.0.0.1:1/nothing",
     "clickhouse_password": "nobody connects by it",
@@ -81,6 +84,7 @@ _SETTINGS = {
     "replays_per_owner": 3,
     "body_mebibytes_per_owner": BODY_MEBIBYTES,
     "image_calls_at_once_per_owner": IMAGE_CALLS_AT_ONCE,
+    "exports_per_minute_per_owner": EXPORTS_PER_MINUTE,
 }
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
@@ -88,6 +92,24 @@ PASSWORD = "a password of a test"
 
 class StandInStore:
     """Holds no recognitions."""
+
+    async def export_part(
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
+    ) -> ExportPart:
+        return ExportPart(None, None)
+
+    @asynccontextmanager
+    async def exported(
+        self,
+        wanted: RecognitionFilter,
+        after: RecognitionCursor | None,
+        part: ExportPart,
+        file_format: ExportFormat,
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"id\n"
+
+        yield pieces()
 
     async def page(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
@@ -262,6 +284,7 @@ class Options:
     """What an application is started with: stand-ins, and rules that no test meets by chance."""
 
     store: RecognitionStore = field(default_factory=StandInStore)
+    exports: ExportStore = field(default_factory=StandInStore)
     traffic: TrafficStore = field(default_factory=StandInStore)
     triggers: TriggerStore = field(default_factory=StandInStore)
     deliveries: DeliveryStore = field(default_factory=StandInDeliveries)
@@ -305,6 +328,7 @@ class Options:
         """Return what stands for ClickHouse."""
         return Repositories(
             recognitions=self.store,
+            exports=self.exports,
             traffic=self.traffic,
             triggers=self.triggers,
             deliveries=self.deliveries,

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -187,13 +188,77 @@ def test_credits_are_granted_and_never_below_zero() -> None:
     assert _run("owner", "list")["owners"][0]["credits"] == 12
 
 
-def test_an_analyst_is_made_listed_and_removed(
+@pytest.fixture
+def clickhouse_in_environment(
     clickhouse_address: ClickHouseAddress, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    owner = _create_owner()
+) -> ClickHouseAddress:
+    """A database with this release's schema, named by the environment."""
     for name, value in clickhouse_address.settings().model_dump().items():
         shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
         monkeypatch.setenv(f"PLATESTREAM_{name.upper()}", str(shown))
+    client = clickhouse_address.client()
+    migrate(client, retention_days=36_500)
+    client.close()
+    return clickhouse_address
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet", "arrow"])
+def test_recognitions_are_exported(
+    clickhouse_in_environment: ClickHouseAddress, tmp_path: Path, file_format: str
+) -> None:
+    owner = _create_owner()
+    client = clickhouse_in_environment.client()
+    client.command(
+        "INSERT INTO recognitions (user_id, id, ts, plate)"
+        f" SELECT toUUID('{owner['id']}'), generateUUIDv7(), now64(3) - number, 'P' || number"
+        " FROM numbers(100010)"
+    )
+    client.close()
+    output = tmp_path / f"rows.{file_format}"
+
+    found = _run("export", *OWNER, "--output", str(output), "--format", file_format)
+
+    assert found["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert sorted(found["files"]) == sorted(str(path) for path in tmp_path.iterdir())
+    if file_format == "csv":
+        lines = output.read_text().splitlines()
+        assert len(lines) == 100_011
+        assert lines[0].startswith('"id","userId"')
+        assert len(set(lines)) == 100_011
+    else:
+        assert len(found["files"]) == 2
+    again = CliRunner().invoke(app, ["export", *OWNER, "--output", str(output)])
+    assert again.exit_code == 1
+    assert "is there already" in again.output
+
+
+def test_an_export_that_broke_off_goes_on(
+    clickhouse_in_environment: ClickHouseAddress, tmp_path: Path
+) -> None:
+    owner = _create_owner()
+    client = clickhouse_in_environment.client()
+    client.command(
+        "INSERT INTO recognitions (user_id, id, ts, plate)"
+        f" SELECT toUUID('{owner['id']}'), generateUUIDv7(),"
+        " fromUnixTimestamp64Milli(1790000000000 + number, 'UTC'), 'P' || number FROM numbers(5)"
+    )
+    third = client.command("SELECT id FROM recognitions WHERE plate = 'P2'")
+    client.close()
+    output = tmp_path / "rows.csv"
+    output.write_text("names\nP4\nP3\nP2\n")
+
+    _run("export", *OWNER, "--output", str(output), "--after", f"1790000000002_{third}")
+
+    lines = output.read_text().splitlines()
+    assert lines[:4] == ["names", "P4", "P3", "P2"]
+    assert ['"P1"' in lines[4], '"P0"' in lines[5], len(lines)] == [True, True, 6]
+
+
+def test_an_analyst_is_made_listed_and_removed(
+    clickhouse_in_environment: ClickHouseAddress,
+) -> None:
+    clickhouse_address = clickhouse_in_environment
+    owner = _create_owner()
 
     made = _run("analyst", "create", *OWNER, "--name", "grafana")
 

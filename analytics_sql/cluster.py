@@ -1,0 +1,182 @@
+"""The schema and its statements on several servers of a ClickHouse cluster, made by rule.
+
+Rows lie in replicated tables, ``NAME_local``, on the shard of their owner; ``NAME`` is a
+Distributed table over all shards, which everything reads and writes as it does the table of one
+server. What changes tables runs on all servers. A table without an owner is small and whole on
+every server.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from common.errors import MisconfiguredError
+from common.settings import ClickHouseSettings
+
+LOCAL: Final = "_local"
+"""Behind the name of the tables that hold the rows."""
+
+_DDL_SECONDS: Final = 3600
+
+# An insert has come when most replicas of its shard have it, and a query reads from a replica that
+# has all such inserts: so reads see what was written before them, also through other servers. A
+# statement about all servers fails where one of them fails, rather than say so in its answer.
+CLUSTER_SETTINGS: Final[Mapping[str, int | str]] = {
+    "insert_quorum": "auto",
+    "insert_quorum_parallel": 0,
+    "select_sequential_consistency": 1,
+    "distributed_foreground_insert": 1,
+    # All rows of an owner lie on one shard: nothing has to be asked of the others.
+    "distributed_product_mode": "local",
+    "optimize_skip_unused_shards": 1,
+    "distributed_ddl_task_timeout": _DDL_SECONDS,
+    "distributed_ddl_output_mode": "throw",
+}
+
+_NAME = r"(?P<name>[A-Za-z_]\w*)"
+_COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
+_CREATE_TABLE = re.compile(rf"CREATE TABLE IF NOT EXISTS {_NAME}")
+_CREATE_VIEW = re.compile(rf"CREATE VIEW IF NOT EXISTS {_NAME}")
+_MATERIALIZED_VIEW = re.compile(rf"CREATE MATERIALIZED VIEW IF NOT EXISTS {_NAME} TO (?P<to>\w+)")
+_ALTER = re.compile(
+    r"ALTER TABLE (?P<name>\w+|\{(?P<parameter>\w+):Identifier\})\s+(?P<actions>.*)", re.DOTALL
+)
+_DROP = re.compile(rf"DROP (?P<kind>TABLE|VIEW) IF EXISTS {_NAME}(?P<rest>.*)", re.DOTALL)
+_DATABASE = re.compile(r"CREATE DATABASE IF NOT EXISTS (?P<name>\{\w+:Identifier\}|\w+)")
+_ENGINE = re.compile(r"ENGINE = (?P<family>\w*MergeTree)(?:\((?P<arguments>[^()]*)\))?")
+_SOURCES = re.compile(r"\b(FROM|JOIN)\s+([A-Za-z_]\w*)")
+_OWNER = re.compile(r"^\s*user_id UUID\b", re.MULTILINE)
+_OF_COLUMNS = re.compile(r"(ADD|DROP|RENAME|MODIFY|COMMENT) COLUMN\b")
+_SETTINGS = re.compile(r"\sSETTINGS\s[^']*$", re.DOTALL)
+
+# Whole on every server: they have no owner.
+_WITHOUT_OWNER: Final = frozenset({"schema_migrations", "backfills"})
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The cluster, by its name in the servers' configuration, and the database on it."""
+
+    name: str
+    database: str
+
+
+def cluster_of(settings: ClickHouseSettings) -> Cluster | None:
+    """Return the cluster that the settings name, None for one server."""
+    name = settings.clickhouse_cluster
+    return Cluster(name, settings.clickhouse_database) if name else None
+
+
+def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ...]:
+    """Return what a statement for one server is on a cluster; itself where there is none.
+
+    It is one of a migration, or of what changes the schema or erases.
+
+    Raises:
+        MisconfiguredError: a statement of a form that the rules do not know.
+    """
+    if not cluster:
+        return (statement,)
+    code = _COMMENT.sub("", statement).strip()
+    word = code.split(None, 1)[0].upper()
+    if word in ("SELECT", "INSERT", "WITH", "EXISTS"):
+        return (statement,)
+    for pattern, rule in _RULES:
+        if found := pattern.match(code):
+            return tuple(rule(found, code, cluster))
+    raise MisconfiguredError(f"no rule says what this is on a cluster: {code[:80]}")
+
+
+def cluster_parameters(
+    statement: str, parameters: Mapping[str, object], cluster: Cluster | None
+) -> dict[str, object]:
+    """Return the parameters of a statement: a table that is altered is the one with the rows."""
+    found = _ALTER.match(_COMMENT.sub("", statement).strip()) if cluster else None
+    name = found and found.group("parameter")
+    if not name:
+        return dict(parameters)
+    return {**parameters, name: local_table(str(parameters[name]))}
+
+
+def local_table(name: str) -> str:
+    """Return the name of the table that holds a table's rows."""
+    return name if name in _WITHOUT_OWNER else f"{name}{LOCAL}"
+
+
+def _on(cluster: Cluster) -> str:
+    return f" ON CLUSTER `{cluster.name}`"
+
+
+def _database(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
+    yield f"CREATE DATABASE IF NOT EXISTS {found.group('name')}{_on(cluster)}"
+
+
+def _table(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
+    name = found.group("name")
+    has_owner = _OWNER.search(code) is not None
+    if has_owner == (name in _WITHOUT_OWNER):
+        raise MisconfiguredError(f"{name} has no owner and is not known to have none")
+    local = local_table(name)
+    # Of an owner's rows there is a copy on the servers of one shard, of others on all.
+    place = "{shard}" if has_owner else "all"
+    path = f"'/clickhouse/tables/{place}/{{database}}/{local}', '{{replica}}'"
+
+    def replicated(engine: re.Match[str]) -> str:
+        arguments = engine.group("arguments")
+        more = f", {arguments}" if arguments else ""
+        return f"ENGINE = Replicated{engine.group('family')}({path}{more})"
+
+    body, count = _ENGINE.subn(replicated, code[found.end() :], count=1)
+    if not count:
+        raise MisconfiguredError(f"{name}: only tables of the MergeTree family are replicated")
+    yield f"CREATE TABLE IF NOT EXISTS {local}{_on(cluster)}{body}"
+    if has_owner:
+        yield (
+            f"CREATE TABLE IF NOT EXISTS {name}{_on(cluster)} AS {local}"
+            f" ENGINE = Distributed(`{cluster.name}`, `{cluster.database}`, {local},"
+            " cityHash64(user_id))"
+        )
+
+
+def _view(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
+    yield f"CREATE VIEW IF NOT EXISTS {found.group('name')}{_on(cluster)}{code[found.end() :]}"
+
+
+def _materialized(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
+    """What arrives at a server becomes rows of that server: both lie on the owner's shard."""
+
+    def source(match: re.Match[str]) -> str:
+        return f"{match.group(1)} {local_table(match.group(2))}"
+
+    body = _SOURCES.sub(source, code[found.end() :])
+    name, target = found.group("name"), local_table(found.group("to"))
+    yield f"CREATE MATERIALIZED VIEW IF NOT EXISTS {name}{_on(cluster)} TO {target}{body}"
+
+
+def _alter(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
+    name, actions = found.group("name"), found.group("actions")
+    local = name if found.group("parameter") else local_table(name)
+    yield f"ALTER TABLE {local}{_on(cluster)} {actions}"
+    # How a column is stored is no matter of a table that stores nothing.
+    is_of_storage = actions.startswith("MODIFY COLUMN") and "CODEC(" in actions
+    if local != name and _OF_COLUMNS.match(actions) and not is_of_storage:
+        yield f"ALTER TABLE {name}{_on(cluster)} {_SETTINGS.sub('', actions)}"
+
+
+def _drop(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
+    kind, name, rest = found.group("kind", "name", "rest")
+    yield f"DROP {kind} IF EXISTS {name}{_on(cluster)}{rest}"
+    local = local_table(name)
+    if kind == "TABLE" and local != name:
+        yield f"DROP TABLE IF EXISTS {local}{_on(cluster)}{rest}"
+
+
+_RULES: Final = (
+    (_DATABASE, _database),
+    (_CREATE_TABLE, _table),
+    (_MATERIALIZED_VIEW, _materialized),
+    (_CREATE_VIEW, _view),
+    (_ALTER, _alter),
+    (_DROP, _drop),
+)

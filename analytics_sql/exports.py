@@ -1,0 +1,116 @@
+"""Recognitions as files: parts of a list, written by ClickHouse in formats of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from analytics_sql.client import ClickHouseClient, query_text, query_with
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, plate_question
+from analytics_sql.rows import LAST_STORABLE_MS
+
+_PAGE: Final = "recognitions_page"
+# Copies of rows are rare. Where there are more, a part has fewer rows.
+_EXPECTED_COPIES: Final = 1_000
+_ALL_ROWS: Final = (1 << 32) - 1
+
+
+class ExportFormat(StrEnum):
+    """The formats of a file."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+_FORMATS: Final = {
+    ExportFormat.CSV: "CSVWithNames",
+    ExportFormat.PARQUET: "Parquet",
+    ExportFormat.ARROW: "ArrowStream",
+}
+_SETTINGS: Final = {
+    # An answer begins when it is whole, so that none breaks off with an error in its middle.
+    "wait_end_of_query": "1",
+    "date_time_output_format": "iso",
+    "format_csv_null_representation": "",
+    "output_format_parquet_string_as_string": "1",
+    "output_format_arrow_string_as_string": "1",
+}
+
+
+@dataclass(frozen=True)
+class ExportPart:
+    """The end of a part of a list; ``next_after`` is None where nothing follows it.
+
+    Without ``last`` the part is empty.
+    """
+
+    last: RecognitionCursor | None
+    next_after: RecognitionCursor | None
+
+
+async def export_part(
+    client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
+) -> ExportPart:
+    """Return where the part ends that begins behind ``after`` and has so many rows at most.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    limit = rows + 1 + _EXPECTED_COPIES
+    given = _question(wanted, after, limit)
+    answer = await client.run(_around_page("export_end", given), {**given, "rows": rows})
+    (found,) = answer.named()
+    if not found["found_rows"]:
+        return ExportPart(None, None)
+    last = RecognitionCursor(found["last_ms"], found["last_id"])
+    has_more = found["found_rows"] > rows or found["all_rows"] >= limit
+    return ExportPart(last, last if has_more else None)
+
+
+@asynccontextmanager
+async def exported(
+    client: ClickHouseClient,
+    wanted: RecognitionFilter,
+    after: RecognitionCursor | None,
+    part: ExportPart,
+    *,
+    file_format: ExportFormat,
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Yield the bytes of a part's file, piece by piece. Rows that came since are in it too.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    last = part.last or RecognitionCursor(LAST_STORABLE_MS, wanted.user_id)
+    # No row before the last one's time is read, so the page needs no other end.
+    first_ms = max(wanted.from_ms or 0, last.captured_ms)
+    given = _question(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
+    statement = _around_page("export_rows", given)
+    parameters = {**given, "last_ms": last.captured_ms, "last_id": last.id}
+    async with client.stream(
+        statement, parameters, answer_format=_FORMATS[file_format], settings=_SETTINGS
+    ) as pieces:
+        yield pieces
+
+
+def _question(
+    wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+) -> dict[str, object]:
+    asked: dict[str, object | None] = {
+        "from_ms": wanted.from_ms,
+        "to_ms": wanted.to_ms,
+        "after_ms": None if after is None else after.captured_ms,
+        "after_id": None if after is None else after.id,
+        "camera_id": wanted.camera_id,
+        "min_confidence": wanted.min_confidence or None,
+        **plate_question(wanted.plate, wanted.match).parameters,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    return {"user_id": wanted.user_id, "limit": limit, **given}
+
+
+def _around_page(name: str, given: dict[str, object]) -> str:
+    page = query_with(_PAGE, frozenset(given))
+    return query_text(name).replace("(PAGE)", f"(\n{page}\n)")

@@ -1,0 +1,38 @@
+-- Question: which recognitions are in a part of an export?
+--
+-- Parameters: those of the list (recognitions_page.sql), which stands for PAGE below, and
+--   last_ms, last_id  the last row of the part (Unix ms, UTC, and its id)
+-- Result: the fields of a recognition, named as in the API; those that there is nothing for are NULL.
+-- Keys of images are spelt out as common.records.object_keys derives them. A row that was written twice
+-- comes once.
+-- Sort key: as of the list.
+WITH
+    concat(
+        'recognitions/', toString(p.user_id), '/',
+        formatDateTime(
+            fromUnixTimestamp64Milli(
+                toInt64(reinterpretAsUInt64(reverse(substring(UUIDToNum(p.id), 1, 6)))), 'UTC'
+            ),
+            '%Y/%m/%d'
+        ),
+        '/', toString(p.id)
+    ) AS folder
+SELECT
+    toString(p.id) AS id,
+    toString(p.user_id) AS userId,
+    toString(p.camera_id) AS cameraId,
+    toString(p.camera_name) AS cameraName,
+    p.plate AS plate,
+    p.confidence AS confidence,
+    fromUnixTimestamp64Milli(p.captured_ms, 'UTC') AS timestamp,
+    if(p.photo_key = '=', concat(folder, '/photo.jpg'), nullIf(p.photo_key, '')) AS photoUrl,
+    if(p.crop_key = '=', concat(folder, '/crop.jpg'), nullIf(p.crop_key, '')) AS cropUrl,
+    if(p.box_width = 0, NULL, p.box_x) AS `plateCoordinates.x`,
+    if(p.box_width = 0, NULL, p.box_y) AS `plateCoordinates.y`,
+    nullIf(p.box_width, 0) AS `plateCoordinates.width`,
+    if(p.box_width = 0, NULL, p.box_height) AS `plateCoordinates.height`
+FROM (PAGE) AS p
+WHERE p.captured_ms > {last_ms:Int64}
+   OR (p.captured_ms = {last_ms:Int64} AND p.id >= {last_id:UUID})
+ORDER BY p.captured_ms DESC, p.id DESC
+LIMIT 1 BY p.id

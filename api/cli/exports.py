@@ -1,0 +1,179 @@
+"""``platestream export``: recognitions of an account as files, straight from ClickHouse."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from api.accounts.service import owner_by_email
+from api.cli.shared import (
+    EmailOption,
+    JsonOption,
+    answer,
+    fail,
+    in_database,
+    in_family,
+    leave_standard_output_to_answers,
+    load_command_settings,
+)
+from common.errors import InvalidInputError, TransientError
+from common.settings import ClickHouseSettings
+
+if TYPE_CHECKING:
+    from analytics_sql.client import ClickHouseClient
+    from analytics_sql.exports import ExportFormat
+    from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+
+export_app = typer.Typer(
+    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+_ROWS = 100_000
+_FORMATS = ("csv", "parquet", "arrow")
+
+
+@export_app.command()
+def export_recognitions(
+    email: EmailOption,
+    output: Annotated[
+        Path, typer.Option(help="The file; of parquet and arrow several, numbered, where needed.")
+    ],
+    file_format: Annotated[str, typer.Option("--format", help=", ".join(_FORMATS))] = "csv",
+    since: Annotated[
+        datetime | None, typer.Option("--from", help="Not before this moment (UTC).")
+    ] = None,
+    before: Annotated[
+        datetime | None, typer.Option("--to", help="Before this moment (UTC).")
+    ] = None,
+    plate: Annotated[str | None, typer.Option(help="Only plates that hold this text.")] = None,
+    camera: Annotated[UUID | None, typer.Option(help="Only this camera.")] = None,
+    after: Annotated[
+        str | None, typer.Option(help="Go on where an export broke off, with what it said.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write an account's recognitions, newest first, 100,000 rows at a time."""
+    from analytics_sql.recognitions import RecognitionFilter
+
+    leave_standard_output_to_answers()
+    settings = load_command_settings(ClickHouseSettings)
+    chosen = in_family(lambda: _format(file_format))
+    place = in_family(lambda: _place(after))
+    if after is None and output.exists():
+        fail(f"{output} is there already")
+    owner = in_database(lambda session: owner_by_email(session, email))
+    wanted = RecognitionFilter(
+        user_id=owner.id,
+        plate=plate,
+        camera_id=camera,
+        from_ms=_unix_ms(since),
+        to_ms=_unix_ms(before),
+    )
+    export = _Export(output, chosen, place)
+    try:
+        asyncio.run(export.run(settings, wanted))
+    except (TransientError, OSError) as error:
+        fail(f"{error}; go on with{export.go_on()}", error)
+    files = [str(path) for path in export.files]
+    answer({"files": files, "bytes": export.size}, as_json, "\n".join(files))
+
+
+class _Export:
+    """Files of one export; a part that could not be written whole is cut off again."""
+
+    def __init__(
+        self, output: Path, file_format: "ExportFormat", after: "RecognitionCursor | None"
+    ) -> None:
+        self._output = output
+        self._format = file_format
+        self._after = after
+        self._goes_on = after is not None
+        self.files: list[Path] = []
+        self.size = 0
+
+    def go_on(self) -> str:
+        """Return the option with which the same command goes on."""
+        if self._after is None:
+            return "out --after, once the file is removed"
+        return f" --after {self._after.captured_ms}_{self._after.id}"
+
+    async def run(self, settings: ClickHouseSettings, wanted: "RecognitionFilter") -> None:
+        """Write all parts.
+
+        Raises:
+            TransientError: ClickHouse is unavailable or busy.
+            OSError: a file cannot be written.
+        """
+        from analytics_sql.client import ClickHouseClient
+
+        client = ClickHouseClient(settings, query_seconds=600)
+        try:
+            while await self._write_part(client, wanted):
+                self._goes_on = True
+        finally:
+            await client.close()
+
+    async def _write_part(self, client: "ClickHouseClient", wanted: "RecognitionFilter") -> bool:
+        """Write the next part; tell whether one follows it."""
+        from analytics_sql.exports import export_part, exported
+
+        part = await export_part(client, wanted, self._after, _ROWS)
+        is_appended = self._format == "csv" and self._goes_on
+        path = self._path(self._after if self._goes_on else None)
+        start = path.stat().st_size if is_appended and path.exists() else 0
+        skips_names = start > 0
+        with path.open("ab" if is_appended else "xb") as file:
+            try:
+                async with exported(
+                    client, wanted, self._after, part, file_format=self._format
+                ) as pieces:
+                    async for piece in pieces:
+                        kept = piece
+                        if skips_names:
+                            head, line_end, kept = piece.partition(b"\n")
+                            skips_names = not line_end
+                        file.write(kept)
+                        self.size += len(kept)
+            except BaseException:
+                file.truncate(start)
+                if not is_appended:
+                    path.unlink()
+                raise
+        if path not in self.files:
+            self.files.append(path)
+        self._after = part.next_after
+        return part.next_after is not None
+
+    def _path(self, after: "RecognitionCursor | None") -> Path:
+        """Return the file of the part behind ``after``: CSV has one, others one a part."""
+        if self._format == "csv" or after is None:
+            return self._output
+        name = f"{self._output.stem}-{after.captured_ms}{self._output.suffix}"
+        return self._output.with_name(name)
+
+
+def _format(text: str) -> "ExportFormat":
+    from analytics_sql.exports import ExportFormat
+
+    if text not in _FORMATS:
+        raise InvalidInputError(f"unknown format {text}; known: {', '.join(_FORMATS)}")
+    return ExportFormat(text)
+
+
+def _place(text: str | None) -> "RecognitionCursor | None":
+    from analytics_sql.recognitions import RecognitionCursor
+
+    if text is None:
+        return None
+    captured_ms, _, identifier = text.partition("_")
+    try:
+        return RecognitionCursor(int(captured_ms), UUID(identifier))
+    except ValueError:
+        raise InvalidInputError(f"{text} is no place that an export gave") from None
+
+
+def _unix_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp() * 1000)

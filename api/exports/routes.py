@@ -1,0 +1,118 @@
+"""``/api/recognitions/export``."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from analytics_sql.exports import ExportFormat
+from api.deps import Caller, service
+from api.errors import ErrorCode
+from api.exports.schemas import ExportQuery
+from api.exports.service import Exports
+from api.middleware.guard import GuardedRoute
+from api.openapi import error_responses
+from api.security import permissions
+from api.security.permissions import requires
+
+router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
+
+ExportsDep = Annotated[Exports, Depends(service(Exports))]
+
+NEXT_KEY: Final = "X-Next-Key"
+_SEND_SECONDS = 60.0
+"""A reader that takes nothing for so long is left."""
+
+_MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.PARQUET: "application/vnd.apache.parquet",
+    ExportFormat.ARROW: "application/vnd.apache.arrow.stream",
+}
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_FILE: dict[str, Any] = {
+    "description": "A file, newest first, with the fields of a recognition; those of"
+    " `plateCoordinates` have a column each. Image fields are storage keys.",
+    "headers": {
+        NEXT_KEY: {
+            "description": "Send it as `lastKey` for the next part; absent: nothing follows.",
+            "schema": {"type": "string"},
+        }
+    },
+    "content": {
+        "text/csv": {
+            "schema": {"type": "string"},
+            "example": '"id","userId","cameraId","cameraName","plate","confidence","timestamp",'
+            '"photoUrl","cropUrl","plateCoordinates.x","plateCoordinates.y",'
+            '"plateCoordinates.width","plateCoordinates.height"\n',
+        },
+        _MEDIA_TYPES[ExportFormat.PARQUET]: _BINARY,
+        _MEDIA_TYPES[ExportFormat.ARROW]: _BINARY,
+    },
+}
+
+
+class FileAnswer(Response):
+    """Sends a file piece by piece, and closes what it holds in the end."""
+
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        held: AsyncExitStack,
+        headers: Mapping[str, str],
+        media_type: str,
+    ) -> None:
+        super().__init__(headers=headers, media_type=media_type)
+        del self.headers["content-length"]
+        self._pieces = pieces
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all pieces; where one cannot be had, the connection is cut rather than ended."""
+        async with self._held:
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": self.status_code,
+                    "headers": self.raw_headers,
+                }
+            )
+            async for piece in self._pieces:
+                async with asyncio.timeout(_SEND_SECONDS):
+                    body = {"type": "http.response.body", "body": piece, "more_body": True}
+                    await send(body)
+            await send({"type": "http.response.body", "body": b""})
+
+
+@router.get(
+    "/api/recognitions/export",
+    summary="Recognitions as a file",
+    status_code=200,
+    response_class=FileAnswer,
+    responses={
+        200: _FILE,
+        **error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+    },
+)
+@requires(permissions.Scope.RECOGNITIONS_READ)
+async def export_recognitions(
+    exports: ExportsDep, caller: Caller, query: Annotated[ExportQuery, Query()]
+) -> FileAnswer:
+    """Return the caller's recognitions as CSV, Parquet or Arrow, newest first, part by part."""
+    wanted = query.wanted(caller.owner_id)
+    async with AsyncExitStack() as held:
+        export = await exports.open(
+            caller, wanted, query.last_key, query.limit, query.file_format, held
+        )
+        headers = {
+            "Cache-Control": "no-store",
+            "Content-Disposition": f'attachment; filename="recognitions.{query.file_format}"',
+        }
+        if export.next_key is not None:
+            headers[NEXT_KEY] = export.next_key
+        media_type = _MEDIA_TYPES[query.file_format]
+        # From here on the answer closes it.
+        return FileAnswer(export.pieces, held.pop_all(), headers, media_type)

@@ -1,0 +1,101 @@
+"""Recognitions as files, a part of the list at a time."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from analytics_sql.exports import ExportFormat, ExportPart
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from api.limits.limiter import RateLimiter
+from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
+from api.recognitions.service import Recognitions, storable
+
+
+class ExportStore(Protocol):
+    """A store that writes files."""
+
+    async def export_part(
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
+    ) -> ExportPart:
+        """Return where the part ends that begins behind ``after``."""
+
+    def exported(
+        self,
+        wanted: RecognitionFilter,
+        after: RecognitionCursor | None,
+        part: ExportPart,
+        file_format: ExportFormat,
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Yield the bytes of a part's file."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file, piece by piece, and the cursor of what follows it; None at the end of the list."""
+
+    pieces: AsyncIterator[bytes]
+    next_key: str | None
+
+
+class Exports:
+    """Files of all owners; every call names the caller it acts for."""
+
+    def __init__(
+        self,
+        store: ExportStore,
+        recognitions: Recognitions,
+        limits: OwnerLimits,
+        limiter: RateLimiter,
+    ) -> None:
+        self._store = store
+        self._recognitions = recognitions
+        self._limits = limits
+        self._limiter = limiter
+        self._under_way: Counter[UUID] = Counter()
+
+    @contextmanager
+    def slot(self, caller: LimitedCaller) -> Iterator[None]:
+        """Count an export of an owner until the block ends.
+
+        Raises:
+            ApiError: 429; too many are under way.
+        """
+        owner_id, limit = caller.owner_id, OwnerLimit.EXPORTS_AT_ONCE
+        self._limits.require(limit, owner_id, caller.limits, self._under_way[owner_id] + 1)
+        self._under_way[owner_id] += 1
+        try:
+            yield
+        finally:
+            # What has come to nought is forgotten.
+            self._under_way -= Counter((owner_id,))
+
+    async def open(
+        self,
+        caller: LimitedCaller,
+        wanted: RecognitionFilter,
+        last_key: str | None,
+        rows: int,
+        file_format: ExportFormat,
+        held: AsyncExitStack,
+    ) -> Export:
+        """Return a part of the list as a file; ``held`` is to be closed when it is sent.
+
+        Raises:
+            ApiError: 400, the cursor is not one of this list; 429.
+            DependencyUnavailableError: the store is unavailable or too slow.
+        """
+        after = self._recognitions.position(wanted, last_key)
+        held.enter_context(self.slot(caller))
+        await self._limiter.admit_export(caller)
+        # A span in which nothing can be stored is asked for all the same: the file has its names.
+        possible = storable(wanted)
+        part = ExportPart(None, None)
+        if possible is not None:
+            part = await self._store.export_part(possible, after, rows)
+        asked = possible or RecognitionFilter(user_id=wanted.user_id)
+        file = self._store.exported(asked, after, part, file_format)
+        pieces = await held.enter_async_context(file)
+        return Export(pieces, self._recognitions.key_after(wanted, part.next_after))
