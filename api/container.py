@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import get_type_hints
 
-from api.adapters.background import Sweeper
+from api.adapters.background import Sweeper, all_well, cancelled
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.adapters.outbound import OutboundGate, Resolver
@@ -194,7 +194,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         engine.start()
         stack.push_async_callback(engine.stop)
         for sweeper in services.sweepers():
-            stack.push_async_callback(_cancelled, asyncio.create_task(sweeper.run()))
+            stack.push_async_callback(cancelled, asyncio.create_task(sweeper.run()))
         yield services
 
 
@@ -237,7 +237,7 @@ def _dependencies(
         "postgres": database.ping,
         "clickhouse": store.ping,
         "s3": images.ping,
-        "kafka": partial(_all_well, cameras.ping, recognitions.ping),
+        "kafka": partial(all_well, cameras.ping, recognitions.ping),
         "recognizer": engine.ping,
     }
     return AppDependencies(
@@ -281,7 +281,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
-        sessions=_sessions(settings, outside, authenticator, box),
+        sessions=_sessions(settings, outside, authenticator, box, limits),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), limits, now),
         analytics=Analytics(database, found.traffic, now),
@@ -344,19 +344,14 @@ def _alerts(
 
 
 def _sessions(
-    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator, box: SecretBox
+    settings: ApiSettings,
+    outside: AppDependencies,
+    authenticator: Authenticator,
+    box: SecretBox,
+    limits: OwnerLimits,
 ) -> Sessions:
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
     lifetime = timedelta(hours=settings.session_hours)
-    return Sessions(outside.database, authenticator, attempts, Devices(box), lifetime=lifetime)
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
-    for check in checks:
-        await check()
+    return Sessions(
+        outside.database, authenticator, attempts, Devices(box), limits, lifetime=lifetime
+    )

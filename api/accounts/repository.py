@@ -56,6 +56,18 @@ def find_owner(session: Session, email: str) -> OwnerAccount | None:
     return None if found is None else _owner(*found)
 
 
+def get_owner(session: Session, owner_id: UUID) -> OwnerAccount:
+    """Return the account of an owner.
+
+    Raises:
+        OwnerGoneError: there is none any more.
+    """
+    found = session.execute(_OWNERS.where(Owner.id == owner_id)).one_or_none()
+    if found is None:
+        raise OwnerGoneError
+    return _owner(*found)
+
+
 def list_owners(session: Session) -> list[OwnerAccount]:
     """Return all owners, newest first."""
     return [_owner(*row) for row in session.execute(_OWNERS.order_by(Owner.created_at.desc()))]

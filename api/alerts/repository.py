@@ -100,6 +100,13 @@ class AlertRepository:
         wanted = select(Alert.id).where(Alert.id == alert_id, Alert.owner_id == owner_id)
         return session.scalar(wanted) is not None
 
+    def find(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
+        """Return one of the owner's alerts."""
+        alert = session.scalar(
+            select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id)
+        )
+        return None if alert is None else self._row(alert, require_owner(session, owner_id))
+
     def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
         """Return one of the owner's alerts, locked until the transaction ends."""
         alert = session.scalar(

@@ -69,6 +69,15 @@ async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate)
     return CameraAnswer(camera=camera_body(view))
 
 
+@router.get(
+    "/api/cameras/{id}", summary="One camera", responses=error_responses(ErrorCode.NOT_FOUND)
+)
+@requires(Scope.CAMERAS_READ)
+async def get_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraAnswer:
+    """Return one of the caller's cameras."""
+    return CameraAnswer(camera=camera_body(await cameras.one(caller.owner_id, id)))
+
+
 @router.put(
     "/api/cameras/{id}",
     summary="Change a camera",

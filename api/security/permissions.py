@@ -47,6 +47,12 @@ class OwnSession(Enum):
     ONLY = "session"
 
 
+class AnyCaller(Enum):
+    """A route about whoever calls: any key or session will do, whatever its scopes."""
+
+    KNOWN = "known"
+
+
 class BodyKind(Enum):
     """The content type of a route's body."""
 
@@ -59,7 +65,7 @@ class BodyKind(Enum):
 class Access:
     """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``."""
 
-    scope: Scope | Public | OwnSession
+    scope: Scope | Public | OwnSession | AnyCaller
     body: BodyKind = BodyKind.NONE
     body_optional: bool = False
     recognizes: bool = False
@@ -78,7 +84,7 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
 
 
 def requires(
-    scope: Scope | Public | OwnSession,
+    scope: Scope | Public | OwnSession | AnyCaller,
     body: BodyKind = BodyKind.NONE,
     *,
     body_optional: bool = False,

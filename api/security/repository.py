@@ -91,6 +91,12 @@ def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
     return frozenset(session.scalars(select(ApiKey.id).where(ApiKey.owner_id == owner_id)))
 
 
+def get_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
+    """Return one of the owner's keys."""
+    key = session.scalar(select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id))
+    return None if key is None else _key(key)
+
+
 def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
     """Return one of the owner's keys, locked until the transaction ends."""
     key = session.scalar(
@@ -162,6 +168,14 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
     )
     found = session.execute(of_hash).one_or_none()
     return None if found is None else _session(*found)
+
+
+def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
+    """Return one of the owner's sessions."""
+    row = session.scalar(
+        select(LoginSession).where(LoginSession.id == session_id, LoginSession.owner_id == owner_id)
+    )
+    return None if row is None else _session(row)
 
 
 def delete_session(session: Session, session_id: UUID) -> None:

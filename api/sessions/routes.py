@@ -1,20 +1,30 @@
 """``/api/session``."""
 
+from enum import StrEnum
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
-from api.accounts.repository import OwnerAccount
 from api.deps import Caller, service
 from api.middleware.guard import GuardedRoute, check_origin, counted_address
 from api.openapi import BODY_ERRORS, error_responses
 from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp
 from api.security.credentials import MAX_PASSWORD_CHARACTERS
 from api.security.csrf import is_loopback_host
-from api.security.permissions import SESSION_COOKIE, BodyKind, OwnSession, Public, requires
+from api.security.permissions import (
+    SESSION_COOKIE,
+    AnyCaller,
+    BodyKind,
+    OwnSession,
+    Public,
+    Scope,
+    requires,
+)
 from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
-from api.sessions.service import NewSession, Sessions
+from api.sessions.service import Credential, Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
 
 
@@ -27,26 +37,55 @@ class LogIn(RequestModel):
     password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)]
 
 
-class SessionBody(ResponseModel):
-    """The session: its owner, and when it ends."""
+class CredentialKind(StrEnum):
+    """What a caller shows: the cookie of a session or an API key."""
 
-    email: str
-    timezone: str
-    expires_at: Timestamp
+    SESSION = "session"
+    KEY = "key"
+
+
+class SessionBody(ResponseModel):
+    """The caller: account, rights, and when the credential ends."""
+
+    kind: CredentialKind = Field(description="Whether a session calls or an API key.")
+    credential_id: UUID = Field(description="Id of the session or the key.")
+    owner_id: UUID = Field(description="Id of the account, the `userId` of its recognitions.")
+    email: str = Field(description="The account's e-mail address.", examples=["me@example.com"])
+    timezone: str = Field(
+        description="IANA time zone of the account: of its reports, and of alerts without one of"
+        " their own.",
+        examples=["Europe/Lisbon"],
+    )
+    scopes: list[Scope] = Field(description="What the caller may do; a session has all scopes.")
+    expires_at: Timestamp | None = Field(
+        description="When the credential ends; null for a key without an end."
+    )
+    limits: dict[str, int] = Field(
+        description="The account's limits by name.",
+        examples=[{"cameras": 1000, "alerts": 200, "requestsPerMinute": 1000}],
+    )
 
 
 class SessionAnswer(ResponseModel):
-    """A session; its token is in the cookie."""
+    """The caller of this session or key; a session's token is in the cookie alone."""
 
     session: SessionBody
 
 
-def session_answer(made: NewSession) -> SessionAnswer:
-    """Return the JSON form of a session."""
-    owner: OwnerAccount = made.owner
+def session_answer(credential: Credential) -> SessionAnswer:
+    """Return the JSON form of a credential."""
+    owner = credential.owner
+    kind = CredentialKind.SESSION if credential.is_session else CredentialKind.KEY
     return SessionAnswer(
         session=SessionBody(
-            email=owner.email, timezone=owner.timezone, expires_at=made.record.expires_at
+            kind=kind,
+            credential_id=credential.id,
+            owner_id=owner.id,
+            email=owner.email,
+            timezone=owner.timezone,
+            scopes=sorted(credential.scopes),
+            expires_at=credential.expires_at,
+            limits={to_camel(name): size for name, size in credential.limits.items()},
         )
     )
 
@@ -102,7 +141,15 @@ async def log_in(
         secure=_is_secure(request),
     )
     response.headers["Cache-Control"] = "no-store"
-    return session_answer(made)
+    return session_answer(made.credential)
+
+
+@router.get(_PATH, summary="Who calls", responses=error_responses())
+@requires(AnyCaller.KNOWN)
+async def get_session(sessions: SessionsDep, response: Response, caller: Caller) -> SessionAnswer:
+    """Return the account, the scopes and the limits of the session or the key that calls."""
+    response.headers["Cache-Control"] = "no-store"
+    return session_answer(await sessions.credential(caller))
 
 
 @router.delete(
