@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from analytics_sql.client import ClickHouseClient, query_text, query_with
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, plate_question
+from analytics_sql.plate_search import plate_question
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 from analytics_sql.rows import LAST_STORABLE_MS
 
 _PAGE: Final = "recognitions_page"

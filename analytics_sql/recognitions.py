@@ -12,11 +12,9 @@ from analytics_sql.rows import (
     RECOGNITIONS,
     TIME,
     Column,
-    ListedRecognition,
     RecognitionRow,
     Table,
-    full_recognition,
-    listed_recognition,
+    read_recognition,
     recognition_row,
 )
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
@@ -26,7 +24,6 @@ from common.records.topics import RECOGNITIONS as RECOGNITIONS_TOPIC
 from common.timestamps import now_ms
 
 __all__ = [
-    "ListedRecognition",
     "RecognitionCursor",
     "RecognitionFilter",
     "RecognitionPage",
@@ -86,7 +83,7 @@ class RecognitionCursor:
 class RecognitionPage:
     """Rows, newest first; ``next_after`` is None where nothing follows."""
 
-    rows: tuple[ListedRecognition, ...]
+    rows: tuple[RecognitionRow, ...]
     next_after: RecognitionCursor | None
 
 
@@ -126,7 +123,7 @@ async def get_recognition(
         "to_ms": id_ms + MAX_PASS_MS,
     }
     result = await client.query("recognition_by_id", parameters)
-    return next(map(full_recognition, result.named()), None)
+    return next(map(read_recognition, result.named()), None)
 
 
 async def list_recognitions(
@@ -166,9 +163,9 @@ def _is_selective(wanted: RecognitionFilter) -> bool:
     return bool(wanted.plate or wanted.camera_id is not None or wanted.min_confidence)
 
 
-def _without_copies(rows: list[ListedRecognition]) -> list[ListedRecognition]:
+def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
     """Return each row once; of copies the one that names fewest images: the others are gone."""
-    found: dict[UUID, ListedRecognition] = {}
+    found: dict[UUID, RecognitionRow] = {}
     for row in rows:
         known = found.get(row.id)
         if known is None or _image_count(row) < _image_count(known):
@@ -176,11 +173,11 @@ def _without_copies(rows: list[ListedRecognition]) -> list[ListedRecognition]:
     return list(found.values())
 
 
-def _image_count(row: ListedRecognition) -> int:
+def _image_count(row: RecognitionRow) -> int:
     return (row.photo_key is not None) + (row.crop_key is not None)
 
 
-def _page(rows: list[ListedRecognition], limit: int) -> RecognitionPage:
+def _page(rows: list[RecognitionRow], limit: int) -> RecognitionPage:
     if len(rows) <= limit:
         return RecognitionPage(tuple(rows), None)
     last = rows[limit - 1]
@@ -211,16 +208,16 @@ def _question(
 
 async def _newest(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> list[ListedRecognition]:
+) -> list[RecognitionRow]:
     """Return what matches among the newest rows of the owner behind ``after``."""
     question = _question(wanted, after, limit + 1 + _EXPECTED_COPIES)
     result = await client.query("recognitions_page", {**question, "newest": _newest_rows(wanted)})
-    return [listed_recognition(found) for found in result.named()]
+    return [read_recognition(found) for found in result.named()]
 
 
 async def _listed(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> list[ListedRecognition]:
+) -> list[RecognitionRow]:
     """Return what matches, however old."""
     question = _question(wanted, after, limit)
     if not (wanted.plate or wanted.camera_id is not None):
@@ -230,4 +227,4 @@ async def _listed(
         if pieces and not await client.is_backfilled("plate_pieces"):
             pieces = {}
         result = await client.query("recognitions_page_by_index", {**question, **pieces})
-    return [listed_recognition(found) for found in result.named()]
+    return [read_recognition(found) for found in result.named()]

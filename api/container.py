@@ -1,14 +1,14 @@
 """Puts an application together from its settings, and takes it down again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import get_type_hints
 
-from api.adapters.background import Sweeper
+from api.adapters.background import Sweeper, all_well, cancelled
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.adapters.outbound import OutboundGate, Resolver
@@ -18,7 +18,6 @@ from api.alerts.service import Alerts, TriggerHistory, TriggerStore
 from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
 from api.cameras.service import Cameras, camera_rules
-from api.cameras.status_cache import CameraStatusCache
 from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
 from api.db.database import Database
@@ -34,9 +33,10 @@ from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.cursor import ResumeTokens
-from api.live.feed import RecognitionFeed
-from api.live.recent import RecentRecognitions
 from api.live.service import LiveRecognitions, stream_rules
+from api.live.topics import TopicCaches, followed_topics
+from api.pictures.service import Pictures
+from api.pictures.thumbnails import Thumbnails
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
@@ -44,6 +44,7 @@ from api.recognize.readers import FairReader, RecognizerEngine, fair_shares
 from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies
+from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.devices import Devices
 from api.sessions.service import Sessions
@@ -51,12 +52,7 @@ from api.settings import ApiSettings
 from api.validation.fields import ValidationRules, operator_rules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
-from api.webhooks.status_cache import WebhookStatusCache
-from common.kafka.compacted import CompactedTopicReader
 from common.kafka.tailer import TopicTailer
-from common.records.cameras import CameraStatus
-from common.records.deliveries import WebhookStatus
-from common.records.topics import CAMERA_STATUS, WEBHOOK_STATUS
 from common.secrets import SecretBox
 from common.timestamps import now_ms
 from common.urls.resolver import SystemResolver
@@ -75,19 +71,6 @@ class Repositories:
     deliveries: DeliveryStore
     erasures: ErasureList
     erased_images: ErasedImageNotes
-
-
-@dataclass(frozen=True)
-class TopicCaches:
-    """The latest of three topics, in the memory of this process.
-
-    ``ping`` raises while recent recognitions are not being followed.
-    """
-
-    cameras: CameraStatusCache
-    webhooks: WebhookStatusCache
-    recent: RecentRecognitions
-    ping: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -119,6 +102,7 @@ class Services:
     body_budget: BodyBudget
     recognitions: Recognitions
     exports: Exports
+    pictures: Pictures
     live: LiveRecognitions
     image_recognition: ImageRecognition
     credits: Credits
@@ -128,6 +112,7 @@ class Services:
     alert_insight: AlertInsight
     api_keys: ApiKeys
     sessions: Sessions
+    own_account: OwnAccount
     webhooks: Webhooks
     deliveries: Deliveries
     analytics: Analytics
@@ -160,7 +145,8 @@ class Services:
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
-        for service in (self.authenticator, self.sessions, self.alerts, self.alert_insight):
+        closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
+        for service in (*closing, self.pictures):
             await service.close()
 
 
@@ -183,7 +169,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     """
     # Left in the reverse order: first the callers, then what they call.
     async with AsyncExitStack() as stack:
-        tailers, caches = _topics(settings)
+        tailers, caches = followed_topics(settings)
         engine = RecognizerEngine(settings)
         services = build_services(settings, _dependencies(settings, stack, tailers, caches, engine))
         stack.push_async_callback(services.close)
@@ -193,22 +179,8 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         engine.start()
         stack.push_async_callback(engine.stop)
         for sweeper in services.sweepers():
-            stack.push_async_callback(_cancelled, asyncio.create_task(sweeper.run()))
+            stack.push_async_callback(cancelled, asyncio.create_task(sweeper.run()))
         yield services
-
-
-def _topics(settings: ApiSettings) -> tuple[tuple[TopicTailer, ...], TopicCaches]:
-    statuses, webhooks = CameraStatusCache(), WebhookStatusCache()
-    recent = RecentRecognitions(settings.stream_memory_records)
-    cameras = CompactedTopicReader(
-        settings, CAMERA_STATUS, CameraStatus, statuses.post, client="api-camera-status"
-    )
-    deliveries = CompactedTopicReader(
-        settings, WEBHOOK_STATUS, WebhookStatus, webhooks.post, client="api-webhook-status"
-    )
-    recognitions = RecognitionFeed(settings, recent)
-    caches = TopicCaches(statuses, webhooks, recent, recognitions.ping)
-    return (cameras, recognitions, deliveries), caches
 
 
 def _dependencies(
@@ -236,7 +208,7 @@ def _dependencies(
         "postgres": database.ping,
         "clickhouse": store.ping,
         "s3": images.ping,
-        "kafka": partial(_all_well, cameras.ping, recognitions.ping),
+        "kafka": partial(all_well, cameras.ping, recognitions.ping),
         "recognizer": engine.ping,
     }
     return AppDependencies(
@@ -265,6 +237,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
+    sessions = _sessions(settings, outside, authenticator, box, limits)
     recognitions = Recognitions(
         found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
     )
@@ -275,6 +248,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         body_budget=BodyBudget(body_bounds(settings), limits),
         recognitions=recognitions,
         exports=Exports(found.exports, recognitions, limits, limiter),
+        pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=_live(settings, outside, box, watch, limits),
         image_recognition=_image_recognition(settings, outside, limits),
         credits=Credits(database),
@@ -283,7 +257,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
-        sessions=_sessions(settings, outside, authenticator, box),
+        sessions=sessions,
+        own_account=OwnAccount(sessions),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), limits, now),
         analytics=Analytics(database, found.traffic, now),
@@ -346,19 +321,14 @@ def _alerts(
 
 
 def _sessions(
-    settings: ApiSettings, outside: AppDependencies, authenticator: Authenticator, box: SecretBox
+    settings: ApiSettings,
+    outside: AppDependencies,
+    authenticator: Authenticator,
+    box: SecretBox,
+    limits: OwnerLimits,
 ) -> Sessions:
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
     lifetime = timedelta(hours=settings.session_hours)
-    return Sessions(outside.database, authenticator, attempts, Devices(box), lifetime=lifetime)
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-async def _all_well(*checks: Callable[[], Awaitable[None]]) -> None:
-    for check in checks:
-        await check()
+    return Sessions(
+        outside.database, authenticator, attempts, Devices(box), limits, lifetime=lifetime
+    )

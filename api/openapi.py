@@ -17,6 +17,7 @@ from api.schemas import ResponseModel
 from api.security.permissions import (
     SESSION_COOKIE,
     Access,
+    AnyCaller,
     BodyKind,
     OwnSession,
     Public,
@@ -232,6 +233,8 @@ def _security(access: Access) -> list[dict[str, list[str]]]:
         return []
     if isinstance(access.scope, OwnSession):
         return [{_SESSION: []}]
+    if isinstance(access.scope, AnyCaller):
+        return [{_SECURITY: []}, {_SESSION: []}]
     return [{_SECURITY: sorted(access.scopes)}, {_SESSION: []}]
 
 

@@ -22,7 +22,16 @@ SELECT
     box_width,
     box_height,
     photo_key,
-    crop_key
+    crop_key,
+    character_confidences,
+    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
+    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
+    readings_count,
+    region,
+    region_confidence,
+    plate_type,
+    source,
+    direction
 FROM recognitions
 WHERE user_id = {user_id:UUID}
   AND (

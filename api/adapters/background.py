@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ParamSpec, TypeVar
 
 import structlog
@@ -104,3 +104,16 @@ class BoundedThreadPool:
     async def close(self) -> None:
         """Let what is under way end."""
         await asyncio.to_thread(self._threads.shutdown)
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task and return when it has ended."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def all_well(*checks: Callable[[], Awaitable[None]]) -> None:
+    """Return when all checks have passed; the first that fails is raised."""
+    for check in checks:
+        await check()

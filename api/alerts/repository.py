@@ -104,6 +104,13 @@ class AlertRepository:
         wanted = select(Alert.id).where(Alert.id == alert_id, Alert.owner_id == owner_id)
         return session.scalar(wanted) is not None
 
+    def find(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
+        """Return one of the owner's alerts."""
+        alert = session.scalar(
+            select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id)
+        )
+        return None if alert is None else self._row(alert, require_owner(session, owner_id))
+
     def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
         """Return one of the owner's alerts, locked until the transaction ends."""
         alert = session.scalar(
@@ -216,6 +223,27 @@ def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str
     if "schedule" in columns:
         columns["schedule"] = {**schedule, **columns["schedule"]}
     return columns
+
+
+def publish_inherited_timezone(session: Session, owner: Owner) -> int:
+    """Publish a locked owner's alerts without a time zone of their own, by the owner's; how many.
+
+    Their schedules are read in another one from now on, so each is another state of its alert.
+    """
+    inheriting = (
+        select(Alert)
+        .where(Alert.owner_id == owner.id, Alert.timezone.is_(None))
+        .order_by(Alert.id)
+        .with_for_update()
+    )
+    alerts = session.scalars(inheriting).all()
+    for alert in alerts:
+        alert.revision += 1
+        alert.updated_at = datetime.now(UTC)
+    session.flush()
+    for alert in alerts:
+        enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
+    return len(alerts)
 
 
 def delete_alerts_of(session: Session, owner_id: UUID) -> int:

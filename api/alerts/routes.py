@@ -55,6 +55,15 @@ async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> 
     return AlertAnswer(alert=alert_body(row))
 
 
+@router.get(
+    "/api/alertas/{id}", summary="One alert", responses=error_responses(ErrorCode.NOT_FOUND)
+)
+@requires(Scope.ALERTS_READ)
+async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertAnswer:
+    """Return one of the caller's alerts."""
+    return AlertAnswer(alert=alert_body(await alerts.one(caller.owner_id, id)))
+
+
 @router.put(
     "/api/alertas/{id}",
     summary="Change an alert",

@@ -180,6 +180,15 @@ class Alerts:
         alerts = tuple(counted(row, history) for row in listing.alerts)
         return replace(listing, alerts=alerts, counted_at=from_unix_ms_if_any(history.read_ms))
 
+    async def one(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
+        """Return one of the owner's alerts, with how often it triggered.
+
+        Raises:
+            ApiError: 404.
+        """
+        row = await self._database.run(lambda session: self._rows.find(session, owner_id, alert_id))
+        return counted(found(row), await self._history.of(owner_id))
+
     async def close(self) -> None:
         """End what is under way in the background."""
         await self._history.close()

@@ -50,6 +50,15 @@ async def create_api_key(
     return NewApiKeyAnswer(api_key=api_key_body(made.record), plain_key=made.plain_key)
 
 
+@router.get(
+    "/api/api-keys/{id}", summary="One API key", responses=error_responses(ErrorCode.NOT_FOUND)
+)
+@requires(Scope.API_KEYS_READ)
+async def get_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> ApiKeyAnswer:
+    """Return one of the caller's keys."""
+    return ApiKeyAnswer(api_key=api_key_body(await api_keys.one(caller.owner_id, id)))
+
+
 @router.put(
     "/api/api-keys/{id}",
     summary="Change an API key",

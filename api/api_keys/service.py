@@ -118,6 +118,16 @@ class ApiKeys:
         """Return the owner's keys, newest first."""
         return await self._database.run(lambda session: repository.list_keys(session, owner_id))
 
+    async def one(self, owner_id: UUID, key_id: UUID) -> KeyRecord:
+        """Return one of the owner's keys.
+
+        Raises:
+            ApiError: 404.
+        """
+        return found(
+            await self._database.run(lambda session: repository.get_key(session, owner_id, key_id))
+        )
+
     async def create(self, caller: Principal, body: ApiKeyCreate) -> NewKey:
         """Make a key.
 

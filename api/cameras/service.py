@@ -101,6 +101,14 @@ class Cameras:
             )
         )
 
+    async def one(self, owner_id: UUID, camera_id: UUID) -> CameraView:
+        """Return one of the owner's cameras with its condition.
+
+        Raises:
+            ApiError: 404.
+        """
+        return self._view(await self.require(owner_id, camera_id))
+
     async def create(self, owner_id: UUID, body: CameraCreate) -> CameraView:
         """Register a camera, and return only once an ingest worker has taken it.
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 from uuid import UUID
 
 from analytics_sql.erasure import Erasures, Subject
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 
 _REMEMBERED_IDS = 4
 """Ids are remembered for this many times as many records, to drop what a replay says again."""
@@ -26,7 +26,7 @@ class LiveRecord:
 
     partition: int
     offset: int
-    recognition: ListedRecognition | None
+    recognition: RecognitionRow | None
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Kept:
     sequence: int
     partition: int
     offset: int
-    recognition: ListedRecognition
+    recognition: RecognitionRow
 
 
 class RecentRecognitions:
@@ -51,6 +51,7 @@ class RecentRecognitions:
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._ids: dict[UUID, None] = {}
+        self._by_id: dict[UUID, RecognitionRow] = {}
         self._waiters: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
         self._generation = 0
         self._erasures: Erasures | None = None
@@ -60,6 +61,7 @@ class RecentRecognitions:
         self._generation += 1
         self._kept.clear()
         self._of_owner.clear()
+        self._by_id.clear()
         self._ids.clear()
         self._lost.clear()
         self._starts = dict(offsets)
@@ -84,6 +86,7 @@ class RecentRecognitions:
         self._erasures = erasures
         before = len(self._kept)
         self._kept = self._not_erased(self._kept)
+        self._by_id = {kept.recognition.id: kept.recognition for kept in self._kept}
         for owner_id, kept in list(self._of_owner.items()):
             self._of_owner[owner_id] = self._not_erased(kept)
             if not self._of_owner[owner_id]:
@@ -112,6 +115,11 @@ class RecentRecognitions:
         newest_first = reversed(self._of_owner.get(owner_id, ()))
         return list(takewhile(lambda kept: kept.sequence > sequence, newest_first))[::-1]
 
+    def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
+        """Return one of the owner's recognitions, None where it is not kept or may not be shown."""
+        found = self._by_id.get(recognition_id) if self.knows_erasures else None
+        return found if found is not None and found.user_id == owner_id else None
+
     @contextmanager
     def waking(self, owner_id: UUID) -> Iterator[asyncio.Event]:
         """Yield an event that is set whenever something of the owner arrives."""
@@ -133,20 +141,21 @@ class RecentRecognitions:
         """Changes whenever all readers lose their place."""
         return self._generation
 
-    def _is_wanted(self, recognition: ListedRecognition) -> bool:
+    def _is_wanted(self, recognition: RecognitionRow) -> bool:
         return recognition.id not in self._ids and not self._is_erased(recognition)
 
-    def _is_erased(self, recognition: ListedRecognition) -> bool:
+    def _is_erased(self, recognition: RecognitionRow) -> bool:
         return self._erasures is not None and self._erasures.covers(_subject(recognition))
 
     def _not_erased(self, kept: Iterable[Kept]) -> deque[Kept]:
         return deque(each for each in kept if not self._is_erased(each.recognition))
 
-    def _keep(self, arrival: LiveRecord, recognition: ListedRecognition) -> None:
+    def _keep(self, arrival: LiveRecord, recognition: RecognitionRow) -> None:
         self._sequence += 1
         kept = Kept(self._sequence, arrival.partition, arrival.offset, recognition)
         self._kept.append(kept)
         self._of_owner[recognition.user_id].append(kept)
+        self._by_id[recognition.id] = recognition
         self._remember(recognition.id)
         while len(self._kept) > self._capacity:
             self._drop_oldest()
@@ -161,6 +170,7 @@ class RecentRecognitions:
     def _drop_oldest(self) -> None:
         oldest = self._kept.popleft()
         owner_id = oldest.recognition.user_id
+        self._by_id.pop(oldest.recognition.id, None)
         self._of_owner[owner_id].popleft()
         if not self._of_owner[owner_id]:
             del self._of_owner[owner_id]
@@ -168,6 +178,6 @@ class RecentRecognitions:
         self._starts[oldest.partition] = oldest.offset + 1
 
 
-def _subject(recognition: ListedRecognition) -> Subject:
+def _subject(recognition: RecognitionRow) -> Subject:
     plates = frozenset({recognition.plate})
     return Subject(recognition.user_id, recognition.captured_ms, plates)

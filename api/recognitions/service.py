@@ -7,7 +7,6 @@ from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.recognitions import (
-    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -52,7 +51,7 @@ class RecognitionStore(Protocol):
 class Page:
     """A part of a list, and the cursor of what follows; None at the end."""
 
-    recognitions: tuple[ListedRecognition, ...]
+    recognitions: tuple[RecognitionRow, ...]
     next_key: str | None
 
 
@@ -117,17 +116,20 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
-    async def links(self, recognition: ListedRecognition) -> Links:
+    def is_past_retention(self, recognition: RecognitionRow) -> bool:
+        """Tell whether the recognition's images are no longer shown."""
+        return self._image_retention is not None and _age(recognition) > self._image_retention
+
+    async def links(self, recognition: RecognitionRow) -> Links:
         """Return URLs, valid for an hour, of the recognition's images.
 
         While S3 was unavailable an image may be stored minutes after its recognition was published.
         Where S3 does not say whether it is there, it is linked.
         """
-        age = datetime.now(UTC) - from_unix_ms(recognition.captured_ms)
-        if self._image_retention is not None and age > self._image_retention:
+        if self.is_past_retention(recognition):
             return Links(None, None)
         keys = (recognition.photo_key, recognition.crop_key)
-        if age < _LOOKED_FOR:
+        if _age(recognition) < _LOOKED_FOR:
             photo, crop = await asyncio.gather(*map(self._stored, keys))
         else:
             photo, crop = keys
@@ -152,3 +154,7 @@ class Recognitions:
 
     def _link(self, key: str | None) -> str | None:
         return None if key is None else self._images.link(key)
+
+
+def _age(recognition: RecognitionRow) -> timedelta:
+    return datetime.now(UTC) - from_unix_ms(recognition.captured_ms)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from api.db.tables import ApiKey, LoginSession, Owner
@@ -91,6 +91,12 @@ def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
     return frozenset(session.scalars(select(ApiKey.id).where(ApiKey.owner_id == owner_id)))
 
 
+def get_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
+    """Return one of the owner's keys."""
+    key = session.scalar(select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id))
+    return None if key is None else _key(key)
+
+
 def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
     """Return one of the owner's keys, locked until the transaction ends."""
     key = session.scalar(
@@ -162,6 +168,30 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
     )
     found = session.execute(of_hash).one_or_none()
     return None if found is None else _session(*found)
+
+
+def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
+    """Return one of the owner's sessions."""
+    row = session.scalar(
+        select(LoginSession).where(LoginSession.id == session_id, LoginSession.owner_id == owner_id)
+    )
+    return None if row is None else _session(row)
+
+
+def list_sessions(session: Session, owner_id: UUID) -> list[SessionRecord]:
+    """Return the owner's sessions that have not expired, newest first."""
+    found = session.scalars(
+        select(LoginSession)
+        .where(LoginSession.owner_id == owner_id, LoginSession.expires_at > func.now())
+        .order_by(LoginSession.created_at.desc(), LoginSession.id)
+    )
+    return [_session(row) for row in found]
+
+
+def delete_sessions(session: Session, owner_id: UUID, *, only: UUID) -> list[UUID]:
+    """Delete one of the owner's sessions; return its id in a list, which is empty for none."""
+    wanted = LoginSession.id == only, LoginSession.owner_id == owner_id
+    return list(session.scalars(delete(LoginSession).where(*wanted).returning(LoginSession.id)))
 
 
 def delete_session(session: Session, session_id: UUID) -> None:

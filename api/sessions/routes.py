@@ -1,20 +1,32 @@
 """``/api/session``."""
 
+from enum import StrEnum
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic.alias_generators import to_camel
 
-from api.accounts.repository import OwnerAccount
-from api.deps import Caller, service
+from api.deps import Caller, ResourceId, service
+from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute, check_origin, counted_address
 from api.openapi import BODY_ERRORS, error_responses
-from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp
-from api.security.credentials import MAX_PASSWORD_CHARACTERS
+from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp, TimeZone
+from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
 from api.security.csrf import is_loopback_host
-from api.security.permissions import SESSION_COOKIE, BodyKind, OwnSession, Public, requires
+from api.security.permissions import (
+    SESSION_COOKIE,
+    AnyCaller,
+    BodyKind,
+    OwnSession,
+    Public,
+    Scope,
+    requires,
+)
+from api.sessions.account import AccountChange, OwnAccount
 from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
-from api.sessions.service import NewSession, Sessions
+from api.sessions.service import Credential, Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
 
 
@@ -27,33 +39,104 @@ class LogIn(RequestModel):
     password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)]
 
 
-class SessionBody(ResponseModel):
-    """The session: its owner, and when it ends."""
+class CredentialKind(StrEnum):
+    """What a caller shows: the cookie of a session or an API key."""
 
-    email: str
-    timezone: str
-    expires_at: Timestamp
+    SESSION = "session"
+    KEY = "key"
+
+
+class SessionBody(ResponseModel):
+    """The caller: account, rights, and when the credential ends."""
+
+    kind: CredentialKind = Field(description="Whether a session calls or an API key.")
+    credential_id: UUID = Field(description="Id of the session or the key.")
+    owner_id: UUID = Field(description="Id of the account, the `userId` of its recognitions.")
+    email: str = Field(description="The account's e-mail address.", examples=["me@example.com"])
+    timezone: str = Field(
+        description="IANA time zone of the account: of its reports, and of alerts without one of"
+        " their own.",
+        examples=["Europe/Lisbon"],
+    )
+    scopes: list[Scope] = Field(description="What the caller may do; a session has all scopes.")
+    expires_at: Timestamp | None = Field(
+        description="When the credential ends; null for a key without an end."
+    )
+    limits: dict[str, int] = Field(
+        description="The account's limits by name.",
+        examples=[{"cameras": 1000, "alerts": 200, "requestsPerMinute": 1000}],
+    )
 
 
 class SessionAnswer(ResponseModel):
-    """A session; its token is in the cookie."""
+    """The caller of this session or key; a session's token is in the cookie alone."""
 
     session: SessionBody
 
 
-def session_answer(made: NewSession) -> SessionAnswer:
-    """Return the JSON form of a session."""
-    owner: OwnerAccount = made.owner
+def session_answer(credential: Credential) -> SessionAnswer:
+    """Return the JSON form of a credential."""
+    owner = credential.owner
+    kind = CredentialKind.SESSION if credential.is_session else CredentialKind.KEY
     return SessionAnswer(
         session=SessionBody(
-            email=owner.email, timezone=owner.timezone, expires_at=made.record.expires_at
+            kind=kind,
+            credential_id=credential.id,
+            owner_id=owner.id,
+            email=owner.email,
+            timezone=owner.timezone,
+            scopes=sorted(credential.scopes),
+            expires_at=credential.expires_at,
+            limits={to_camel(name): size for name, size in credential.limits.items()},
         )
     )
+
+
+class AccountUpdate(RequestModel):
+    """The fields of one's own account to change; those left out stay."""
+
+    timezone: TimeZone = Field(
+        default="", description="IANA time zone of reports, and of alerts without one of their own."
+    )
+    current_password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = (
+        Field(default="", description="Needed with `newPassword`.")
+    )
+    new_password: Annotated[
+        str, Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS)
+    ] = Field(default="", description="All other sessions end with it; keys stay.")
+
+    @model_validator(mode="after")
+    def _both_passwords(self) -> "AccountUpdate":
+        sent = self.model_fields_set
+        if "new_password" in sent and "current_password" not in sent:
+            raise ValueError("currentPassword is required with newPassword")
+        return self
+
+    def change(self) -> AccountChange:
+        """Return what is to change."""
+        sent = {name: getattr(self, name) for name in self.model_fields_set}
+        return AccountChange(**sent)
+
+
+class OpenSession(ResponseModel):
+    """A session that is open."""
+
+    id: UUID = Field(description="Id of the session.")
+    created_at: Timestamp = Field(description="When somebody logged in.")
+    expires_at: Timestamp = Field(description="When it ends by itself.")
+    is_current: bool = Field(description="Whether it is the one that calls.")
+
+
+class SessionList(ResponseModel):
+    """The account's sessions, newest first."""
+
+    sessions: list[OpenSession]
 
 
 router = APIRouter(route_class=GuardedRoute, tags=["Session"])
 
 SessionsDep = Annotated[Sessions, Depends(service(Sessions))]
+AccountDep = Annotated[OwnAccount, Depends(service(OwnAccount))]
 
 _PATH = "/api/session"
 
@@ -102,7 +185,15 @@ async def log_in(
         secure=_is_secure(request),
     )
     response.headers["Cache-Control"] = "no-store"
-    return session_answer(made)
+    return session_answer(made.credential)
+
+
+@router.get(_PATH, summary="Who calls", responses=error_responses())
+@requires(AnyCaller.KNOWN)
+async def get_session(sessions: SessionsDep, response: Response, caller: Caller) -> SessionAnswer:
+    """Return the account, the scopes and the limits of the session or the key that calls."""
+    response.headers["Cache-Control"] = "no-store"
+    return session_answer(await sessions.credential(caller))
 
 
 @router.delete(
@@ -121,6 +212,52 @@ async def log_out(
     response.delete_cookie(
         SESSION_COOKIE, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
     )
+
+
+@router.get("/api/sessions", summary="List sessions", responses=error_responses())
+@requires(OwnSession.ONLY)
+async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
+    """Return the account's open sessions, newest first."""
+    found = await account.all_of(caller.owner_id)
+    return SessionList(
+        sessions=[
+            OpenSession(
+                id=one.id,
+                created_at=one.created_at,
+                expires_at=one.expires_at,
+                is_current=one.id == caller.credential_id,
+            )
+            for one in found
+        ]
+    )
+
+
+@router.delete(
+    "/api/sessions/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="End a session",
+    responses=error_responses(ErrorCode.NOT_FOUND),
+)
+@requires(OwnSession.ONLY)
+async def end_session(account: AccountDep, caller: Caller, id: ResourceId) -> None:
+    """End one of the account's sessions: within a second it opens nothing."""
+    await account.end(caller.owner_id, id)
+
+
+@router.put("/api/account", summary="Change the account", responses=error_responses(*BODY_ERRORS))
+@requires(OwnSession.ONLY, BodyKind.JSON)
+async def update_account(
+    request: Request, account: AccountDep, caller: Caller, body: AccountUpdate
+) -> SessionAnswer:
+    """Change the time zone or the password of one's own account, by a session alone.
+
+    Schedules of alerts without a time zone of their own are read in the new one within a second.
+    """
+    changed = await account.change(
+        caller, body.change(), counted_address(request), request.cookies.get(DEVICE_COOKIE)
+    )
+    return session_answer(changed)
 
 
 def _is_secure(request: Request) -> bool:

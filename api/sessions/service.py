@@ -1,19 +1,29 @@
 """Logs owners in and out."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import LogInRecord, OwnerAccount, find_log_in, lock_owner
+from api.accounts.repository import (
+    LogInRecord,
+    OwnerAccount,
+    find_log_in,
+    get_owner,
+    lock_owner,
+    require_owner,
+)
 from api.adapters.background import BoundedThreadPool
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
 from api.security.authentication import Authenticator
 from api.security.credentials import password_matches, unknown_hash
-from api.security.repository import SessionRecord
+from api.security.permissions import ALL_SCOPES, Principal, Scope
+from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.devices import Devices
 
@@ -25,6 +35,18 @@ _COMPARISON_SLOTS = 20
 _SESSIONS_PER_OWNER = 100
 
 
+@dataclass(frozen=True)
+class Credential:
+    """A session or a key with the account that it opens. ``limits`` are sizes by name."""
+
+    id: UUID
+    owner: OwnerAccount
+    scopes: frozenset[Scope]
+    is_session: bool
+    expires_at: datetime | None
+    limits: Mapping[str, int]
+
+
 @dataclass(frozen=True, repr=False)
 class NewSession:
     """A session just made: the only moment at which its token exists.
@@ -32,7 +54,7 @@ class NewSession:
     ``device`` is the cookie by which the next log-in on this device is known.
     """
 
-    owner: OwnerAccount
+    credential: Credential
     record: SessionRecord
     token: str
     device: str
@@ -47,11 +69,13 @@ class Sessions:
         authenticator: Authenticator,
         attempts: LoginAttempts,
         devices: Devices,
+        limits: OwnerLimits,
         *,
         lifetime: timedelta,
     ) -> None:
         """``lifetime`` is how long a session lasts, whether it is used or not."""
         self._database = database
+        self._limits = limits
         self._authenticator = authenticator
         self._attempts = attempts
         self._devices = devices
@@ -75,13 +99,48 @@ class Sessions:
             ApiError: 401 for either, 429 for too many attempts.
         """
         email = email.strip().lower()
-        device = self._devices.known(device_cookie, email)
-        async with self._attempts.attempt(email, Origin(address, device)):
-            owner = await self._owner(email, password)
+        device = self.device(device_cookie, email)
+        owner = await self.check_password(email, password, Origin(address, device))
         cookie = self._devices.cookie(device, email)
         made = await self._database.run(lambda session: self._insert(session, owner, cookie))
         self._authenticator.expect_session(made.token)
         return made
+
+    async def credential(self, caller: Principal) -> Credential:
+        """Return the caller's own credential.
+
+        Raises:
+            ApiError: 401, it has ended since the gate let it pass.
+        """
+        return await self._database.run(lambda session: self._read(session, caller))
+
+    async def check_password(self, email: str, password: str, origin: Origin) -> OwnerAccount:
+        """Return the owner of an e-mail address and password; one that is wrong is counted.
+
+        Raises:
+            ApiError: 401, 429 for too many attempts.
+        """
+        async with self._attempts.attempt(email, origin):
+            return await self._owner(email, password)
+
+    def device(self, cookie: str | None, email: str) -> str | None:
+        """Return the device on which somebody logged in to an account before, by its cookie."""
+        return self._devices.known(cookie, email)
+
+    @property
+    def database(self) -> Database:
+        """Where accounts and sessions are."""
+        return self._database
+
+    async def in_thread(self, work: Callable[[str], str], text: str) -> str:
+        """Return what costly ``work`` makes of a text, in the threads of passwords."""
+        with self._threads.slot():
+            return await self._threads.run(work, text)
+
+    def forget(self, session_ids: Iterable[UUID]) -> None:
+        """Believe nothing more of sessions that were ended; other processes take a second."""
+        for session_id in session_ids:
+            self._authenticator.forget(session_id)
 
     async def log_out(self, session_id: UUID) -> None:
         """End a session."""
@@ -117,7 +176,34 @@ class Sessions:
             datetime.now(UTC) + self._lifetime,
             keep=_SESSIONS_PER_OWNER,
         )
-        return NewSession(owner, record, token, device)
+        own = require_owner(session, owner.id).limits
+        credential = self._credential(owner, record, ALL_SCOPES, own, is_session=True)
+        return NewSession(credential, record, token, device)
+
+    def _read(self, session: Session, caller: Principal) -> Credential:
+        find = repository.get_session if caller.is_session else repository.get_key
+        record = find(session, caller.owner_id, caller.credential_id)
+        if record is None:
+            raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+        return self._credential(
+            get_owner(session, caller.owner_id),
+            record,
+            caller.scopes,
+            caller.limits,
+            is_session=caller.is_session,
+        )
+
+    def _credential(
+        self,
+        owner: OwnerAccount,
+        record: SessionRecord | KeyRecord,
+        scopes: frozenset[Scope],
+        own_limits: Mapping[str, int],
+        *,
+        is_session: bool,
+    ) -> Credential:
+        limits = {limit.value: self._limits.size(limit, own_limits) for limit in OwnerLimit}
+        return Credential(record.id, owner, scopes, is_session, record.expires_at, limits)
 
 
 def _compare(password: str, found: LogInRecord | None) -> bool:

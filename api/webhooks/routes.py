@@ -57,6 +57,15 @@ async def create_webhook(
     return WebhookAnswer(webhook=webhook_body(row, shows_secrets=True))
 
 
+@router.get(
+    "/api/webhooks/{id}", summary="One webhook", responses=error_responses(ErrorCode.NOT_FOUND)
+)
+@requires(Scope.WEBHOOKS_READ)
+async def get_webhook(webhooks: WebhooksDep, caller: Caller, id: ResourceId) -> WebhookAnswer:
+    """Return one of the caller's webhooks."""
+    return _answer(caller, await webhooks.one(caller.owner_id, id))
+
+
 @router.put(
     "/api/webhooks/{id}",
     summary="Change a webhook",

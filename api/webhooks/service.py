@@ -99,6 +99,17 @@ class Webhooks:
         rows = await self._database.run(lambda session: self._rows.all_of(session, owner_id))
         return [self._statuses.shown(row) for row in rows]
 
+    async def one(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
+        """Return one of the owner's webhooks.
+
+        Raises:
+            ApiError: 404.
+        """
+        row = await self._database.run(
+            lambda session: self._rows.find(session, owner_id, webhook_id)
+        )
+        return self._statuses.shown(found(row))
+
     async def create(self, owner_id: UUID, body: WebhookCreate) -> WebhookRow:
         """Register a webhook.
 

@@ -33,8 +33,10 @@ def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
         readings_count=resolved.readings_count,
         box=resolved.best.box,
         region=resolved.best.region,
+        region_confidence=resolved.best.region_confidence,
         plate_type=resolved.best.plate_type,
         provisional_plates=resolved.provisional_plates,
+        direction=resolved.direction,
     )
 
 

@@ -18,7 +18,6 @@ from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasure import Erasures
 from analytics_sql.exports import ExportFormat, ExportPart
 from analytics_sql.recognitions import (
-    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -37,7 +36,7 @@ from api.alerts.service import TriggerStore
 from api.analytics.service import TrafficStore
 from api.app import create_app
 from api.cameras.status_cache import CameraStatusCache
-from api.container import AppDependencies, Repositories, Services, TopicCaches, build_services
+from api.container import AppDependencies, Repositories, Services, build_services
 from api.db.database import Database
 from api.deliveries.service import DeliveryStore
 from api.erasure.images import ErasedImageNotes
@@ -46,6 +45,7 @@ from api.exports.service import ExportStore
 from api.health.service import Health
 from api.limits.limiter import LimitRules
 from api.live.recent import RecentRecognitions
+from api.live.topics import TopicCaches
 from api.recognitions.service import RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
 from api.security.permissions import ALL_SCOPES, Scope
@@ -156,7 +156,7 @@ class StandInDeliveries(StandInStore):
     def __init__(self) -> None:
         self.summaries: tuple[DeliverySummary, ...] = ()
         self.contents: dict[UUID, bytes] = {}
-        self.recognitions: tuple[ListedRecognition, ...] = ()
+        self.recognitions: tuple[RecognitionRow, ...] = ()
         self.asked: list[DeliveryFilter] = []
 
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
@@ -300,6 +300,7 @@ class Options:
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
+    image_retention_days: int = 0
     attempts: AttemptRules = NO_ATTEMPT_RULES
     feeds_streams: bool = False
     now_ms: Callable[[], int] = lambda: NOW_MS
@@ -316,6 +317,8 @@ class Options:
             "rate_limit_per_minute": self.limits.per_minute,
             "rate_limit_recognize_per_minute": self.limits.recognize_per_minute,
             "rate_limit_demo_per_minute": self.limits.demo_per_minute,
+            "rate_limit_pictures_per_minute": self.limits.pictures_per_minute,
+            "image_retention_days": self.image_retention_days,
             "rate_limit_block_seconds": self.limits.block_seconds,
             "rate_limit_failed_authentications_per_minute": self.failed_authentications,
             "login_attempts_per_minute": self.attempts.per_minute,

@@ -13,9 +13,11 @@ from sqlalchemy import text
 
 from api.db.database import Database
 from api.middleware.bodies import MAX_PUBLIC_JSON_BODY_BYTES
+from api.security.permissions import Scope
 from api.sessions.attempts import AttemptRules
 from tests.integration.api.application import (
     PASSWORD,
+    PER_OWNER,
     Application,
     Caller,
     Options,
@@ -64,6 +66,38 @@ async def test_logging_in_sets_the_cookie(application: Application, owner: Calle
     assert (session["email"], session["timezone"]) == (owner.email, "UTC")
     assert datetime.fromisoformat(session["expiresAt"]) > datetime.now(UTC)
     assert cookie.value not in answer.text
+
+
+async def test_a_session_says_who_calls(application: Application, owner: Caller) -> None:
+    async with _browser(application) as browser:
+        made = (await _log_in(browser, owner)).json()
+        answer = await browser.get(PATH)
+
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json() == made
+    session = answer.json()["session"]
+    assert (session["kind"], session["ownerId"]) == ("session", str(owner.owner_id))
+    assert session["scopes"] == sorted(Scope)
+    assert session["limits"]["cameras"] == PER_OWNER
+    assert session["limits"]["apiKeys"] == PER_OWNER
+
+
+async def test_a_key_says_who_calls_whatever_its_scopes(application: Application) -> None:
+    caller = await application.new_owner(scopes=frozenset({Scope.CREDITS_READ}))
+    async with application.client(caller) as client:
+        answer = await client.get(PATH)
+
+    session = answer.json()["session"]
+    assert (session["kind"], session["email"]) == ("key", caller.email)
+    assert (session["scopes"], session["expiresAt"]) == (["credits:read"], None)
+
+
+async def test_nobody_is_told_who_calls_without_a_credential(application: Application) -> None:
+    async with application.client() as client:
+        answer = await client.get(PATH)
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "missing_credentials")
 
 
 async def test_the_cookie_is_secure_beyond_the_machine(

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from api.app import ROUTERS, create_app
 from api.middleware.guard import GuardedRoute
 from api.openapi import describe
-from api.security.permissions import Access, BodyKind, Public, Scope, permissions_of
+from api.security.permissions import Access, AnyCaller, BodyKind, Public, Scope, permissions_of
 from common.errors import MisconfiguredError
 
 TABLE = permissions_of(create_app())
@@ -82,7 +82,7 @@ def test_methods_with_a_body_say_which() -> None:
 
 def test_allowed_methods_of_a_path() -> None:
     assert TABLE.allowed_methods("/api/cameras") == ("GET", "HEAD", "POST")
-    assert TABLE.allowed_methods("/api/cameras/1") == ("DELETE", "PUT")
+    assert TABLE.allowed_methods("/api/cameras/1") == ("DELETE", "GET", "HEAD", "PUT")
     assert TABLE.allowed_methods("/api/nothing") == ()
     # A HEAD of what never ends would have to begin it.
     assert TABLE.allowed_methods("/api/recognitions/stream") == ("GET",)
@@ -105,8 +105,9 @@ def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
     if isinstance(access.scope, Scope):
         assert operation["security"] == [{"apiKey": sorted(access.scopes)}, {"session": []}]
     else:
-        is_public = isinstance(access.scope, Public)
-        assert operation["security"] == ([] if is_public else [{"session": []}])
+        is_public, any_key = (isinstance(access.scope, kind) for kind in (Public, AnyCaller))
+        own: list[dict[str, list[str]]] = [{"apiKey": []}] if any_key else []
+        assert operation["security"] == ([] if is_public else [*own, {"session": []}])
     statuses = set(operation["responses"])
     assert {"401", "403", "429", "500", "503"} <= statuses
     assert "422" not in statuses
