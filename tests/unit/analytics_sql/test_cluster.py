@@ -81,9 +81,7 @@ def test_what_no_rule_knows_is_refused(statement: str) -> None:
         ),
         (
             "ALTER TABLE plates MODIFY TTL ts + toIntervalDay(9)",
-            [
-                "ALTER TABLE plates_local ON CLUSTER `main` MODIFY TTL ts + toIntervalDay(9)"
-            ],
+            ["ALTER TABLE plates_local ON CLUSTER `main` MODIFY TTL ts + toIntervalDay(9)"],
         ),
         (
             "DROP TABLE IF EXISTS plates SYNC",
