@@ -23,8 +23,8 @@ _CHECKSUM: Final = struct.Struct("<QQ")
 _HEAD_BYTES = _CHECKSUM.size + _HEAD.size
 _FRAME_BYTES: Final = 1 << 20
 """Bytes of an answer in a frame, as a server has them."""
-_MAX_FRAME_BYTES: Final = 128 << 20
-"""Of a frame that comes in, packed or not: drivers make one of a block, however long it is."""
+_MAX_FRAME_BYTES: Final = 16 << 20
+"""Of a frame that comes in, packed or not: as of a statement, as it is unpacked whole."""
 _LOW = (1 << 64) - 1
 
 

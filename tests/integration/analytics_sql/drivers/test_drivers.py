@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import urlencode
 
 import clickhouse_connect
 import pytest
+import urllib3
 
 from analytics_sql.analysts.saved_queries import saved_parameters, saved_queries
 from analytics_sql.migrate import migrate
@@ -84,6 +86,27 @@ def test_jdbc(analyst: ClickHouseAddress, folder: Path, version: str) -> None:
 
     assert found == _expected()
     assert len(long) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("answer_format", "magic"),
+    [("Parquet", b"PAR1"), ("Arrow", b"ARROW1"), ("ArrowStream", b"\xff\xff\xff\xff")],
+)
+def test_columnar_formats_over_http(
+    analyst: ClickHouseAddress, answer_format: str, magic: bytes
+) -> None:
+    for question in QUESTIONS:
+        given = {f"param_{name}": value for name, value in question.parameters.items()}
+        query = urlencode({"database": analyst.database, **given})
+        answer = urllib3.request(
+            "POST",
+            f"{analyst.url}/?{query}",
+            body=f"{question.sql} FORMAT {answer_format}",
+            headers={"X-ClickHouse-User": analyst.user, "X-ClickHouse-Key": analyst.password},
+            timeout=60,
+        )
+        assert answer.status == 200, answer.data
+        assert answer.data.startswith(magic)
 
 
 def test_clickhouse_connect(analyst: ClickHouseAddress) -> None:
