@@ -70,7 +70,7 @@ export function bodyOf(form) {
 function CamerasChoice({ form, onForm, cameras, fault }) {
   const toggle = (id) => (isOn) => onForm({ ...form, cameraIds: isOn ? [...form.cameraIds, id] : form.cameraIds.filter((each) => each !== id) });
   return html`<fieldset class="wide"><legend>${t("Cameras")}</legend>
-    <${SelectField} label=${t("Which")} value=${form.cameraScope} onValue=${(cameraScope) => onForm({ ...form, cameraScope })} options=${[["all", t("all, and stored image calls")], ["specific", t("only these")]]} />
+    <div class="fields"><${SelectField} label=${t("Which")} value=${form.cameraScope} onValue=${(cameraScope) => onForm({ ...form, cameraScope })} options=${[["all", t("all, and stored image calls")], ["specific", t("only these")]]} /></div>
     ${form.cameraScope === "specific" && html`<div class="choices">${(cameras ?? []).map((camera) => html`<${Check} key=${camera.id} label=${html`<bdi>${camera.name}</bdi>`} checked=${form.cameraIds.includes(camera.id)} onValue=${toggle(camera.id)} />`)}</div>`}
     ${form.cameraScope === "specific" && !form.cameraIds.length && html`<p class="hint">${t("None is chosen: it never fires.")}</p>`}
     ${fault && html`<p class="fault">${fault}</p>`}
@@ -86,7 +86,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone }) {
       <${SelectField} label=${t("Fires for")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("the plates of the list")], ["allowlist", t("all plates but those of the list")], ["any", t("any plate")]]} />
       <${SelectField} label=${t("Errors of reading that are allowed")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("none")], ["1", t("one look-alike or character")], ["2", t("two look-alikes or characters")]]} disabled=${form.plateMatchMode === "any"} />
       ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${fault("plates")} />`}
-      <${Field} label=${t("Least sureness, in per cent")} fault=${fault("minConfidence")} hint=${t("Surer readings only.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
+      <${Field} label=${t("Least sureness, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
       <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
     </div></section>
     <section class="panel"><h2>${t("When")}</h2>

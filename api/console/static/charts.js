@@ -31,7 +31,7 @@ export function Columns({ title, entries, column, every, unit }) {
     <div class="columns-chart" role="img" aria-label=${t("{title}: at most {top} {unit}", { title, top: number(Math.max(...entries.map((entry) => entry.value))), unit })}>
       <div class="scale"><span>${number(top)}</span><span>${number(top / 2)}</span><span>0</span></div>
       <div class="bars">${entries.map((entry, at) => html`<div key=${entry.name} class="chart-bar" title=${`${entry.name}: ${number(entry.value)}`}>
-        <span class="bar-fill" style=${{ height: `${(100 * entry.value) / top}%` }}></span><span class="bar-name">${at % every === 0 ? entry.name : ""}</span></div>`)}</div>
+        <span class="bar-fill" style=${{ height: `${(100 * entry.value) / top}%` }}></span><span class="bar-name">${(entries.length - 1 - at) % every === 0 ? entry.name : ""}</span></div>`)}</div>
     </div>
   </${Figure}>`;
 }

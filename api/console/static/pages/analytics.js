@@ -24,7 +24,7 @@ function weekOnWeek(days) {
 /** Days by weekday and what a day of it has on average. @param {{date: string, count: number}[]} days */
 function byWeekday(days) {
   const whole = days.slice(1, -1);
-  return weekdays("long").map((name, at) => {
+  return weekdays("short").map((name, at) => {
     const of = whole.filter((day) => (new Date(`${day.date}T00:00Z`).getUTCDay() + 6) % WEEK === at);
     return { name, value: of.length ? Math.round(of.reduce((total, day) => total + day.count, 0) / of.length) : 0 };
   });

@@ -16,9 +16,9 @@ function Rows({ cameras }) {
     ${cameras.map((camera) => html`<tr key=${camera.id}>
       <td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td>
       <td><${CameraStateBadge} state=${camera.status} />${camera.lastError && html` <span class="note"><bdi>${camera.lastError}</bdi></span>`}</td>
-      <td>${ago(camera.lastSeenAt)}</td>
+      <td class="nowrap">${ago(camera.lastSeenAt)}</td>
       <td><bdi>${camera.location}</bdi></td>
-      <td class="number">${camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"}</td>
+      <td class="number nowrap">${camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"}</td>
       <td class="number">${number(camera.zones.length)}</td>
       <td><code class="long">${camera.rtspUrl}</code></td>
     </tr>`)}

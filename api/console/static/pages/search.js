@@ -91,6 +91,7 @@ export function SearchPage({ query }) {
   const isAny = Object.values(filter).every((value) => !value);
   return html`<${Head} title=${t("Search")}>
       <${Segments} label=${t("View")} value=${view} onValue=${(value) => goQuery({ view: value === "list" ? "" : value, lastKey: "" })} options=${[["list", t("List")], ["history", t("History")]]} />
+      <button type="button" disabled=${isAny} onClick=${() => go(view === "history" ? "/search?view=history" : "/search")}>${t("Clear")}</button>
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
     </${Head}>
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
@@ -98,7 +99,6 @@ export function SearchPage({ query }) {
       <${MomentField} label=${t("From")} value=${from} onValue=${set("from")} />
       <${MomentField} label=${t("Until")} value=${to} onValue=${set("to")} />
       <${SpanField} onSpan=${(since) => goQuery({ from: since, to: "", lastKey: "" }, { replace: true })} />
-      <div class="field end"><button type="button" disabled=${isAny} onClick=${() => go(view === "history" ? "/search?view=history" : "/search")}>${t("Clear")}</button></div>
     </form>
     ${view === "list" ? html`<${Page} query=${query} filter=${filter} />` : html`<${History} filter=${filter} />`}`;
 }
