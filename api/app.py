@@ -22,6 +22,7 @@ from api.middleware.error_handlers import install_error_handlers
 from api.middleware.guard import permission_table
 from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
 from api.openapi import install_openapi
+from api.pictures import routes as pictures_routes
 from api.recognitions import routes as recognitions_routes
 from api.recognize import routes as recognize_routes
 from api.sessions import routes as sessions_routes
@@ -34,6 +35,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     recognize_routes.demo_router,
     credits_routes.router,
     cameras_routes.router,
+    pictures_routes.router,
     alerts_routes.router,
     deliveries_routes.alert_router,
     webhooks_routes.router,

@@ -39,6 +39,8 @@ from api.live.cursor import ResumeTokens
 from api.live.feed import RecognitionFeed
 from api.live.recent import RecentRecognitions
 from api.live.service import LiveRecognitions, stream_rules
+from api.pictures.service import Pictures
+from api.pictures.thumbnails import Thumbnails
 from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.engine import RecognizerEngine
@@ -120,6 +122,7 @@ class Services:
     owner_limits: OwnerLimits
     body_budget: BodyBudget
     recognitions: Recognitions
+    pictures: Pictures
     live: LiveRecognitions
     image_recognition: ImageRecognition
     credits: Credits
@@ -161,7 +164,8 @@ class Services:
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
-        for service in (self.authenticator, self.sessions, self.alerts, self.alert_insight):
+        closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
+        for service in (*closing, self.pictures):
             await service.close()
 
 
@@ -265,14 +269,16 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     retention = timedelta(days=settings.image_retention_days) or None
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
+    recognitions = Recognitions(
+        found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
+    )
     return Services(
         authenticator=authenticator,
         limiter=RateLimiter(limit_rules(settings), limits, outside.shared_limits),
         owner_limits=limits,
         body_budget=BodyBudget(body_bounds(settings), limits),
-        recognitions=Recognitions(
-            found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
-        ),
+        recognitions=recognitions,
+        pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=_live(settings, outside, box, watch, limits),
         image_recognition=_image_recognition(settings, outside, limits),
         credits=Credits(database),

@@ -78,6 +78,12 @@ class OwnerLimitSettings(Fragment):
         description="Image calls that one owner may make in a minute, with all keys and sessions "
         "together, unless keys have no limit.",
     )
+    pictures_per_minute_per_owner: int = Field(
+        12_000,
+        ge=1,
+        description="Pictures (photos, crops, snapshots) that one owner may ask for in a minute, "
+        "with all keys and sessions together, unless keys have no limit.",
+    )
     image_calls_at_once_per_owner: int = Field(
         200, ge=1, description="Image calls of one owner that one API process works on at once."
     )
@@ -212,6 +218,12 @@ class ApiSettings(
         ge=0,
         description="Image calls that one key may make in a minute; they count in the limit of "
         "all requests as well; 0: any number.",
+    )
+    rate_limit_pictures_per_minute: int = Field(
+        3000,
+        ge=0,
+        description="Pictures (photos, crops, snapshots) that one key may ask for in a minute; "
+        "they count in no other limit of requests; 0: any number.",
     )
     rate_limit_demo_per_minute: int = Field(
         5, ge=0, description="Demo calls that one address may make in a minute; 0: any number."

@@ -53,7 +53,7 @@ class S3FullError(S3UnavailableError):
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object's bytes. The keys of ``metadata`` are lower case."""
+    """An object's bytes, and its ETag without quotes. The keys of ``metadata`` are lower case."""
 
     data: bytes
     etag: str = ""
@@ -188,7 +188,23 @@ class S3Bucket:
             raise
         if data is None:
             return None
-        return StoredObject(data, response.headers.get("etag", ""), _metadata(response.headers))
+        etag = response.headers.get("etag", "").strip('"')
+        return StoredObject(data, etag, _metadata(response.headers))
+
+    def describe(self, key: str) -> StoredObject | None:
+        """Return an object without its bytes, None where there is none.
+
+        Raises:
+            S3UnavailableError: S3 does not answer.
+        """
+        try:
+            with _faults():
+                found = self._client.stat_object(self._name, key)
+        except S3UnavailableError as error:
+            if error.code in _MISSING_CODES:
+                return None
+            raise
+        return StoredObject(b"", (found.etag or "").strip('"'), _metadata(found.metadata or {}))
 
     def folders(self, prefix: str) -> list[str]:
         """Return the folders directly below a folder (it and they end with ``/``).

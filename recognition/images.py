@@ -42,8 +42,11 @@ _UPRIGHT = {
 """By EXIF orientation; any other value is upright."""
 
 
-def decode_image(data: bytes) -> BgrImage:
+def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
     """Return the pixels of a JPEG or PNG file as a person sees them.
+
+    With ``enough_px`` a JPEG may come at a half, quarter or eighth of its size, neither side
+    shorter than that.
 
     EXIF orientation is applied, grey becomes colour, of 16-bit samples the upper 8 of their used
     bits stay, CMYK is converted, transparent parts become white.
@@ -60,7 +63,7 @@ def decode_image(data: bytes) -> BgrImage:
             return _decode_with_pillow(header)
         _check_scans(_count_jpeg_scans(data))
         if header.mode in _MODES_FOR_LIBJPEG:
-            return _turned(_decode_with_libjpeg(data), header)
+            return _turned(_decode_with_libjpeg(data, enough_px), header)
         return _decode_with_pillow(header)
 
 
@@ -147,10 +150,12 @@ def _too_large() -> InvalidInputError:
     )
 
 
-def _decode_with_libjpeg(data: bytes) -> BgrImage:
+def _decode_with_libjpeg(data: bytes, enough_px: int | None) -> BgrImage:
     """Decode a JPEG: 1080p in 3.7 ms where OpenCV takes 9.5 for the same pixels."""
     try:
-        image = simplejpeg.decode_jpeg(data, "BGR", strict=False)
+        image = simplejpeg.decode_jpeg(
+            data, "BGR", min_height=enough_px or 0, min_width=enough_px or 0, strict=False
+        )
     except ValueError as error:
         raise InvalidInputError("The image cannot be read.", code="unreadable_image") from error
     return np.asarray(image, np.uint8)

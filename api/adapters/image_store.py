@@ -1,6 +1,7 @@
 """S3 as the API sees it: links to images, snapshots of cameras, pictures of image calls."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import structlog
 
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
-from common.s3 import S3Bucket, S3FullError, S3UnavailableError
+from common.s3 import S3Bucket, S3FullError, S3UnavailableError, StoredObject
 from common.settings import S3Settings
 
 log = structlog.get_logger()
@@ -23,6 +24,7 @@ _READ_SECONDS = 10.0
 # For a whole call: a wait for a thread, two tries.
 _CALL_SECONDS = 30.0
 _THREADS = 8
+_VERSION_CHARACTERS = 32
 REMOVAL_BATCH_SIZE = 1000
 """Objects that S3 removes in one call at most."""
 _T = TypeVar("_T")
@@ -45,10 +47,13 @@ class ImageStoreFullError(DependencyUnavailableError):
 
 @dataclass(frozen=True)
 class StoredImage:
-    """A JPEG from S3; the size in pixels is that of the frame, where the writer noted it."""
+    """A JPEG from S3; the size in pixels is that of the frame, where the writer noted it.
+
+    ``version`` names its content (hexadecimal). ``data`` is empty where it was only described.
+    """
 
     data: bytes
-    etag: str
+    version: str
     width_px: int | None
     height_px: int | None
 
@@ -66,7 +71,7 @@ class ImageStore:
 
     def link(self, key: str) -> str:
         """Return a URL that shows the object for one hour. Pure arithmetic: no call is made."""
-        return self._bucket.link(key, LINK_VALIDITY, _content_type(key))
+        return self._bucket.link(key, LINK_VALIDITY, content_type(key))
 
     async def image(self, key: str) -> StoredImage | None:
         """Return a stored image, None where there is none.
@@ -74,7 +79,15 @@ class ImageStore:
         Raises:
             DependencyUnavailableError: S3 does not answer.
         """
-        return await self._in_thread(lambda: self._get(key))
+        return await self._in_thread(lambda: _stored(key, self._bucket.get(key)))
+
+    async def described(self, key: str) -> StoredImage | None:
+        """Return a stored image without its data, None where there is none.
+
+        Raises:
+            DependencyUnavailableError: S3 does not answer.
+        """
+        return await self._in_thread(lambda: _stored(key, self._bucket.describe(key)))
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         """Store an image; the same key again overwrites it.
@@ -171,19 +184,21 @@ class ImageStore:
             log.warning("images_not_removed", count=len(refused), code=refused[0].code)
         return frozenset(one.key for one in refused if one.key)
 
-    def _get(self, key: str) -> StoredImage | None:
-        found = self._bucket.get(key)
-        if found is None:
-            return None
-        return StoredImage(
-            data=found.data,
-            etag=found.etag,
-            width_px=_size(found.metadata.get("width")),
-            height_px=_size(found.metadata.get("height")),
-        )
+
+def _stored(key: str, found: StoredObject | None) -> StoredImage | None:
+    if found is None:
+        return None
+    named = f"{key} {found.etag}".encode()
+    return StoredImage(
+        data=found.data,
+        version=hashlib.sha256(named).hexdigest()[:_VERSION_CHARACTERS],
+        width_px=_size(found.metadata.get("width")),
+        height_px=_size(found.metadata.get("height")),
+    )
 
 
-def _content_type(key: str) -> str:
+def content_type(key: str) -> str:
+    """Return the media type of an image by its key: JPEG, or PNG as an image call may bring it."""
     return "image/png" if key.endswith(".png") else "image/jpeg"
 
 

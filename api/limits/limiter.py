@@ -19,12 +19,16 @@ ABUSE_FACTOR = 5
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests a minute for each caller, of the demo for each address; 0: no limit."""
+    """Requests a minute for each caller, of the demo for each address; 0: no limit.
+
+    Those for pictures count in no other limit.
+    """
 
     per_minute: int
     recognize_per_minute: int
     demo_per_minute: int
     block_seconds: int
+    pictures_per_minute: int = 0
 
 
 def limit_rules(settings: ApiSettings) -> LimitRules:
@@ -34,6 +38,7 @@ def limit_rules(settings: ApiSettings) -> LimitRules:
         recognize_per_minute=settings.rate_limit_recognize_per_minute,
         demo_per_minute=settings.rate_limit_demo_per_minute,
         block_seconds=settings.rate_limit_block_seconds,
+        pictures_per_minute=settings.rate_limit_pictures_per_minute,
     )
 
 
@@ -42,7 +47,16 @@ class LimitKind(StrEnum):
 
     GENERAL = "general"
     RECOGNIZE = "recognize"
+    PICTURES = "pictures"
     DEMO = "demo"
+
+
+_REQUEST = (LimitKind.GENERAL,), (OwnerLimit.REQUESTS_PER_MINUTE,)
+_IMAGE_CALL = (
+    (LimitKind.GENERAL, LimitKind.RECOGNIZE),
+    (OwnerLimit.REQUESTS_PER_MINUTE, OwnerLimit.IMAGE_CALLS_PER_MINUTE),
+)
+_PICTURE = (LimitKind.PICTURES,), (OwnerLimit.PICTURES_PER_MINUTE,)
 
 
 @dataclass(frozen=True)
@@ -64,20 +78,23 @@ class RateLimiter:
         self._rates = {
             OwnerLimit.REQUESTS_PER_MINUTE: rules.per_minute,
             OwnerLimit.IMAGE_CALLS_PER_MINUTE: rules.recognize_per_minute,
+            OwnerLimit.PICTURES_PER_MINUTE: rules.pictures_per_minute,
         }
         own = _Counter(rules, LimitStore())
         self._counters = SharedOrOwn(own, None if shared is None else _Counter(rules, shared))
 
-    async def admit(self, caller: LimitedCaller, *, recognizes: bool) -> Mapping[str, str]:
+    async def admit(
+        self, caller: LimitedCaller, *, recognizes: bool, shows_picture: bool = False
+    ) -> Mapping[str, str]:
         """Count a request and return headers that tell what is left to the credential.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        kinds = (LimitKind.GENERAL, LimitKind.RECOGNIZE) if recognizes else (LimitKind.GENERAL,)
+        kinds, limits = _PICTURE if shows_picture else _IMAGE_CALL if recognizes else _REQUEST
         credential = str(caller.credential_id)
         left = await self._counters.ask(lambda counter: counter.admit(credential, kinds))
-        await self._count_for_owner(caller, recognizes=recognizes)
+        await self._count_for_owner(caller, limits)
         return left
 
     async def admit_address(self, address: str) -> Mapping[str, str]:
@@ -88,13 +105,13 @@ class RateLimiter:
         """
         return await self._counters.ask(lambda counter: counter.admit(address, (LimitKind.DEMO,)))
 
-    async def _count_for_owner(self, caller: LimitedCaller, *, recognizes: bool) -> None:
+    async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
         """Count the request for the owner, with what its other credentials made.
 
         Raises:
             ApiError: 429.
         """
-        limits = self._limits_of_owner(caller, recognizes=recognizes)
+        limits = self._limits_of_owner(caller, wanted)
         if not limits:
             return
         sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
@@ -111,13 +128,14 @@ class RateLimiter:
         if counted.refused is not None:
             raise rate_limited(size, counted.reset_at, refusal_sentence(limit, size))
 
-    def _limits_of_owner(self, caller: LimitedCaller, *, recognizes: bool) -> list[OwnerLimit]:
-        """Return the owner's limits that a request counts in.
+    def _limits_of_owner(
+        self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]
+    ) -> list[OwnerLimit]:
+        """Return those of ``wanted`` that are in force.
 
         Where keys have no limit, only owners have one who were given it.
         """
-        limits = list(self._rates) if recognizes else [OwnerLimit.REQUESTS_PER_MINUTE]
-        return [limit for limit in limits if self._rates[limit] or limit in caller.limits]
+        return [limit for limit in wanted if self._rates[limit] or limit in caller.limits]
 
 
 class _Counter:
@@ -128,6 +146,7 @@ class _Counter:
         self._limits = {
             LimitKind.GENERAL: _limit(LimitKind.GENERAL, rules.per_minute),
             LimitKind.RECOGNIZE: _limit(LimitKind.RECOGNIZE, rules.recognize_per_minute),
+            LimitKind.PICTURES: _limit(LimitKind.PICTURES, rules.pictures_per_minute),
             LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
         }
         self._store = store

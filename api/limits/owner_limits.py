@@ -51,6 +51,7 @@ class OwnerLimit(StrEnum):
     REPLAYS = "replays"
     REQUESTS_PER_MINUTE = "requests_per_minute"
     IMAGE_CALLS_PER_MINUTE = "image_calls_per_minute"
+    PICTURES_PER_MINUTE = "pictures_per_minute"
     IMAGE_CALLS_AT_ONCE = "image_calls_at_once"
     BODY_MEBIBYTES = "body_mebibytes"
 
@@ -78,6 +79,7 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.REPLAYS: _Refusal(ErrorCode.RATE_LIMITED, "replays that wait to be sent", 10),
     OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),
     OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
+    OwnerLimit.PICTURES_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "pictures a minute"),
     OwnerLimit.IMAGE_CALLS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "image calls at once", 1),
     OwnerLimit.BODY_MEBIBYTES: _Refusal(ErrorCode.RATE_LIMITED, "MiB of request bodies at once", 2),
 }

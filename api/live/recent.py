@@ -51,6 +51,7 @@ class RecentRecognitions:
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._ids: dict[UUID, None] = {}
+        self._by_id: dict[UUID, ListedRecognition] = {}
         self._waiters: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
         self._generation = 0
         self._erasures: Erasures | None = None
@@ -60,6 +61,7 @@ class RecentRecognitions:
         self._generation += 1
         self._kept.clear()
         self._of_owner.clear()
+        self._by_id.clear()
         self._ids.clear()
         self._lost.clear()
         self._starts = dict(offsets)
@@ -84,6 +86,7 @@ class RecentRecognitions:
         self._erasures = erasures
         before = len(self._kept)
         self._kept = self._not_erased(self._kept)
+        self._by_id = {kept.recognition.id: kept.recognition for kept in self._kept}
         for owner_id, kept in list(self._of_owner.items()):
             self._of_owner[owner_id] = self._not_erased(kept)
             if not self._of_owner[owner_id]:
@@ -111,6 +114,11 @@ class RecentRecognitions:
         """Return what is kept of the owner behind ``sequence``, the oldest first."""
         newest_first = reversed(self._of_owner.get(owner_id, ()))
         return list(takewhile(lambda kept: kept.sequence > sequence, newest_first))[::-1]
+
+    def find(self, owner_id: UUID, recognition_id: UUID) -> ListedRecognition | None:
+        """Return one of the owner's recognitions, None where it is not kept or may not be shown."""
+        found = self._by_id.get(recognition_id) if self.knows_erasures else None
+        return found if found is not None and found.user_id == owner_id else None
 
     @contextmanager
     def waking(self, owner_id: UUID) -> Iterator[asyncio.Event]:
@@ -147,6 +155,7 @@ class RecentRecognitions:
         kept = Kept(self._sequence, arrival.partition, arrival.offset, recognition)
         self._kept.append(kept)
         self._of_owner[recognition.user_id].append(kept)
+        self._by_id[recognition.id] = recognition
         self._remember(recognition.id)
         while len(self._kept) > self._capacity:
             self._drop_oldest()
@@ -161,6 +170,7 @@ class RecentRecognitions:
     def _drop_oldest(self) -> None:
         oldest = self._kept.popleft()
         owner_id = oldest.recognition.user_id
+        self._by_id.pop(oldest.recognition.id, None)
         self._of_owner[owner_id].popleft()
         if not self._of_owner[owner_id]:
             del self._of_owner[owner_id]

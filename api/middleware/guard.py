@@ -144,7 +144,9 @@ async def _admit(request: Request, access: Access) -> None:
     request.state.principal = principal
     # Before the scope: a call that is refused counts like any other, and so does a flood of them.
     limiter = service_of(request, RateLimiter)
-    left = await limiter.admit(principal, recognizes=access.recognizes)
+    left = await limiter.admit(
+        principal, recognizes=access.recognizes, shows_picture=access.shows_picture
+    )
     set_limit_headers(request.scope, left)
     check_scope(principal, access)
 

@@ -102,9 +102,16 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
+    def is_past_retention(self, recognition: ListedRecognition) -> bool:
+        """Tell whether the recognition's images are no longer shown."""
+        if self._image_retention is None:
+            return False
+        captured = from_unix_ms(recognition.captured_ms)
+        return captured + self._image_retention < datetime.now(UTC)
+
     def links(self, recognition: ListedRecognition) -> Links:
         """Return URLs, valid for an hour, of the recognition's images."""
-        if self._is_past_retention(recognition):
+        if self.is_past_retention(recognition):
             return Links(None, None)
         return Links(self._link(recognition.photo_key), self._link(recognition.crop_key))
 
@@ -117,9 +124,3 @@ class Recognitions:
 
     def _link(self, key: str | None) -> str | None:
         return None if key is None else self._images.link(key)
-
-    def _is_past_retention(self, recognition: ListedRecognition) -> bool:
-        if self._image_retention is None:
-            return False
-        captured = from_unix_ms(recognition.captured_ms)
-        return captured + self._image_retention < datetime.now(UTC)

@@ -63,12 +63,16 @@ class BodyKind(Enum):
 
 @dataclass(frozen=True)
 class Access:
-    """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``."""
+    """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``.
+
+    Calls of a route that ``shows_picture`` have a limit of their own.
+    """
 
     scope: Scope | Public | OwnSession | AnyCaller
     body: BodyKind = BodyKind.NONE
     body_optional: bool = False
     recognizes: bool = False
+    shows_picture: bool = False
     limited_by_address: bool = False
     is_endless: bool = False
     also: frozenset[Scope] = frozenset()
@@ -89,12 +93,22 @@ def requires(
     *,
     body_optional: bool = False,
     recognizes: bool = False,
+    shows_picture: bool = False,
     limited_by_address: bool = False,
     is_endless: bool = False,
     also: frozenset[Scope] = frozenset(),
 ) -> Callable[[_Endpoint], _Endpoint]:
     """Declare what a route asks of its caller; stands below the router's decorator."""
-    access = Access(scope, body, body_optional, recognizes, limited_by_address, is_endless, also)
+    access = Access(
+        scope,
+        body,
+        body_optional,
+        recognizes,
+        shows_picture,
+        limited_by_address,
+        is_endless,
+        also,
+    )
 
     def declare(endpoint: _Endpoint) -> _Endpoint:
         setattr(endpoint, _DECLARED, access)

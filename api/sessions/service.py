@@ -175,7 +175,7 @@ class Sessions:
         *,
         is_session: bool,
     ) -> Credential:
-        limits = {limit: self._limits.size(limit, own_limits) for limit in OwnerLimit}
+        limits = {limit.value: self._limits.size(limit, own_limits) for limit in OwnerLimit}
         return Credential(record.id, owner, scopes, is_session, record.expires_at, limits)
 
 

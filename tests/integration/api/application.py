@@ -277,6 +277,7 @@ class Options:
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
+    image_retention_days: int = 0
     attempts: AttemptRules = NO_ATTEMPT_RULES
     feeds_streams: bool = False
     now_ms: Callable[[], int] = lambda: NOW_MS
@@ -293,6 +294,8 @@ class Options:
             "rate_limit_per_minute": self.limits.per_minute,
             "rate_limit_recognize_per_minute": self.limits.recognize_per_minute,
             "rate_limit_demo_per_minute": self.limits.demo_per_minute,
+            "rate_limit_pictures_per_minute": self.limits.pictures_per_minute,
+            "image_retention_days": self.image_retention_days,
             "rate_limit_block_seconds": self.limits.block_seconds,
             "rate_limit_failed_authentications_per_minute": self.failed_authentications,
             "login_attempts_per_minute": self.attempts.per_minute,

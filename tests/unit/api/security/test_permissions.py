@@ -106,7 +106,7 @@ def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
         assert operation["security"] == [{"apiKey": sorted(access.scopes)}, {"session": []}]
     else:
         is_public, any_key = (isinstance(access.scope, kind) for kind in (Public, AnyCaller))
-        own = [{"apiKey": []}] if any_key else []
+        own: list[dict[str, list[str]]] = [{"apiKey": []}] if any_key else []
         assert operation["security"] == ([] if is_public else [*own, {"session": []}])
     statuses = set(operation["responses"])
     assert {"401", "403", "429", "500", "503"} <= statuses

@@ -1,0 +1,171 @@
+"""Images of recognitions and snapshots of cameras, whole or small."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from analytics_sql.recognitions import ListedRecognition
+from api.adapters.image_store import ImageStore, StoredImage, content_type
+from api.errors import ApiError, ErrorCode
+from api.live.recent import RecentRecognitions
+from api.pictures.thumbnails import Thumbnails
+from api.recognitions.service import Recognitions
+from common.errors import InvalidInputError
+from common.records.object_keys import snapshot_key
+
+JPEG: Final = "image/jpeg"
+_TAG_CHARACTERS: Final = 32
+MAX_AGE: Final = timedelta(hours=1)
+"""An image of a recognition never changes; as long as a link to it is valid, browsers keep it."""
+
+
+class Part(StrEnum):
+    """An image of a recognition."""
+
+    PHOTO = "photo"
+    CROP = "crop"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image to send. ``data`` None: the caller has it already.
+
+    ``etag`` is strong, with its quotes; the size is that of a camera's frame, where it is known.
+    """
+
+    data: bytes | None
+    etag: str
+    media_type: str
+    width_px: int | None = None
+    height_px: int | None = None
+
+
+@dataclass(frozen=True)
+class PictureRequest:
+    """How a caller wants an image: a width in pixels or None for the whole, and known tags."""
+
+    width_px: int | None
+    known_tags: frozenset[str]
+
+    def has(self, etag: str) -> bool:
+        """Tell whether the caller has the image of this tag. **Source:** RFC 9110, 13.1.2."""
+        return "*" in self.known_tags or etag in self.known_tags
+
+
+class Pictures:
+    """The images of all owners; every call names the owner it acts for."""
+
+    def __init__(
+        self,
+        recognitions: Recognitions,
+        recent: RecentRecognitions,
+        images: ImageStore,
+        thumbnails: Thumbnails,
+    ) -> None:
+        self._recognitions = recognitions
+        self._recent = recent
+        self._images = images
+        self._thumbnails = thumbnails
+
+    async def of_recognition(
+        self, owner_id: UUID, recognition_id: UUID, part: Part, wanted: PictureRequest
+    ) -> Picture:
+        """Return an image of a recognition.
+
+        Raises:
+            ApiError: 404, there is no such recognition or no image of it (any more).
+            TransientError: ClickHouse or S3 does not answer.
+        """
+        key = self._key(await self._find(owner_id, recognition_id), part)
+        version = _version(key)
+        etag, media_type = _tag(version, wanted.width_px), _media_type(key, wanted.width_px)
+        if wanted.has(etag):
+            return Picture(None, etag, media_type)
+        data = await self._data(key, version, wanted.width_px)
+        if data is None:
+            raise _missing(f"The {part} is not in the picture store, or not any more.")
+        return Picture(data, etag, media_type)
+
+    async def snapshot(self, owner_id: UUID, camera_id: UUID, wanted: PictureRequest) -> Picture:
+        """Return the latest picture of a camera, which is the owner's.
+
+        Raises:
+            ApiError: 404, before the first one.
+            TransientError: S3 does not answer.
+        """
+        key, width_px = snapshot_key(owner_id, camera_id), wanted.width_px
+        if wanted.known_tags or width_px is not None:
+            # A small question first, where the answer may be that nothing is to be sent.
+            stored = await self._images.described(key)
+            known = None if stored is None else self._sent_before(stored, wanted)
+            if known is not None:
+                return known
+        image = await self._images.image(key)
+        if image is None:
+            raise _missing("The camera has not sent a picture yet.")
+        return _of_camera(await self._sized(image.version, image.data, width_px), image, width_px)
+
+    async def close(self) -> None:
+        """Let what is under way end."""
+        await self._thumbnails.close()
+
+    def _sent_before(self, stored: StoredImage, wanted: PictureRequest) -> Picture | None:
+        if wanted.has(_tag(stored.version, wanted.width_px)):
+            return _of_camera(None, stored, wanted.width_px)
+        if wanted.width_px is None:
+            return None
+        small = self._thumbnails.known(stored.version, wanted.width_px)
+        return None if small is None else _of_camera(small, stored, wanted.width_px)
+
+    async def _find(self, owner_id: UUID, recognition_id: UUID) -> ListedRecognition:
+        # A stream shows what is new before the search database has it.
+        recent = self._recent.find(owner_id, recognition_id)
+        return recent or await self._recognitions.require(owner_id, recognition_id)
+
+    def _key(self, found: ListedRecognition, part: Part) -> str:
+        if self._recognitions.is_past_retention(found):
+            raise _missing(f"The {part} is past its retention.")
+        key = found.photo_key if part is Part.PHOTO else found.crop_key
+        if key is None:
+            raise _missing(f"No {part} was stored of this recognition.")
+        return key
+
+    async def _data(self, key: str, version: str, width_px: int | None) -> bytes | None:
+        if width_px is not None:
+            known = self._thumbnails.known(version, width_px)
+            if known is not None:
+                return known
+        image = await self._images.image(key)
+        return None if image is None else await self._sized(version, image.data, width_px)
+
+    async def _sized(self, version: str, data: bytes, width_px: int | None) -> bytes:
+        if width_px is None:
+            return data
+        try:
+            return await self._thumbnails.make(version, data, width_px)
+        except InvalidInputError as error:
+            raise _missing(f"No thumbnail can be made of this picture: {error}") from error
+
+
+def _missing(sentence: str) -> ApiError:
+    return ApiError(ErrorCode.NOT_FOUND, sentence)
+
+
+def _version(key: str) -> str:
+    """Return a name of the content of an image that never changes, which does not tell its key."""
+    return hashlib.sha256(key.encode()).hexdigest()[:_TAG_CHARACTERS]
+
+
+def _tag(version: str, width_px: int | None) -> str:
+    return f'"{version}"' if width_px is None else f'"{version}-{width_px}"'
+
+
+def _media_type(key: str, width_px: int | None) -> str:
+    return content_type(key) if width_px is None else JPEG
+
+
+def _of_camera(data: bytes | None, image: StoredImage, width_px: int | None) -> Picture:
+    return Picture(data, _tag(image.version, width_px), JPEG, image.width_px, image.height_px)
