@@ -86,7 +86,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone }) {
       <${SelectField} label=${t("Fires for")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("the plates of the list")], ["allowlist", t("all plates but those of the list")], ["any", t("any plate")]]} />
       <${SelectField} label=${t("Errors of reading that are allowed")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("none")], ["1", t("one look-alike or character")], ["2", t("two look-alikes or characters")]]} disabled=${form.plateMatchMode === "any"} />
       ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${fault("plates")} />`}
-      <${Field} label=${t("Least sureness, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
+      <${Field} label=${t("Least confidence, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
       <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
     </div></section>
     <section class="panel"><h2>${t("When")}</h2>
@@ -141,7 +141,7 @@ export function Trial({ form }) {
     <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>
       ${t("{evaluated} passes were looked at, {matched} fit; its cooldown held back {held}.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
       ${!result.isComplete && !isBusy && t("It did not come to the end.")}</p>`}</div>
-    ${result?.triggers.length > 0 && html`<${Table} caption=${t("What it would have fired for")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Sureness"), kind: "number" }]}>
+    ${result?.triggers.length > 0 && html`<${Table} caption=${t("What it would have fired for")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
       ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${one.cameraName}</bdi></td><td class="number"><${Sureness} value=${one.confidence} /></td></tr>`)}
     </${Table}>`}
   </section>`;

@@ -36,20 +36,20 @@ export class Failure extends Error {
 function sentence(status, body) {
   if (status === 0) return t("The service cannot be reached.");
   const known = BY_CODE[body.code ?? ""];
-  return known ? t(known) : (body.error ?? t("The service answered with an error ({status}).", { status }));
+  return known ? known() : (body.error ?? t("The service answered with an error ({status}).", { status }));
 }
 
-/** Sentences that are better said for a page than for a program. @type {Record<string, string>} */
+/** Sentences that are better said for a page than for a program. @type {Record<string, () => string>} */
 const BY_CODE = {
-  invalid_request: "Some fields are not right; see below.",
-  rate_limited: "Too many requests at once; it goes on in a moment.",
-  temporarily_blocked: "Far too many requests: the session is blocked for a few minutes.",
-  internal_error: "Something went wrong in the service.",
-  service_busy: "The service is busy; it goes on in a moment.",
-  agent_unavailable: "No ingest worker took the camera within five seconds; nothing was kept. Is one running?",
-  duplicate_identifier: "There is a camera with the same address or identifier already.",
-  insufficient_credits: "There are not enough credits for this.",
-  too_many_streams: "Too many live views are open; close one.",
+  invalid_request: () => t("Some fields are not right; see below."),
+  rate_limited: () => t("Too many requests at once; it goes on in a moment."),
+  temporarily_blocked: () => t("Far too many requests: the session is blocked for a few minutes."),
+  internal_error: () => t("Something went wrong in the service."),
+  service_busy: () => t("The service is busy; it goes on in a moment."),
+  agent_unavailable: () => t("No ingest worker took the camera within five seconds; nothing was kept. Is one running?"),
+  duplicate_identifier: () => t("There is a camera with the same address or identifier already."),
+  insufficient_credits: () => t("There are not enough credits for this."),
+  too_many_streams: () => t("Too many live views are open; close one."),
 };
 
 /** Whether the service was reached by the last call: "" or a sentence. */
@@ -63,21 +63,26 @@ export function onSessionEnd(handler) {
   sessionEnded = handler;
 }
 
-/** What the limit of requests leaves to the session. */
-const budget = { left: Infinity, freeAt: 0 };
+/** What the limits of requests leave to the session: pictures have one of their own. */
+const budgets = { calls: { left: Infinity, freeAt: 0 }, pictures: { left: Infinity, freeAt: 0 } };
+const PICTURE = /\/(photo|crop|snapshot)(\?|$)/;
+/** So many are left to forms and lists. */
+const RESERVED = 25;
 
-/** Whether calls that can wait (pictures, explanations) may go; forms and lists have the rest. */
-export function hasBudget() {
-  return budget.left > 25 || Date.now() >= budget.freeAt;
+/**
+ * Whether what can wait may go: pictures, explanations.
+ * @param {"calls" | "pictures"} kind
+ */
+export function hasBudget(kind) {
+  return budgets[kind].left > RESERVED || Date.now() >= budgets[kind].freeAt;
 }
 
-/** @param {Response} answer */
-function noteBudget(answer) {
+/** @param {string} path @param {Response} answer */
+function noteBudget(path, answer) {
   const left = answer.headers.get("RateLimit-Remaining");
   if (left === null) return;
-  budget.left = Number(left);
   const seconds = Number(answer.headers.get("Retry-After") ?? answer.headers.get("RateLimit-Reset") ?? 1);
-  budget.freeAt = Date.now() + Math.max(1, seconds) * 1000;
+  budgets[PICTURE.test(path) ? "pictures" : "calls"] = { left: Number(left), freeAt: Date.now() + Math.max(1, seconds) * 1000 };
 }
 
 /**
@@ -101,7 +106,7 @@ export async function request(method, path, { body, signal: abort, headers } = {
     throw new Failure(0, {});
   }
   outage.value = "";
-  noteBudget(answer);
+  noteBudget(path, answer);
   return answer;
 }
 

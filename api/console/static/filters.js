@@ -44,6 +44,6 @@ export function FilterFields({ query, cameras }) {
     <${SelectField} label=${t("Meant as")} value=${query.match ?? ""} onValue=${set("match")} options=${MODES.map(([mode, text]) => [mode, text()])} />
     <${SelectField} label=${t("Camera")} value=${query.cameraId ?? ""} onValue=${set("cameraId")}
       options=${[["", t("all")], ...known, ...(isUnknown ? [[query.cameraId, t("another one")]] : [])]} />
-    <${SelectField} label=${t("Sureness")} value=${String(minimum)} onValue=${(value) => set("minConfidence")(value === "0" ? "" : String(Number(value) / 100))}
+    <${SelectField} label=${t("Confidence")} value=${String(minimum)} onValue=${(value) => set("minConfidence")(value === "0" ? "" : String(Number(value) / 100))}
       options=${[...new Set([0, 50, 70, 80, 90, 95, minimum])].sort((a, b) => a - b).map((one) => [String(one), one ? t("at least {n} %", { n: one }) : t("any")])} />`;
 }

@@ -78,7 +78,7 @@ export function History({ filter }) {
           ${cameras.map((camera) => html`<tr key=${camera.rows[0].cameraId}><td><bdi>${camera.name}</bdi></td><td class="number">${number(camera.rows.length)}</td><td><${Moment} at=${camera.rows[0].timestamp} /></td></tr>`)}
         </${Table}></section>
       <section><h2>${tn(rows.length, "{n} pass", "{n} passes")}</h2>
-        <${Table} caption=${t("Passes")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Sureness"), kind: "number" }]}>
+        <${Table} caption=${t("Passes")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Confidence"), kind: "number" }]}>
           ${rows.slice(0, ROWS).map((row) => html`<tr key=${row.id}>
             <td><${Link} href=${`/recognitions/${row.id}`}><${Moment} at=${row.timestamp} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td>
             <td><${Plate} text=${row.plate} /></td><td class="number"><${Sureness} value=${row.confidence} /></td></tr>`)}

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { hasBudget, request } from "./api.js";
 import { t } from "./words.js";
 
-const AT_ONCE = 4;
+const AT_ONCE = 6;
 const KEPT = 300;
 const WAIT_MS = 1000;
 
@@ -21,7 +21,7 @@ let timer;
 function next() {
   clearTimeout(timer);
   while (running < AT_ONCE && waiting.length) {
-    if (!hasBudget()) {
+    if (!hasBudget("pictures")) {
       timer = setTimeout(next, WAIT_MS);
       return;
     }

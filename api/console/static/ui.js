@@ -113,16 +113,16 @@ export function Moment({ at, format = dateTime }) {
 }
 
 const STATES = {
-  online: ["good", "online"],
-  connecting: ["wait", "connecting"],
-  offline: ["bad", "offline"],
-  disabled: ["off", "switched off"],
+  online: ["good", () => t("online")],
+  connecting: ["wait", () => t("connecting")],
+  offline: ["bad", () => t("offline")],
+  disabled: ["off", () => t("switched off")],
 };
 
 /** The state of a camera. */
 export function CameraStateBadge({ state }) {
-  const [kind, text] = STATES[state] ?? ["off", state];
-  return html`<${Badge} kind=${kind}>${t(text)}</${Badge}>`;
+  const [kind, text] = STATES[state] ?? ["off", () => state];
+  return html`<${Badge} kind=${kind}>${text()}</${Badge}>`;
 }
 
 /** A word with a mark that says how it is: good, wait, bad, off, info. */

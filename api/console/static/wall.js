@@ -1,22 +1,23 @@
 /** @file The cameras' latest pictures with their states, renewed in turns. */
 
 import { html, useEffect, useRef, useState } from "./html.js";
-import { hasBudget, request } from "./api.js";
+import { hasBudget, queryText, request } from "./api.js";
 import { ago } from "./format.js";
 import { Link } from "./router.js";
 import { CameraStateBadge } from "./ui.js";
 import { t } from "./words.js";
 
-const SECONDS_EACH = 2;
-const AT_LEAST_SECONDS = 4;
+const SECONDS_EACH = 0.25;
+const AT_LEAST_SECONDS = 3;
 
 /**
  * Returns the URL of a camera's latest picture, null where there is none yet.
  * @param {{id: string, frameWidth: number | null}} camera
  * @param {number} everySeconds 0: once
  * @param {import("preact").RefObject<Element>} [seen] only while this is in view
+ * @param {number} [width] of a thumbnail in pixels
  */
-export function useSnapshot(camera, everySeconds, seen) {
+export function useSnapshot(camera, everySeconds, seen, width) {
   const [url, setUrl] = useState(/** @type {string | null} */ (null));
   const hasPicture = camera.frameWidth !== null;
   useEffect(() => {
@@ -30,12 +31,12 @@ export function useSnapshot(camera, everySeconds, seen) {
     const turn = async () => {
       clearTimeout(timer);
       if (isOver) return;
-      if (isInView && !document.hidden && hasBudget()) await renew();
+      if (isInView && !document.hidden && hasBudget("pictures")) await renew();
       if (!isOver && (everySeconds || !last)) timer = setTimeout(turn, (last ? everySeconds : 1) * 1000);
     };
     const renew = async () => {
       try {
-        const answer = await request("GET", `/api/cameras/${camera.id}/snapshot`, { headers: tag ? { "If-None-Match": tag } : {} });
+        const answer = await request("GET", `/api/cameras/${camera.id}/snapshot${queryText({ width })}`, { headers: tag ? { "If-None-Match": tag } : {} });
         if (isOver || !answer.ok) return;
         tag = answer.headers.get("ETag") ?? "";
         const before = last;
@@ -65,7 +66,7 @@ export function useSnapshot(camera, everySeconds, seen) {
 
 function Tile({ camera, everySeconds }) {
   const frame = useRef(null);
-  const url = useSnapshot(camera, everySeconds, frame);
+  const url = useSnapshot(camera, everySeconds, frame, 480);
   return html`<li class="tile" ref=${frame}>
     <${Link} href=${`/cameras/${camera.id}`}>
       <span class="tile-picture">

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+from msgspec.structs import replace
 
 from analytics_sql.triggers import TriggerRow
 from common.records.alerts import TriggerPhase
@@ -130,7 +131,7 @@ def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Reco
             row = passed(
                 account, camera.id, camera.name, which % len(SEEN), captured_ms=at, plate=plate
             )
-            rows.append(row)
+            rows.append(replace(row, photo_key=None, crop_key=None))
     return rows
 
 

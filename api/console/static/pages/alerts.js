@@ -44,7 +44,7 @@ export function AlertsPage() {
         <td class="number">${found.data.countedAt ? number(alert.triggerCount) : "–"}</td>
         <td>${ago(alert.lastTriggeredAt)}</td>
         <td>${alert.enabled ? html`<${Badge} kind="good">${t("on")}</${Badge}>` : html`<${Badge} kind="off">${t("off")}</${Badge}>`}</td>
-        <td><button type="button" disabled=${isBusy} aria-label=${t(alert.enabled ? "Switch off {name}" : "Switch on {name}", { name: alert.name })} onClick=${() => toggle(alert)}>${alert.enabled ? t("Switch off") : t("Switch on")}</button></td>
+        <td><button type="button" disabled=${isBusy} aria-label=${alert.enabled ? t("Switch off {name}", { name: alert.name }) : t("Switch on {name}", { name: alert.name })} onClick=${() => toggle(alert)}>${alert.enabled ? t("Switch off") : t("Switch on")}</button></td>
       </tr>`)}
     </${Table}>`}`;
 }

@@ -55,7 +55,7 @@ export function AnalyticsPage() {
         render=${(entry) => html`<${Link} href=${entry.href}><bdi>${entry.name}</bdi></${Link}>`} />
       <${Ranking} title=${t("Most frequent plates")} column=${t("Plate")} unit=${unit} entries=${data.topPlates.map((plate) => ({ name: plate.plate, value: plate.count, href: `/search?plate=${encodeURIComponent(plate.plate)}&match=exact&view=history` }))}
         render=${(entry) => html`<${Link} href=${entry.href}><${Plate} text=${entry.name} /></${Link}>`} />
-      <section class="panel chart"><h2>${t("Newest")}</h2><${Table} caption=${t("Newest passes")} columns=${[t("Plate"), t("Camera"), { text: t("Sureness"), kind: "number" }, t("Time")]}>
+      <section class="panel chart"><h2>${t("Newest")}</h2><${Table} caption=${t("Newest passes")} columns=${[t("Plate"), t("Camera"), { text: t("Confidence"), kind: "number" }, t("Time")]}>
         ${data.recent.map((row) => html`<tr key=${row.id}><td><${Link} href=${`/recognitions/${row.id}`}><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td><td class="number"><${Sureness} value=${row.confidence} /></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
       </${Table}></section>
     </div>`;

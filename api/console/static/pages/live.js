@@ -3,7 +3,7 @@
 import { html, useCallback, useEffect, useRef, useState } from "../html.js";
 import { get, hasBudget } from "../api.js";
 import { FilterFields, filterOf, useCameras } from "../filters.js";
-import { time } from "../format.js";
+import { number, time } from "../format.js";
 import { useEvery, useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
 import { Link } from "../router.js";
@@ -13,7 +13,7 @@ import { useSignal } from "../signal.js";
 import { useStream } from "../stream.js";
 import { Badge, Check, Empty, Fault, Head, Moment, Plate, Sureness, Waiting } from "../ui.js";
 import { Wall } from "../wall.js";
-import { t, tn } from "../words.js";
+import { t } from "../words.js";
 
 const SHOWN = 100;
 const ALERT_SECONDS = 5;
@@ -58,7 +58,7 @@ function useFired(rows) {
     return true;
   };
   const look = async () => {
-    if (document.hidden || !hasBudget()) return;
+    if (document.hidden || !hasBudget("calls")) return;
     const { alerts } = await get("/api/alertas");
     const before = counts.current;
     counts.current = new Map(alerts.map((alert) => [alert.id, alert.triggerCount]));
@@ -68,7 +68,7 @@ function useFired(rows) {
     const candidates = shown.current.filter((row) => row.timestamp > since.current && row.timestamp <= newest && !asked.current.has(row.id));
     since.current = shown.current.at(20)?.timestamp ?? since.current;
     let isHeard = false;
-    for (const row of candidates.slice(0, ASKED_AT_ONCE)) if (hasBudget() && (await explain(row))) isHeard = true;
+    for (const row of candidates.slice(0, ASKED_AT_ONCE)) if (hasBudget("calls") && (await explain(row))) isHeard = true;
     if (isHeard && sound.value === "on") ring();
   };
   useEvery(() => void look().catch(() => {}), ALERT_SECONDS);
@@ -115,6 +115,7 @@ export function LivePage({ query }) {
   }, [first.data]);
   const fired = useFired(rows);
 
+  const online = (cameras.data ?? []).filter((camera) => camera.status === "online").length;
   const toggle = () => {
     setPaused(!isPaused);
     if (!isPaused) return;
@@ -141,7 +142,7 @@ export function LivePage({ query }) {
         <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} fired=${fired[row.id]} />`)}</ol>
       </section>
       <section aria-label=${t("Cameras")}>
-        <h2>${t("Cameras")} <span class="count">${cameras.data ? tn(cameras.data.filter((camera) => camera.status === "online").length, "{n} online", "{n} online") : ""}</span></h2>
+        <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>
         ${!cameras.data && html`<${Waiting} rows=${3} />`}
         ${cameras.data?.length === 0 && html`<${Empty} title=${t("No camera yet.")}><${Link} href="/cameras/new">${t("Add a camera")}</${Link}></${Empty}>`}
         ${cameras.data && html`<${Wall} cameras=${cameras.data} />`}

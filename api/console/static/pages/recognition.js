@@ -133,7 +133,7 @@ export function RecognitionPage({ id }) {
   const facts = [
     [t("Seen"), html`<${Moment} at=${one.timestamp} />`],
     [t("Camera"), one.cameraId === IMAGE_CALLS ? t("an image call") : html`<${Link} href=${`/cameras/${one.cameraId}`}><bdi>${one.cameraName}</bdi></${Link}>`],
-    [t("Sureness"), html`<${Sureness} value=${one.confidence} />`],
+    [t("Confidence"), html`<${Sureness} value=${one.confidence} />`],
     one.region?.code && [t("Country or region"), one.region.code],
     one.plateType && [t("Kind of plate"), one.plateType],
     one.firstSeenAt && [t("In view from"), html`<${Moment} at=${one.firstSeenAt} />`],

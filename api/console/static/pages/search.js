@@ -42,7 +42,7 @@ function exported(rows) {
 }
 
 function Results({ rows, at, onAt }) {
-  const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Sureness"), kind: "number" }, t("Camera"), t("Time"), { text: t("History"), isHidden: true }];
+  const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, t("Camera"), t("Time"), { text: t("History"), isHidden: true }];
   const list = useRef(null);
   useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
   return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
