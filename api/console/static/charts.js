@@ -30,7 +30,7 @@ export function Columns({ title, entries, column, every, unit }) {
   return html`<${Figure} title=${title} columns=${[column, { text: unit, kind: "number" }]} rows=${rows}>
     <div class="columns-chart" role="img" aria-label=${t("{title}: at most {top} {unit}", { title, top: number(Math.max(...entries.map((entry) => entry.value))), unit })}>
       <div class="scale"><span>${number(top)}</span><span>${number(top / 2)}</span><span>0</span></div>
-      <div class="bars">${entries.map((entry, at) => html`<div key=${entry.name} class="chart-bar" title=${`${entry.name}: ${number(entry.value)}`}>
+      <div class=${every === 1 ? "bars each" : "bars"}>${entries.map((entry, at) => html`<div key=${entry.name} class="chart-bar" title=${`${entry.name}: ${number(entry.value)}`}>
         <span class="bar-fill" style=${{ height: `${(100 * entry.value) / top}%` }}></span><span class="bar-name">${(entries.length - 1 - at) % every === 0 ? entry.name : ""}</span></div>`)}</div>
     </div>
   </${Figure}>`;

@@ -8,7 +8,7 @@ import { useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { session } from "../session.js";
 import { useSignal } from "../signal.js";
-import { Fault, Head, Moment, Plate, Sureness, Table, Waiting } from "../ui.js";
+import { Fault, Head, Moment, Plate, Table, Waiting } from "../ui.js";
 import { t } from "../words.js";
 
 const WEEK = 7;
@@ -48,15 +48,15 @@ export function AnalyticsPage() {
       <div><span>${t("Keys in use")}</span><strong>${number(data.stats.activeApiKeys)}</strong></div>
     </div>
     <div class="charts">
-      <${Columns} title=${t("By day")} column=${t("Day")} unit=${unit} every=${5} entries=${data.dailyChart.map((day) => ({ name: calendarDay(day.date), value: day.count }))} />
+      <${Columns} title=${t("By day")} column=${t("Day")} unit=${unit} every=${7} entries=${data.dailyChart.map((day) => ({ name: calendarDay(day.date), value: day.count }))} />
       <${Columns} title=${t("By hour of the day")} column=${t("Hour")} unit=${unit} every=${3} entries=${data.hourlyChart.map((hour) => ({ name: `${hour.hour}`, value: hour.count }))} />
       ${heat ? html`<${HeatMap} title=${t("By weekday and hour")} days=${weekdays("short")} counts=${heat} />` : html`<${Columns} title=${t("By weekday, on average")} column=${t("Weekday")} unit=${unit} every=${1} entries=${byWeekday(data.dailyChart)} />`}
       <${Ranking} title=${t("Cameras")} column=${t("Camera")} unit=${unit} entries=${data.cameraChart.map((camera) => ({ name: camera.cameraName, value: camera.count, href: `/search?cameraId=${camera.cameraId}` }))}
         render=${(entry) => html`<${Link} href=${entry.href}><bdi>${entry.name}</bdi></${Link}>`} />
       <${Ranking} title=${t("Most frequent plates")} column=${t("Plate")} unit=${unit} entries=${data.topPlates.map((plate) => ({ name: plate.plate, value: plate.count, href: `/search?plate=${encodeURIComponent(plate.plate)}&match=exact&view=history` }))}
         render=${(entry) => html`<${Link} href=${entry.href}><${Plate} text=${entry.name} /></${Link}>`} />
-      <section class="panel chart"><h2>${t("Newest")}</h2><${Table} caption=${t("Newest passes")} columns=${[t("Plate"), t("Camera"), { text: t("Confidence"), kind: "number" }, t("Time")]}>
-        ${data.recent.map((row) => html`<tr key=${row.id}><td><${Link} href=${`/recognitions/${row.id}`}><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td><td class="number"><${Sureness} value=${row.confidence} /></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
+      <section class="panel chart"><h2>${t("Newest")}</h2><${Table} caption=${t("Newest passes")} columns=${[t("Plate"), t("Camera"), t("Time")]}>
+        ${data.recent.map((row) => html`<tr key=${row.id}><td><${Link} href=${`/recognitions/${row.id}`}><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
       </${Table}></section>
     </div>`;
 }

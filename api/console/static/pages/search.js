@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { writeCsv } from "../csv.js";
 import { FilterFields, filterOf, useCameras } from "../filters.js";
-import { fromLocalInput, toLocalInput } from "../format.js";
+import { fromLocalInput, shortDateTime, toLocalInput } from "../format.js";
 import { History } from "../history.js";
 import { useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
@@ -42,16 +42,16 @@ function exported(rows) {
 }
 
 function Results({ rows, at, onAt }) {
-  const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, t("Camera"), t("Time"), { text: t("History"), isHidden: true }];
+  const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, { text: t("Camera"), kind: "wide-cell" }, { text: t("Time"), kind: "wide-cell" }, { text: t("History"), isHidden: true }];
   const list = useRef(null);
   useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
   return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
     ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
       <td><${Crop} recognition=${row} width=${128} /></td>
-      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}>${row.region?.code && html`<span class="region">${row.region.code}</span>`}</td>
+      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}>${row.region?.code && html`<span class="region">${row.region.code}</span>`}<span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
       <td class="number"><${Sureness} value=${row.confidence} /></td>
-      <td><bdi>${row.cameraName}</bdi></td>
-      <td><${Moment} at=${row.timestamp} /></td>
+      <td class="wide-cell"><bdi>${row.cameraName}</bdi></td>
+      <td class="wide-cell"><${Moment} at=${row.timestamp} /></td>
       <td><${Link} href=${`/search?plate=${encodeURIComponent(row.plate)}&match=exact&view=history`}>${t("History")}</${Link}></td>
     </tr>`)}
   </${Table}></div>`;
