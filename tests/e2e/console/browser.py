@@ -43,7 +43,7 @@ class ConsolePage:
         self.fill("E-mail address", account.email)
         self.fill("Password", PASSWORD)
         self.press("Log in")
-        self.page.locator("#main h1").wait_for()
+        self.page.get_by_role("button", name="Log out").wait_for()
 
     def fill(self, label: str, text: str) -> None:
         """Fill in the field of a label."""
@@ -78,9 +78,7 @@ class ConsolePage:
 
     def check(self) -> None:
         """Fail where the browser complained of something that no test expects."""
-        others = [
-            one for one in self.complaints if not any(text in one for text in self.expected)
-        ]
+        others = [one for one in self.complaints if not any(text in one for text in self.expected)]
         assert others == []
 
 

@@ -127,7 +127,9 @@ def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Reco
             at = captured - number * 400_000 - hours * 1000
             camera = cameras[(hours + number) % 3]
             which = (hours * 7 + number * 3) % (len(SEEN) + 8)
-            plate = None if which < len(SEEN) else f"{'ABCDEFGHK'[which % 9]}{hours:03}{number}XY"[:7]
+            plate = (
+                None if which < len(SEEN) else f"{'ABCDEFGHK'[which % 9]}{hours:03}{number}XY"[:7]
+            )
             row = passed(
                 account, camera.id, camera.name, which % len(SEEN), captured_ms=at, plate=plate
             )

@@ -141,7 +141,9 @@ class ConsoleStack:
         self._put(row.photo_key, pictures()[seen].photo, {})
         self._put(row.crop_key, pictures()[seen].crop, {})
 
-    def _put(self, key: str, data: bytes, metadata: dict[str, str | list[str] | tuple[str]]) -> None:
+    def _put(
+        self, key: str, data: bytes, metadata: dict[str, str | list[str] | tuple[str]]
+    ) -> None:
         s3_client(self.s3).put_object(
             self.s3.s3_bucket,
             key,
