@@ -8,10 +8,8 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.rows import (
     LAST_STORABLE_MS,
     RECOGNITIONS,
-    ListedRecognition,
     RecognitionRow,
-    full_recognition,
-    listed_recognition,
+    read_recognition,
     recognition_row,
 )
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
@@ -104,7 +102,6 @@ def parts_for_edits(text: str, edits: int) -> list[str]:
 
 
 __all__ = [
-    "ListedRecognition",
     "RecognitionCursor",
     "RecognitionFilter",
     "RecognitionPage",
@@ -153,7 +150,7 @@ class RecognitionCursor:
 class RecognitionPage:
     """Rows, newest first; ``next_after`` is None where nothing follows."""
 
-    rows: tuple[ListedRecognition, ...]
+    rows: tuple[RecognitionRow, ...]
     next_after: RecognitionCursor | None
 
 
@@ -184,7 +181,7 @@ async def get_recognition(
         "to_ms": id_ms + MAX_PASS_MS,
     }
     result = await client.query("recognition_by_id", parameters)
-    return next(map(full_recognition, result.named()), None)
+    return next(map(read_recognition, result.named()), None)
 
 
 async def list_recognitions(
@@ -210,11 +207,11 @@ async def list_recognitions(
         asked *= 2
 
 
-def _without_copies(rows: list[ListedRecognition]) -> list[ListedRecognition]:
+def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
     return list({row.id: row for row in rows}.values())
 
 
-def _page(rows: list[ListedRecognition], limit: int) -> RecognitionPage:
+def _page(rows: list[RecognitionRow], limit: int) -> RecognitionPage:
     if len(rows) <= limit:
         return RecognitionPage(tuple(rows), None)
     last = rows[limit - 1]
@@ -236,7 +233,7 @@ def _conditions(
 
 async def _listed(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> list[ListedRecognition]:
+) -> list[RecognitionRow]:
     plates = plate_question(wanted.plate, wanted.match)
     asked = {**_conditions(wanted, after), **plates.parameters}
     given = {name: value for name, value in asked.items() if value is not None}
@@ -246,4 +243,4 @@ async def _listed(
         {"user_id": wanted.user_id, "limit": limit, **given},
         settings=_SCAN if scan else None,
     )
-    return [listed_recognition(found) for found in result.named()]
+    return [read_recognition(found) for found in result.named()]

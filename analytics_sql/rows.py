@@ -13,7 +13,7 @@ from common.plates.normalise import normalise_plate
 from common.records.frames import Box
 from common.records.ids import may_be_captured
 from common.records.object_keys import crop_key, photo_key
-from common.records.recognitions import Recognition, RecognitionSource
+from common.records.recognitions import Direction, Recognition, RecognitionSource
 
 LAST_STORABLE_MS = 4_102_444_800_000
 """2100-01-01 UTC: tables hold times before it (Unix ms)."""
@@ -120,11 +120,11 @@ CropKey = Annotated[
 ]
 
 
-class ListedRecognition(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a recognition that a list shows.
+class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One recognition as stored. Times are Unix ms, UTC; confidences 0..1; ``plate`` normalised.
 
-    ``captured_ms`` is Unix ms, UTC; ``confidence`` 0..1; ``box`` in pixels of the frame; ``plate``
-    normalised. A key is None where there is no image.
+    ``box`` is in pixels of the frame. A key is None where there is no image; ``region_confidence``
+    and ``direction`` are None in rows from before those columns too.
     """
 
     id: Annotated[UUID, Column(UUIDS)]
@@ -137,21 +137,26 @@ class ListedRecognition(msgspec.Struct, frozen=True, kw_only=True):
     box: Annotated[Box | None, _box_columns()] = None
     photo_key: PhotoKey = None
     crop_key: CropKey = None
-
-
-class RecognitionRow(ListedRecognition, frozen=True, kw_only=True):
-    """One recognition as stored, in full. Times are Unix ms, UTC; confidences 0..1."""
-
     character_confidences: Annotated[tuple[float, ...], Column("Array(Float64)")]
     first_seen_ms: Annotated[int, Column(TIME, "first_seen")]
     last_seen_ms: Annotated[int, Column(TIME, "last_seen")]
     readings_count: Annotated[int, Column("UInt32")]
     region: Annotated[str | None, Column(LABEL, value=lambda row: row.region or "")] = None
+    region_confidence: Annotated[
+        float | None, Column(NUMBER, value=lambda row: row.region_confidence or 0.0)
+    ] = None
     plate_type: Annotated[str, Column(LABEL)] = "car"
     source: Annotated[RecognitionSource, Column(LABEL, value=lambda row: row.source.value)] = (
         RecognitionSource.CAMERA
     )
+    direction: Annotated[Direction | None, Column(LABEL, value=lambda row: row.direction or "")] = (
+        None
+    )
 
+
+# A member of an enum is looked up ten times faster in a dictionary than by its class.
+_SOURCES: Final = {source.value: source for source in RecognitionSource}
+_DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 _as_recorded = shared_fields(RecognitionRow, but=("user_id", "plate"))
 RECOGNITIONS: Final = Table[RecognitionRow]("recognitions", columns_of(RecognitionRow))
@@ -171,24 +176,17 @@ def recognition_row(record: Recognition) -> RecognitionRow:
     return RecognitionRow(user_id=record.owner_id, plate=plate, **_as_recorded(record))
 
 
-def listed_recognition(found: dict[str, Any]) -> ListedRecognition:
-    """Return a row of ``recognitions_page.sql``, given by its columns."""
-    return ListedRecognition(**_listed(found))
-
-
-def full_recognition(found: dict[str, Any]) -> RecognitionRow:
-    """Return a row of ``recognition_by_id.sql``, given by its columns."""
-    found["character_confidences"] = tuple(found["character_confidences"])
-    found["region"] = found["region"] or None
-    found["source"] = RecognitionSource(found["source"])
-    return RecognitionRow(**_listed(found))
-
-
-def _listed(found: dict[str, Any]) -> dict[str, Any]:
+def read_recognition(found: dict[str, Any]) -> RecognitionRow:
+    """Return a row of ``recognitions_page.sql`` or ``recognition_by_id.sql``, by its columns."""
     user_id, identifier = found["user_id"], found["id"]
     x, y = found.pop("box_x"), found.pop("box_y")
     width, height = found.pop("box_width"), found.pop("box_height")
     found["box"] = Box(x=x, y=y, width=width, height=height) if width else None
     found["photo_key"] = read_key(found["photo_key"], photo_key(user_id, identifier))
     found["crop_key"] = read_key(found["crop_key"], crop_key(user_id, identifier))
-    return found
+    found["character_confidences"] = tuple(found["character_confidences"])
+    found["region"] = found["region"] or None
+    found["region_confidence"] = found["region_confidence"] or None
+    found["source"] = _SOURCES[found["source"]]
+    found["direction"] = _DIRECTIONS.get(found["direction"])
+    return RecognitionRow(**found)

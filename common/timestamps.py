@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def now_ms() -> int:
@@ -17,4 +18,11 @@ def iso_utc(moment: datetime) -> str:
 
 def format_timestamp(unix_ms: int) -> str:
     """Return Unix milliseconds as ISO 8601 in UTC with milliseconds and ``Z``."""
-    return iso_utc(datetime.fromtimestamp(unix_ms / 1000, tz=UTC))
+    seconds, ms = divmod(unix_ms, 1000)
+    return f"{_whole_second(seconds)}.{ms:03}Z"
+
+
+@lru_cache(maxsize=4096)
+def _whole_second(unix_seconds: int) -> str:
+    """Lists tell three times a row, most of them of seconds that were asked for before."""
+    return datetime.fromtimestamp(unix_seconds, tz=UTC).isoformat()[:19]

@@ -130,6 +130,7 @@ class Recognizer:
             box=FrameBox(x=found.left, y=found.top, width=found.width_px, height=found.height_px),
             positions=tuple(_options(character) for character in characters),
             region=text.region,
+            region_confidence=text.region_confidence,
             plate_type=self._plate_type(image, found, text.degrees),
         )
 

@@ -66,6 +66,8 @@ class Character:
 class CropText:
     """The text of one plate; ``region`` is None where the model names none.
 
+    ``region_confidence`` is its probability, 0..1, None where the text's order alone tells it.
+
     ``fused``: with the CTC reader's text, so the probabilities have another calibration.
     ``degrees``: by how much the plate hangs, clockwise, where that made it readable.
     """
@@ -74,6 +76,7 @@ class CropText:
     region: str | None
     fused: bool = False
     degrees: float = 0.0
+    region_confidence: float | None = None
 
     @property
     def text(self) -> str:

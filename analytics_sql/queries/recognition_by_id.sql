@@ -5,7 +5,7 @@
 --   id       recognition
 --   from_ms  Unix ms, UTC: the earliest that it can have been captured, as its id tells
 --   to_ms    and the latest (common.records.ids.may_be_captured)
--- Result: one row or none: columns as recognitions_page.sql, then the rest of the row.
+-- Result: one row or none: columns as recognitions_page.sql.
 -- Sort key: (user_id, ts): the granules of some minutes.
 SELECT
     id,
@@ -26,8 +26,10 @@ SELECT
     toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
     readings_count,
     region,
+    region_confidence,
     plate_type,
-    source
+    source,
+    direction
 FROM recognitions FINAL
 WHERE user_id = {user_id:UUID}
   AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')

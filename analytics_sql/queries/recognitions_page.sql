@@ -15,7 +15,7 @@
 --   look_alikes, stand_ins  characters, and place by place what they are folded to
 --   min_confidence  0 to 1, inclusive
 --   limit           rows
--- Result: what a list shows of a recognition; times in Unix ms, UTC. A row that was written twice
+-- Result: the whole row; times in Unix ms, UTC. A row that was written twice
 -- may come twice, its copies next to each other: FINAL would read all columns of every row that is
 -- asked about (a text of three characters in 1 M rows: 76 ms with it, 42 without).
 -- Sort key: (user_id, ts, id), read backwards until the page is full; conditions on narrow columns
@@ -40,7 +40,16 @@ SELECT
     box_width,
     box_height,
     photo_key,
-    crop_key
+    crop_key,
+    character_confidences,
+    toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
+    toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
+    readings_count,
+    region,
+    region_confidence,
+    plate_type,
+    source,
+    direction
 FROM recognitions
 WHERE user_id = {user_id:UUID}
   AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') -- if from_ms

@@ -6,7 +6,7 @@ from datetime import date
 from uuid import UUID
 
 from analytics_sql.analytics import CameraCount, PlateCount
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,4 @@ class Overview:
     hours: tuple[HourCount, ...]
     plates: tuple[PlateCount, ...]
     cameras: tuple[CameraCount, ...]
-    recent: tuple[ListedRecognition, ...]
+    recent: tuple[RecognitionRow, ...]

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from analytics_sql.analytics import CameraCount, PlateCount
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 from api.analytics.models import Overview
 from api.analytics.service import Analytics
 from api.deps import Caller, service
@@ -116,7 +116,7 @@ def _camera(camera: CameraCount) -> CameraEntry:
     )
 
 
-def _recognition(found: ListedRecognition) -> RecognitionBody:
+def _recognition(found: RecognitionRow) -> RecognitionBody:
     return recognition_body(found, photo_url=found.photo_key, crop_url=found.crop_key)
 
 

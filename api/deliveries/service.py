@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
 from analytics_sql.recognitions import (
-    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
+    RecognitionRow,
 )
 from api.accounts.repository import lock_owner
 from api.alerts.repository import AlertRepository
@@ -245,16 +245,9 @@ def _check_alerts_readable(caller: Principal, events: Iterable[EventName]) -> No
         caller.require(Scope.ALERTS_READ)
 
 
-def _recognition(listed: ListedRecognition) -> Recognition:
-    """Return a recognition with all that its event tells; the rest is not read again."""
-    return Recognition(
-        owner_id=listed.user_id,
-        character_confidences=(),
-        first_seen_ms=listed.captured_ms,
-        last_seen_ms=listed.captured_ms,
-        readings_count=0,
-        **shared_fields(listed, Recognition),
-    )
+def _recognition(listed: RecognitionRow) -> Recognition:
+    """Return a recognition as it was published, but for its provisional plates."""
+    return Recognition(owner_id=listed.user_id, **shared_fields(listed, Recognition))
 
 
 class AttemptStore(Protocol):

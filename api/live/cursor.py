@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from uuid import UUID
 
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 from api.live.recent import Kept, RecentRecognitions
 from common.errors import MisconfiguredError
 from common.secrets import SecretBox
@@ -59,7 +59,7 @@ class LostPlaceError(Exception):
 class Passed:
     """A recognition, and the offsets (by partition) behind which a reader then is."""
 
-    recognition: ListedRecognition
+    recognition: RecognitionRow
     offsets: dict[int, int]
 
 

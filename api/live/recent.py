@@ -14,7 +14,7 @@ from itertools import takewhile
 from uuid import UUID
 
 from analytics_sql.erasure import Erasures, Subject
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 
 _REMEMBERED_IDS = 4
 """Ids are remembered for this many times as many records, to drop what a replay says again."""
@@ -26,7 +26,7 @@ class LiveRecord:
 
     partition: int
     offset: int
-    recognition: ListedRecognition | None
+    recognition: RecognitionRow | None
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Kept:
     sequence: int
     partition: int
     offset: int
-    recognition: ListedRecognition
+    recognition: RecognitionRow
 
 
 class RecentRecognitions:
@@ -51,7 +51,7 @@ class RecentRecognitions:
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._ids: dict[UUID, None] = {}
-        self._by_id: dict[UUID, ListedRecognition] = {}
+        self._by_id: dict[UUID, RecognitionRow] = {}
         self._waiters: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
         self._generation = 0
         self._erasures: Erasures | None = None
@@ -115,7 +115,7 @@ class RecentRecognitions:
         newest_first = reversed(self._of_owner.get(owner_id, ()))
         return list(takewhile(lambda kept: kept.sequence > sequence, newest_first))[::-1]
 
-    def find(self, owner_id: UUID, recognition_id: UUID) -> ListedRecognition | None:
+    def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         """Return one of the owner's recognitions, None where it is not kept or may not be shown."""
         found = self._by_id.get(recognition_id) if self.knows_erasures else None
         return found if found is not None and found.user_id == owner_id else None
@@ -141,16 +141,16 @@ class RecentRecognitions:
         """Changes whenever all readers lose their place."""
         return self._generation
 
-    def _is_wanted(self, recognition: ListedRecognition) -> bool:
+    def _is_wanted(self, recognition: RecognitionRow) -> bool:
         return recognition.id not in self._ids and not self._is_erased(recognition)
 
-    def _is_erased(self, recognition: ListedRecognition) -> bool:
+    def _is_erased(self, recognition: RecognitionRow) -> bool:
         return self._erasures is not None and self._erasures.covers(_subject(recognition))
 
     def _not_erased(self, kept: Iterable[Kept]) -> deque[Kept]:
         return deque(each for each in kept if not self._is_erased(each.recognition))
 
-    def _keep(self, arrival: LiveRecord, recognition: ListedRecognition) -> None:
+    def _keep(self, arrival: LiveRecord, recognition: RecognitionRow) -> None:
         self._sequence += 1
         kept = Kept(self._sequence, arrival.partition, arrival.offset, recognition)
         self._kept.append(kept)
@@ -178,6 +178,6 @@ class RecentRecognitions:
         self._starts[oldest.partition] = oldest.offset + 1
 
 
-def _subject(recognition: ListedRecognition) -> Subject:
+def _subject(recognition: RecognitionRow) -> Subject:
     plates = frozenset({recognition.plate})
     return Subject(recognition.user_id, recognition.captured_ms, plates)

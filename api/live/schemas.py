@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from analytics_sql.recognitions import SEARCH_TOLERANCE, ListedRecognition
+from analytics_sql.recognitions import SEARCH_TOLERANCE, RecognitionRow
 from api.errors import ApiError, ErrorCode
 from api.recognitions.schemas import PlateQuery, RecognitionBody
 from api.schemas import ResponseModel
@@ -63,14 +63,14 @@ def end_event(error: ApiError) -> bytes:
     return f"event: end\ndata: {body.model_dump_json()}\n\n".encode()
 
 
-Wanted = Callable[[ListedRecognition], bool]
+Wanted = Callable[[RecognitionRow], bool]
 
 
 def wanted_by(query: StreamQuery) -> Wanted:
     """Return what tells whether a recognition is one that the list would show as well."""
     matcher = _matcher(query)
 
-    def wanted(recognition: ListedRecognition) -> bool:
+    def wanted(recognition: RecognitionRow) -> bool:
         return (
             query.camera_id in (None, recognition.camera_id)
             and recognition.confidence >= query.min_confidence

@@ -10,7 +10,7 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 from api.errors import ApiError, unavailable
 from api.live import schemas
 from api.live.cursor import LostPlaceError, ResumeTokens, StreamCursor, StreamPosition
@@ -121,7 +121,7 @@ class ReaderStream:
         return self._context.tokens.seal(StreamPosition(offsets, self._context.now_ms()))
 
 
-def _body(recognition: ListedRecognition) -> RecognitionBody:
+def _body(recognition: RecognitionRow) -> RecognitionBody:
     return recognition_body(
         recognition, photo_url=recognition.photo_key, crop_url=recognition.crop_key
     )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 from api.adapters.image_store import ImageStore, StoredImage, content_type
 from api.errors import ApiError, ErrorCode
 from api.live.recent import RecentRecognitions
@@ -120,12 +120,12 @@ class Pictures:
         small = self._thumbnails.known(stored.version, wanted.width_px)
         return None if small is None else _of_camera(small, stored, wanted.width_px)
 
-    async def _find(self, owner_id: UUID, recognition_id: UUID) -> ListedRecognition:
+    async def _find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
         # A stream shows what is new before the search database has it.
         recent = self._recent.find(owner_id, recognition_id)
         return recent or await self._recognitions.require(owner_id, recognition_id)
 
-    def _key(self, found: ListedRecognition, part: Part) -> str:
+    def _key(self, found: RecognitionRow, part: Part) -> str:
         if self._recognitions.is_past_retention(found):
             raise _missing(f"The {part} is past its retention.")
         key = found.photo_key if part is Part.PHOTO else found.crop_key

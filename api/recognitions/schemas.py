@@ -4,7 +4,6 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -14,7 +13,7 @@ from pydantic import (
     field_validator,
 )
 
-from analytics_sql.recognitions import ListedRecognition, RecognitionFilter
+from analytics_sql.recognitions import RecognitionFilter, RecognitionRow
 from api.recognitions.service import Page
 from api.schemas import ResponseModel, is_absent
 from api.validation.fields import QueryInstant, number, uuid_text, whole_number
@@ -22,8 +21,8 @@ from common.errors import InvalidInputError
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
 from common.plates.matching import MatchMode, has_wildcard, plate_matcher
 from common.plates.normalise import normalise_plate
-from common.records.payloads import RecognitionPayload, shared_fields
-from common.timestamps import format_timestamp
+from common.records.payloads import RecognitionPayload, recognition_fields
+from common.records.recognitions import Direction, RecognitionSource
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
@@ -130,32 +129,120 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
 class PlateCoordinates(ResponseModel):
     """A box in pixels of the full frame; ``x``, ``y`` is the top left."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    x: float = Field(description="Left edge, in pixels.", examples=[812.0])
+    y: float = Field(description="Upper edge, in pixels.", examples=[604.0])
+    width: float = Field(description="Width, in pixels.", examples=[96.0])
+    height: float = Field(description="Height, in pixels.", examples=[24.0])
+
+
+class PlateRegion(ResponseModel):
+    """The country of a plate."""
+
+    code: str = Field(
+        description="ISO 3166-1 alpha-2 code of the country; a model of another maker may name"
+        " regions of its own.",
+        examples=["PT"],
+    )
+    confidence: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        exclude_if=is_absent,
+        description="How sure it is; left out where the order of letters and digits tells it.",
+        examples=[0.93],
+    )
 
 
 class RecognitionBody(ResponseModel):
-    """One pass of one vehicle."""
+    """One pass of one vehicle, or a plate of a stored image call."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"})
-    user_id: str = Field(json_schema_extra={"format": "uuid"})
-    camera_id: str = Field(json_schema_extra={"format": "uuid"})
-    camera_name: str
-    plate: str
-    confidence: float = Field(ge=0, le=1)
-    timestamp: str = Field(json_schema_extra={"format": "date-time"})
-    photo_url: str | None = Field(default=None, exclude_if=is_absent)
-    crop_url: str | None = Field(default=None, exclude_if=is_absent)
-    plate_coordinates: PlateCoordinates | None = Field(default=None, exclude_if=is_absent)
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the recognition.")
+    user_id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the account.")
+    camera_id: str = Field(
+        json_schema_extra={"format": "uuid"},
+        description="Id of the camera; the nil UUID for an image call.",
+    )
+    camera_name: str = Field(
+        description="The camera's name at that time; `API` for an image call.",
+        examples=["Gate north"],
+    )
+    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
+    confidence: float = Field(
+        ge=0,
+        le=1,
+        description="The chance that the plate is right: the mean of its characters'.",
+        examples=[0.97],
+    )
+    timestamp: str = Field(
+        json_schema_extra={"format": "date-time"},
+        description="When the frame was captured whose reading won; UTC.",
+        examples=["2026-11-21T16:32:52.301Z"],
+    )
+    photo_url: str | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="The full frame: a storage key in lists and events, a link for an hour from"
+        " GET by id. Left out where there is none.",
+    )
+    crop_url: str | None = Field(
+        default=None, exclude_if=is_absent, description="The plate cut out of it, likewise."
+    )
+    plate_coordinates: PlateCoordinates | None = Field(
+        default=None, exclude_if=is_absent, description="Where the plate is in the frame."
+    )
+    region: PlateRegion | None = Field(
+        default=None, exclude_if=is_absent, description="The plate's country, where it is known."
+    )
+    plate_type: str | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="Shape of the plate: `car`, `two-row` or `motorcycle`.",
+        examples=["car"],
+    )
+    character_confidences: list[float] | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="Of each character of the plate, 0 to 1.",
+        examples=[[0.99, 0.98, 0.97, 0.99, 0.95, 0.96, 0.95]],
+    )
+    first_seen_at: str | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        json_schema_extra={"format": "date-time"},
+        description="First frame of the pass; UTC.",
+    )
+    last_seen_at: str | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        json_schema_extra={"format": "date-time"},
+        description="Last frame of the pass; UTC.",
+    )
+    readings_count: int | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="Frames of the pass whose plate was read.",
+        examples=[9],
+    )
+    source: RecognitionSource | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="`camera`, or `api` for an image call that was stored.",
+    )
+    direction: Direction | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="Which way the vehicle went, as the camera sees it; left out where it is not"
+        " clear.",
+    )
 
 
 class RecognitionList(ResponseModel):
     """A page, newest first. ``nextKey`` is null on the last one."""
 
-    recognitions: list[RecognitionBody]
-    next_key: str | None
+    recognitions: list[RecognitionBody] = Field(description="At most `limit`, newest first.")
+    next_key: str | None = Field(
+        description="Send it as lastKey for the next page; null where nothing follows."
+    )
 
 
 class RecognitionAnswer(ResponseModel):
@@ -177,7 +264,7 @@ def page_json(page: Page) -> bytes:
 
 
 def recognition_body(
-    recognition: ListedRecognition, *, photo_url: str | None, crop_url: str | None
+    recognition: RecognitionRow, *, photo_url: str | None, crop_url: str | None
 ) -> RecognitionBody:
     """Return the JSON form of a recognition."""
     payload = _payload(recognition, photo_url=photo_url, crop_url=crop_url)
@@ -185,12 +272,6 @@ def recognition_body(
 
 
 def _payload(
-    found: ListedRecognition, *, photo_url: str | None, crop_url: str | None
+    found: RecognitionRow, *, photo_url: str | None, crop_url: str | None
 ) -> RecognitionPayload:
-    return RecognitionPayload(
-        timestamp=format_timestamp(found.captured_ms),
-        photo_url=photo_url or UNSET,
-        crop_url=crop_url or UNSET,
-        plate_coordinates=found.box or UNSET,
-        **shared_fields(found, RecognitionPayload),
-    )
+    return recognition_fields(found, user_id=found.user_id, photo_url=photo_url, crop_url=crop_url)

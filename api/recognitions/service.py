@@ -6,7 +6,6 @@ from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.recognitions import (
-    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -47,7 +46,7 @@ class RecognitionStore(Protocol):
 class Page:
     """A part of a list, and the cursor of what follows; None at the end."""
 
-    recognitions: tuple[ListedRecognition, ...]
+    recognitions: tuple[RecognitionRow, ...]
     next_key: str | None
 
 
@@ -102,14 +101,14 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
-    def is_past_retention(self, recognition: ListedRecognition) -> bool:
+    def is_past_retention(self, recognition: RecognitionRow) -> bool:
         """Tell whether the recognition's images are no longer shown."""
         if self._image_retention is None:
             return False
         captured = from_unix_ms(recognition.captured_ms)
         return captured + self._image_retention < datetime.now(UTC)
 
-    def links(self, recognition: ListedRecognition) -> Links:
+    def links(self, recognition: RecognitionRow) -> Links:
         """Return URLs, valid for an hour, of the recognition's images."""
         if self.is_past_retention(recognition):
             return Links(None, None)

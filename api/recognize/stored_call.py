@@ -89,6 +89,7 @@ def _recognition(
         box=reading.box,
         photo_key=photo,
         region=reading.region,
+        region_confidence=reading.region_confidence,
         plate_type=reading.plate_type,
         source=RecognitionSource.API,
     )

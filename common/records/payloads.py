@@ -22,7 +22,8 @@ from common.records.alerts import (
 from common.records.cameras import CameraConfig, CameraState
 from common.records.deliveries import CameraEvent, Delivery, DeliveryCause
 from common.records.frames import Box, Zone
-from common.records.recognitions import Recognition
+from common.records.recognitions import Direction, Recognition, RecognitionSource
+from common.records.regions import region_code
 from common.records.webhooks import EventName
 from common.secrets import SecretBox
 from common.timestamps import format_timestamp
@@ -33,8 +34,18 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of the public JSON forms: frozen, camelCase, without a version of its own."""
 
 
+class RegionPayload(Payload, frozen=True, kw_only=True):
+    """The country of a plate: its ISO 3166-1 code, or the name that a model of another maker gave.
+
+    ``confidence`` is 0..1, left out where only the order of letters and digits tells it.
+    """
+
+    code: str
+    confidence: float | UnsetType = UNSET
+
+
 class RecognitionPayload(Payload, frozen=True, kw_only=True):
-    """A recognition as in lists; images by their storage keys, left out where there is none."""
+    """A recognition as in lists; images by their storage keys. What is not known is left out."""
 
     id: UUID
     user_id: UUID
@@ -46,6 +57,14 @@ class RecognitionPayload(Payload, frozen=True, kw_only=True):
     photo_url: str | UnsetType = UNSET
     crop_url: str | UnsetType = UNSET
     plate_coordinates: Box | UnsetType = UNSET
+    region: RegionPayload | UnsetType = UNSET
+    plate_type: str | UnsetType = UNSET
+    character_confidences: tuple[float, ...] | UnsetType = UNSET
+    first_seen_at: str | UnsetType = UNSET
+    last_seen_at: str | UnsetType = UNSET
+    readings_count: int | UnsetType = UNSET
+    source: RecognitionSource | UnsetType = UNSET
+    direction: Direction | UnsetType = UNSET
 
 
 AlertPayload = msgspec.defstruct(
@@ -176,14 +195,49 @@ def _shared_names(
 
 
 def recognition_payload(recognition: Recognition) -> RecognitionPayload:
-    """Return a recognition as clients know it."""
-    return RecognitionPayload(
+    """Return a recognition as clients know it, images by their storage keys."""
+    return recognition_fields(
+        recognition,
         user_id=recognition.owner_id,
-        timestamp=format_timestamp(recognition.captured_ms),
-        photo_url=recognition.photo_key or UNSET,
-        crop_url=recognition.crop_key or UNSET,
-        plate_coordinates=recognition.box or UNSET,
-        **shared_fields(recognition, RecognitionPayload),
+        photo_url=recognition.photo_key,
+        crop_url=recognition.crop_key,
+    )
+
+
+def recognition_fields(
+    known: Any, *, user_id: UUID, photo_url: str | None, crop_url: str | None
+) -> RecognitionPayload:
+    """Return a recognition as clients know it, with its owner and what stands for its images.
+
+    ``known`` is a :class:`Recognition` or the row of one, which has its fields under their names.
+    """
+    return RecognitionPayload(
+        id=known.id,
+        user_id=user_id,
+        camera_id=known.camera_id,
+        camera_name=known.camera_name,
+        plate=known.plate,
+        confidence=known.confidence,
+        timestamp=format_timestamp(known.captured_ms),
+        photo_url=photo_url or UNSET,
+        crop_url=crop_url or UNSET,
+        plate_coordinates=known.box or UNSET,
+        region=_region(known.region, known.region_confidence),
+        plate_type=known.plate_type,
+        character_confidences=known.character_confidences or UNSET,
+        first_seen_at=format_timestamp(known.first_seen_ms),
+        last_seen_at=format_timestamp(known.last_seen_ms),
+        readings_count=known.readings_count or UNSET,
+        source=known.source,
+        direction=known.direction or UNSET,
+    )
+
+
+def _region(region: str | None, confidence: float | None) -> RegionPayload | UnsetType:
+    if region is None:
+        return UNSET
+    return RegionPayload(
+        code=region_code(region), confidence=UNSET if confidence is None else confidence
     )
 
 

@@ -27,6 +27,15 @@ class RecognitionSource(StrEnum):
     API = "api"
 
 
+class Direction(StrEnum):
+    """The way of a vehicle, as its camera sees it."""
+
+    TOWARDS = "towards"
+    AWAY = "away"
+    LEFT = "left"
+    RIGHT = "right"
+
+
 class Recognition(Record, frozen=True, kw_only=True):
     """On the recognitions topic: one pass of one vehicle, accepted.
 
@@ -34,7 +43,8 @@ class Recognition(Record, frozen=True, kw_only=True):
     that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
     character of ``plate``). A key is absent where no image could be kept. ``id`` is
     the pass's from its first frame on; ``provisional_plates`` were reported before it was over
-    (see :class:`common.records.alerts.ProvisionalRecognition`).
+    (see :class:`common.records.alerts.ProvisionalRecognition`). ``region_confidence`` is 0..1,
+    None where none was told; ``direction`` is None where it is not clear.
     """
 
     id: UUID
@@ -52,8 +62,10 @@ class Recognition(Record, frozen=True, kw_only=True):
     photo_key: str | None = None
     crop_key: str | None = None
     region: str | None = None
+    region_confidence: float | None = None
     plate_type: str = "car"
     source: RecognitionSource = RecognitionSource.CAMERA
+    direction: Direction | None = None
     provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
 
 
@@ -94,6 +106,7 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     box: Box
     positions: tuple[tuple[CharacterOption, ...], ...]
     region: str | None = None
+    region_confidence: float | None = None
     plate_type: str = "car"
 
 

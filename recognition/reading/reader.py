@@ -200,7 +200,9 @@ class Reader:
     def _text(self, reading: _SlotReading) -> CropText:
         region = self._region(reading.region)
         text = CropText(self._characters(reading.slots), region, reading.fused, reading.degrees)
-        if region is not None or not len(reading.region):
+        if region is not None:
+            return replace(text, region_confidence=min(1.0, float(reading.region.max())))
+        if not len(reading.region):
             return text
         return replace(text, region=unnamed_country(text.text))
 

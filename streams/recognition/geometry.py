@@ -4,9 +4,14 @@ import math
 from collections.abc import Sequence
 
 from common.records.frames import Box, Point, Zone, ZoneKind
-from common.records.recognitions import PlateReading
+from common.records.recognitions import Direction, PlateReading
 
 _EDGE_SHARE = 0.01
+_CLEAR_GROWTH = math.log(1.25)
+"""Boxes of one plate differ by about a tenth from frame to frame."""
+_CLEAR_WIDTHS = 2.0
+_WIDTHS_BESIDE_AXIS = 7.0
+"""A lane, in widths of a plate."""
 
 
 def overlap(one: Box, other: Box) -> float:
@@ -33,6 +38,33 @@ def distance_in_widths(one: Box, other: Box) -> float:
 def moved(box: Box, x_px: float, y_px: float) -> Box:
     """Return the box shifted."""
     return Box(x=box.x + x_px, y=box.y + y_px, width=box.width, height=box.height)
+
+
+def direction_between(first: Box, last: Box) -> Direction | None:
+    """Return which way a plate went between two boxes of it, None where that is not clear.
+
+    What comes nearer grows, in width and in height; what goes by moves sideways and keeps its size.
+    Something that comes straight on beside the camera moves sideways too, by its distance from the
+    camera's axis (in widths of a plate) for each e-fold that it grows (the pinhole model).
+    """
+    if min(first.width, first.height, last.width, last.height) <= 0:
+        return None
+    wider, higher = _growth(first.width, last.width), _growth(first.height, last.height)
+    growth = min(wider, higher, key=abs)
+    (x1, _), (x2, _) = centre(first), centre(last)
+    sideways = (x2 - x1) / max((first.width + last.width) / 2, 1.0)
+    agrees = wider * higher > 0 and abs(growth) >= _CLEAR_GROWTH
+    if agrees and abs(sideways) <= _WIDTHS_BESIDE_AXIS * abs(growth):
+        return Direction.TOWARDS if growth > 0 else Direction.AWAY
+    most = max(abs(wider), abs(higher))
+    if abs(sideways) >= max(_CLEAR_WIDTHS, 4 * _WIDTHS_BESIDE_AXIS * most):
+        return Direction.RIGHT if sideways > 0 else Direction.LEFT
+    return None
+
+
+def _growth(first_px: float, last_px: float) -> float:
+    """Return the natural logarithm of how many times larger the last is."""
+    return math.log(last_px / first_px)
 
 
 def touches_edge(box: Box, width_px: int, height_px: int) -> bool:

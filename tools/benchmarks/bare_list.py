@@ -13,7 +13,7 @@ from uuid import UUID
 from fastapi import FastAPI
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.recognitions import ListedRecognition, RecognitionFilter, list_recognitions
+from analytics_sql.recognitions import RecognitionFilter, RecognitionRow, list_recognitions
 from common.settings import ClickHouseSettings, load_settings
 from common.timestamps import format_timestamp
 
@@ -36,7 +36,7 @@ async def recognitions(limit: int = 50) -> dict[str, Any]:
     return {"recognitions": [_fields(found) for found in page.rows], "nextKey": None}
 
 
-def _fields(found: ListedRecognition) -> dict[str, Any]:
+def _fields(found: RecognitionRow) -> dict[str, Any]:
     box = found.box
     return {
         "id": str(found.id),

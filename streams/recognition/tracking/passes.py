@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import msgspec
 
 from common.records.alerts import EarlyAlerts
-from common.records.recognitions import ProvisionalPlate
+from common.records.recognitions import Direction, ProvisionalPlate
+from streams.recognition.geometry import direction_between
 from streams.recognition.settings import RecognitionSettings
 from streams.recognition.tracking.tracks import TextReading, TextTally, Track
 from streams.recognition.tracking.votes import voted_probabilities, voted_text
@@ -46,7 +47,8 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     """One vehicle's passage: the voted plate and the frame whose reading is that plate.
 
     ``probabilities`` are 0..1, one for each character of ``plate``. Times are Unix ms, UTC.
-    ``provisional_plates`` are those it was reported as before.
+    ``provisional_plates`` are those it was reported as before; ``direction`` is None where it is
+    not clear.
     """
 
     track: str
@@ -57,6 +59,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     last_seen_ms: int
     readings_count: int
     provisional_plates: tuple[ProvisionalPlate, ...] = ()
+    direction: Direction | None = None
 
     @property
     def confidence(self) -> float:
@@ -84,8 +87,15 @@ def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
         last_seen_ms=track.last_seen_ms,
         readings_count=track.readings_count,
         provisional_plates=track.provisional_plates,
+        direction=_direction(track),
     )
     return resolved if resolved.confidence >= rules.min_confidence else None
+
+
+def _direction(track: Track) -> Direction | None:
+    if track.still or track.first_whole is None or track.last_whole is None:
+        return None
+    return direction_between(track.first_whole, track.last_whole)
 
 
 def is_supported(tally: TextTally, rules: TrackingRules) -> bool:

@@ -37,8 +37,10 @@ def recognition_of(
         photo_key=photo_key,
         crop_key=crop_key,
         region=resolved.best.region,
+        region_confidence=resolved.best.region_confidence,
         plate_type=resolved.best.plate_type,
         provisional_plates=resolved.provisional_plates,
+        direction=resolved.direction,
     )
 
 

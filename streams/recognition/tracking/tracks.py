@@ -54,6 +54,7 @@ class TextReading(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     is_cut: bool
     region: str | None = None
+    region_confidence: float | None = None
     plate_type: str = "car"
 
 
@@ -82,6 +83,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     ``provisional_plates`` are those it was reported as, each once. ``fragments`` were tracks beside
     it, misreadings of the same vehicle that had been reported: resolved when this one ends.
     ``view`` is the last frame's, as long as it is still (see :mod:`recognition.scene`).
+    ``first_whole`` and ``last_whole`` are its boxes that no edge of the frame cuts.
     """
 
     name: str
@@ -98,6 +100,8 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
     fragments: tuple[ReportedTrack, ...] = msgspec.field(name="strays", default=())
     view: bytes = b""
+    first_whole: Box | None = None
+    last_whole: Box | None = None
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
@@ -133,6 +137,7 @@ class _Match:
 def start_track(frame: FrameReadings, index: int) -> Track:
     """Return the track that begins with a frame's reading number ``index``."""
     reading = frame.readings[index]
+    whole = None if _is_cut(frame, reading) else reading.box
     return Track(
         name=f"{frame.captured_ms}/{reading.box.x:.0f}/{reading.box.y:.0f}/{index}",
         first_seen_ms=frame.captured_ms,
@@ -146,6 +151,8 @@ def start_track(frame: FrameReadings, index: int) -> Track:
         texts=_add_text((), frame, reading),
         votes=add_reading((), reading),
         view=frame.view,
+        first_whole=whole,
+        last_whole=whole,
     )
 
 
@@ -155,6 +162,7 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
     A plate that the frame's edge cuts moves the track but has no say in its text.
     """
     speed_x, speed_y = _speed(track, frame.captured_ms, reading.box)
+    is_cut = _is_cut(frame, reading)
     still = track.still and overlap(track.first_box, reading.box) >= _STILL_OVERLAP
     followed = msgspec.structs.replace(
         track,
@@ -164,8 +172,10 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
         speed_y=speed_y,
         still=still,
         view=(frame.view or track.view) if still else b"",
+        first_whole=track.first_whole if is_cut else track.first_whole or reading.box,
+        last_whole=track.last_whole if is_cut else reading.box,
     )
-    if _is_cut(frame, reading) and reading.text not in (t.text for t in track.texts):
+    if is_cut and reading.text not in (t.text for t in track.texts):
         return followed
     return msgspec.structs.replace(
         followed,
@@ -240,6 +250,7 @@ def _add_text(
         confidence=reading.confidence,
         is_cut=_is_cut(frame, reading),
         region=reading.region,
+        region_confidence=reading.region_confidence,
         plate_type=reading.plate_type,
     )
     old = next((t for t in texts if t.text == reading.text), None)

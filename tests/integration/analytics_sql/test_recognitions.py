@@ -13,7 +13,6 @@ import pytest
 from analytics_sql.client import ClickHouseClient, connect_for_schema
 from analytics_sql.migrate import migrate
 from analytics_sql.recognitions import (
-    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -82,12 +81,6 @@ def row(
     )
 
 
-def listed(full: RecognitionRow) -> ListedRecognition:
-    """What a list shows of a row."""
-    names = ListedRecognition.__struct_fields__
-    return ListedRecognition(**{name: getattr(full, name) for name in names})
-
-
 async def pages(
     client: ClickHouseClient, wanted: RecognitionFilter, limit: int
 ) -> list[RecognitionPage]:
@@ -145,7 +138,7 @@ class TestStoring:
         for stored in (full, bare, elsewhere):
             assert await get_recognition(client, OWNER, stored.id) == stored
         page = await list_recognitions(client, RecognitionFilter(OWNER), None, 50)
-        assert page == RecognitionPage((listed(elsewhere), listed(full), listed(bare)), None)
+        assert page == RecognitionPage((elsewhere, full, bare), None)
 
     async def test_writing_nothing_changes_nothing(self, client: ClickHouseClient) -> None:
         await insert_recognitions(client, [])
@@ -328,7 +321,7 @@ class TestPaging:
         wanted = RecognitionFilter(OWNER)
 
         by_id = {one.id: one for one in rows}
-        shown: list[ListedRecognition] = []
+        shown: list[RecognitionRow] = []
         after: RecognitionCursor | None = None
         while True:
             page = await list_recognitions(client, wanted, after, 30)

@@ -17,7 +17,6 @@ from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySumm
 from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasure import Erasures
 from analytics_sql.recognitions import (
-    ListedRecognition,
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
@@ -134,7 +133,7 @@ class StandInDeliveries(StandInStore):
     def __init__(self) -> None:
         self.summaries: tuple[DeliverySummary, ...] = ()
         self.contents: dict[UUID, bytes] = {}
-        self.recognitions: tuple[ListedRecognition, ...] = ()
+        self.recognitions: tuple[RecognitionRow, ...] = ()
         self.asked: list[DeliveryFilter] = []
 
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from analytics_sql.erasure import Erasures
-from analytics_sql.recognitions import ListedRecognition, RecognitionRow
+from analytics_sql.recognitions import RecognitionRow
 from api.db.database import Database
 from api.limits.limiter import LimitRules
 from api.live.recent import LiveRecord
@@ -248,10 +248,7 @@ async def test_what_a_stream_has_just_shown_has_its_images(
     identifier = rows.add(owner.owner_id)
     row = rows.rows.pop(identifier)
     _put(s3_settings, row.photo_key, PHOTO)
-    listed = ListedRecognition(
-        **{name: getattr(row, name) for name in ListedRecognition.__struct_fields__}
-    )
-    application.recent.post([LiveRecord(0, 0, listed)])
+    application.recent.post([LiveRecord(0, 0, row)])
     stranger = await application.new_owner()
     path = f"/api/recognitions/{identifier}/photo"
     async with application.client(owner) as client, application.client(stranger) as other:

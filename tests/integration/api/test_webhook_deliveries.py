@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from analytics_sql.deliveries import DeliveryChannel, DeliverySummary
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import recognition_row
 from common.records.codec import decode, encode
 from common.records.deliveries import (
     AttemptOutcome,
@@ -18,7 +18,6 @@ from common.records.deliveries import (
     WebhookStatus,
     recognition_delivery,
 )
-from common.records.recognitions import Recognition
 from common.records.topics import CONFIG_WEBHOOKS, DELIVERIES
 from common.records.webhooks import EventName, WebhookConfig
 from tests.integration.api.application import (
@@ -151,21 +150,6 @@ async def test_a_delivery_is_sent_again_with_its_ids(
         assert (await client.post(f"{path}/{unknown}/redeliver", json={})).status_code == 404
 
 
-def _listed(made: Recognition) -> ListedRecognition:
-    return ListedRecognition(
-        id=made.id,
-        user_id=made.owner_id,
-        camera_id=made.camera_id,
-        camera_name=made.camera_name,
-        plate=made.plate,
-        confidence=made.confidence,
-        captured_ms=made.captured_ms,
-        box=made.box,
-        photo_key=made.photo_key,
-        crop_key=made.crop_key,
-    )
-
-
 async def test_a_replay_sends_past_events_marked_and_in_order(
     application: Application,
     client: httpx.AsyncClient,
@@ -173,7 +157,7 @@ async def test_a_replay_sends_past_events_marked_and_in_order(
     webhook: dict[str, Any],
 ) -> None:
     before = recognition(1, captured_ms=1_789_000_000_000)
-    stored.recognitions = tuple(_listed(made) for made in (recognition(2), before))
+    stored.recognitions = tuple(recognition_row(made) for made in (recognition(2), before))
     path = f"{PATH}/{webhook['id']}/replay"
     period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00+02:00"}
     answer = await client.post(path, json=period)
@@ -194,7 +178,7 @@ async def test_so_many_replays_of_an_owner_wait_at_once(
     period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
     # With nothing in it, none waits.
     assert (await client.post(path, json=period)).json() == {"queued": 0}
-    stored.recognitions = (_listed(recognition(1, captured_ms=1_789_000_000_000)),)
+    stored.recognitions = (recognition_row(recognition(1, captured_ms=1_789_000_000_000)),)
     answers = [await client.post(path, json=period) for _ in range(4)]
 
     assert [answer.status_code for answer in answers] == [202, 202, 202, 429]

@@ -9,16 +9,14 @@ import pytest
 from analytics_sql.migrate import migrations
 from analytics_sql.rows import (
     RECOGNITIONS,
-    ListedRecognition,
-    full_recognition,
-    listed_recognition,
+    read_recognition,
     recognition_row,
 )
 from common.errors import InvalidInputError
 from common.records.frames import Box
 from common.records.ids import MAX_PASS_MS, recognition_id
 from common.records.object_keys import photo_key
-from common.records.recognitions import Recognition, RecognitionSource
+from common.records.recognitions import Direction, Recognition, RecognitionSource
 
 CAMERA = UUID(int=7)
 CAPTURED_MS = 1_795_000_000_123
@@ -39,8 +37,10 @@ def _record(captured_ms: int = CAPTURED_MS, identifier: UUID | None = None) -> R
         readings_count=4,
         box=Box(x=1.5, y=2, width=30, height=10),
         photo_key="p",
-        region="DE",
+        region="Germany",
+        region_confidence=0.75,
         source=RecognitionSource.API,
+        direction=Direction.AWAY,
     )
 
 
@@ -51,7 +51,7 @@ def test_row_of_a_record() -> None:
     assert row.plate == "AB12CD"
     assert row.captured_ms == CAPTURED_MS
     assert row.box == Box(x=1.5, y=2, width=30, height=10)
-    assert (row.photo_key, row.crop_key, row.region) == ("p", None, "DE")
+    assert (row.photo_key, row.crop_key, row.region) == ("p", None, "Germany")
     assert row.source is RecognitionSource.API
 
 
@@ -80,14 +80,18 @@ def test_what_is_written_is_read_unchanged() -> None:
     )
     times = {"captured_ms": "ts", "first_seen_ms": "first_seen", "last_seen_ms": "last_seen"}
     read = {name: written.pop(column) for name, column in times.items()} | written
-    listed = {
-        name: value
-        for name, value in read.items()
-        if name in ListedRecognition.__struct_fields__ or name.startswith("box_")
-    }
+    assert read_recognition(dict(read)) == row
 
-    assert full_recognition(dict(read)) == row
-    assert listed_recognition(listed).box == row.box
+
+def test_rows_from_before_a_column_have_nothing_there() -> None:
+    row = msgspec.structs.replace(
+        recognition_row(_record()), region_confidence=None, direction=None
+    )
+    names = [column.name for column in RECOGNITIONS.columns]
+    values = [values[0] for values in RECOGNITIONS.column_values([row])]
+    written = dict(zip(names, values, strict=True))
+
+    assert (written["region_confidence"], written["direction"]) == (0.0, "")
 
 
 def test_keys_that_are_derived_and_boxes_that_are_not_there() -> None:
@@ -113,5 +117,12 @@ def test_every_column_of_the_table_is_written() -> None:
     )
     written = {column.name: column.type for column in RECOGNITIONS.columns}
 
+    for migration in migrations()[1:]:
+        for statement in migration.up:
+            added = re.search(
+                r"ALTER TABLE recognitions ADD COLUMN IF NOT EXISTS (\w+) (\S+)", statement
+            )
+            if added is not None:
+                declared[added.group(1)] = added.group(2)
     assert {name: declared[name] for name in written} == written
     assert set(declared) - set(written) == {"ingested_at"}

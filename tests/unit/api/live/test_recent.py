@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from analytics_sql.erasure import Erasure, Erasures
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 from api.live.cursor import LostPlaceError, StreamCursor, StreamPosition
 from api.live.recent import LiveRecord, RecentRecognitions
 
@@ -16,9 +16,9 @@ OWNER, OTHER = uuid.uuid4(), uuid.uuid4()
 NOW_MS = 1_790_000_000_000
 
 
-def recognition(plate: str, owner_id: UUID = OWNER) -> ListedRecognition:
+def recognition(plate: str, owner_id: UUID = OWNER) -> RecognitionRow:
     """Return one with an id that follows from its plate."""
-    return ListedRecognition(
+    return RecognitionRow(
         id=uuid.uuid5(owner_id, plate),
         user_id=owner_id,
         camera_id=uuid.uuid4(),
@@ -26,6 +26,10 @@ def recognition(plate: str, owner_id: UUID = OWNER) -> ListedRecognition:
         plate=plate,
         confidence=0.9,
         captured_ms=NOW_MS,
+        character_confidences=(0.9,) * len(plate),
+        first_seen_ms=NOW_MS,
+        last_seen_ms=NOW_MS,
+        readings_count=3,
     )
 
 

@@ -5,12 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import RecognitionRow
 from api.recognitions.schemas import RecognitionList, page_json, recognition_body
 from api.recognitions.service import Page
 from common.records.frames import Box
+from common.records.recognitions import Direction, RecognitionSource
 
-FULL = ListedRecognition(
+FULL = RecognitionRow(
     id=UUID(int=1),
     user_id=UUID(int=2),
     camera_id=UUID(int=3),
@@ -21,8 +22,16 @@ FULL = ListedRecognition(
     box=Box(x=185.5, y=195.0, width=264.5, height=69.25),
     photo_key="recognitions/a/photo.jpg",
     crop_key="recognitions/a/crop.jpg",
+    character_confidences=(0.9913555354339735,) * 7,
+    first_seen_ms=1_789_999_999_000,
+    last_seen_ms=1_790_000_001_000,
+    readings_count=9,
+    region="Portugal",
+    region_confidence=0.93,
+    plate_type="two-row",
+    direction=Direction.TOWARDS,
 )
-BARE = ListedRecognition(
+BARE = RecognitionRow(
     id=UUID(int=4),
     user_id=UUID(int=2),
     camera_id=UUID(int=0),
@@ -30,6 +39,11 @@ BARE = ListedRecognition(
     plate="X1",
     confidence=1.0,
     captured_ms=0,
+    character_confidences=(),
+    first_seen_ms=0,
+    last_seen_ms=0,
+    readings_count=1,
+    source=RecognitionSource.API,
 )
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from analytics_sql.recognitions import ListedRecognition
+from analytics_sql.recognitions import recognition_row
 from api.alerts.schemas import AlertBody
 from api.cameras.schemas import CameraBody
 from api.recognitions.schemas import recognition_body
@@ -26,43 +26,57 @@ from common.records.deliveries import (
 )
 from common.records.frames import Zone, ZoneKind
 from common.records.ids import NIL_UUID, uuid_unix_ms
-from common.records.payloads import delivery_body
-from common.records.recognitions import Recognition
+from common.records.payloads import delivery_body, recognition_payload
+from common.records.recognitions import Direction
 from common.records.webhooks import EventName
 from streams.webhooks.events.fan_out import trigger_deliveries
 from tests.records import CAMERAS, OWNER, alert, recognition
 from tests.unit.streams.webhooks.builders import BOX, delivery, trigger_in_phase, webhook
 
 
-def _listed(made: Recognition) -> ListedRecognition:
-    return ListedRecognition(
-        id=made.id,
-        user_id=made.owner_id,
-        camera_id=made.camera_id,
-        camera_name=made.camera_name,
-        plate=made.plate,
-        confidence=made.confidence,
-        captured_ms=made.captured_ms,
-        box=made.box,
-        photo_key=made.photo_key,
-        crop_key=made.crop_key,
-    )
-
-
 def _api(body: Any) -> Any:
     return json.loads(body.model_dump_json(by_alias=True))
 
 
-@pytest.mark.parametrize("bare", [False, True])
-def test_a_recognition_is_as_in_lists(bare: bool) -> None:
-    made = recognition(1)
-    if bare:
-        made = msgspec.structs.replace(made, box=None, photo_key=None, crop_key=None)
+_KNOWN = {"region": "Portugal", "region_confidence": 0.875, "direction": Direction.LEFT}
+_UNKNOWN = {"box": None, "photo_key": None, "crop_key": None, "character_confidences": ()}
+
+
+@pytest.mark.parametrize("fields", [_KNOWN, _UNKNOWN], ids=["full", "bare"])
+def test_a_recognition_is_as_in_lists(fields: dict[str, Any]) -> None:
+    made = msgspec.structs.replace(recognition(1), **fields)
     payload = json.loads(delivery_body(msgspec.structs.replace(delivery(1), recognition=made), BOX))
-    shown = _api(recognition_body(_listed(made), photo_url=made.photo_key, crop_url=made.crop_key))
+    shown = _api(
+        recognition_body(recognition_row(made), photo_url=made.photo_key, crop_url=made.crop_key)
+    )
 
     assert payload["data"] == {"recognition": shown}
     assert set(payload) == {"id", "event", "createdAt", "data"}
+
+
+def test_what_is_known_of_a_pass_is_told_and_what_is_not_is_left_out() -> None:
+    full = msgspec.structs.replace(
+        recognition(1, captured_ms=1_795_000_000_400), **_KNOWN, plate_type="two-row"
+    )
+    bare = msgspec.structs.replace(full, region_confidence=None, direction=None, region="us-ca")
+    told, less = (msgspec.to_builtins(recognition_payload(each)) for each in (full, bare))
+    none = msgspec.to_builtins(recognition_payload(msgspec.structs.replace(bare, region=None)))
+
+    optional = {name: told[name] for name in ("region", "plateType", "source", "direction")}
+    assert optional == {
+        "region": {"code": "PT", "confidence": 0.875},
+        "plateType": "two-row",
+        "source": "camera",
+        "direction": "left",
+    }
+    assert (told["firstSeenAt"], told["lastSeenAt"]) == (
+        "2026-11-18T11:06:40.000Z",
+        "2026-11-18T11:06:40.800Z",
+    )
+    assert (told["readingsCount"], told["characterConfidences"]) == (5, (0.9,) * 7)
+    assert less["region"] == {"code": "us-ca"}
+    assert "direction" not in less
+    assert "region" not in none
 
 
 def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
