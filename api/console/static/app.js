@@ -61,6 +61,8 @@ const PLACES = [
   ["/account", () => t("Account"), "u", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0"],
 ];
 
+const PLATE_INPUT = "input[name=plate]";
+
 function Icon({ path }) {
   return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${path} /></svg>`;
 }
@@ -135,6 +137,7 @@ function Shell() {
   const [isOpen, setOpen] = useState(false);
   const [showsKeys, setShowsKeys] = useState(false);
   const wentTo = useRef(0);
+  const toPlate = useRef(false);
   const main = useRef(null);
   const found = match(ROUTES, path);
   const title = found ? found.route.title() : t("Nothing here");
@@ -148,7 +151,9 @@ function Shell() {
     document.title = `${title} · Platestream`;
     setOpen(false);
     // Who hears the page is told that it is another one.
-    if (!isFirst.current) main.current?.querySelector("h1")?.focus({ preventScroll: true });
+    const wanted = toPlate.current ? PLATE_INPUT : "h1";
+    toPlate.current = false;
+    if (!isFirst.current) main.current?.querySelector(wanted)?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [path]);
 
@@ -163,8 +168,10 @@ function Shell() {
     g: () => (wentTo.current = Date.now()),
     "?": () => setShowsKeys(true),
     "/": () => {
-      go("/search");
-      requestAnimationFrame(() => document.querySelector("input[name=plate]")?.focus());
+      const input = document.querySelector(PLATE_INPUT);
+      if (path === "/search") return input?.focus();
+      toPlate.current = true;
+      return go("/search");
     },
   });
 

@@ -90,3 +90,17 @@ export function fromLocalInput(value) {
   const at = new Date(value);
   return value && !Number.isNaN(at.getTime()) ? at.toISOString() : "";
 }
+
+/** @type {Intl.DisplayNames | undefined} */
+let regions;
+
+/**
+ * The name of a country or of a part of one, as far as the browser knows it.
+ * @param {string} code such as `PT` or `US-NY`
+ */
+export function regionName(code) {
+  const [country, ...part] = code.split("-");
+  if (!/^[A-Z]{2}$/.test(country)) return code;
+  regions ??= new Intl.DisplayNames(locale(), { type: "region" });
+  return [regions.of(country) ?? country, ...part].join(", ");
+}

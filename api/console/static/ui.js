@@ -1,7 +1,7 @@
 /** @file Parts that many views share: buttons, fields, notes, tables, dialogs. */
 
 import { html, useEffect, useRef, useState } from "./html.js";
-import { ago, dateTime, percent } from "./format.js";
+import { ago, dateTime, percent, regionName } from "./format.js";
 import { signal, useSignal } from "./signal.js";
 import { t } from "./words.js";
 
@@ -98,6 +98,12 @@ export function Empty({ title, children }) {
 /** A plate as it is read, set like one. */
 export function Plate({ text, size }) {
   return html`<bdi class=${size === "large" ? "plate large" : "plate"} translate="no">${text}</bdi>`;
+}
+
+/** The country or region of a plate, where it is known. */
+export function Region({ region }) {
+  if (!region?.code) return null;
+  return html`<span class="region" title=${regionName(region.code)}>${region.code}</span>`;
 }
 
 /** A confidence of 0 to 1: in figures, and by how sure that is. */

@@ -14,7 +14,7 @@ from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack
 CHROMIUM = "/usr/bin/chromium"
 _AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 _AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
-_WAIT_MS = 15_000
+WAIT_MS = 15_000
 
 
 class ConsolePage:
@@ -25,7 +25,7 @@ class ConsolePage:
         self.stack = stack
         self.complaints: list[str] = []
         self.expected: list[str] = []
-        page.set_default_timeout(_WAIT_MS)
+        page.set_default_timeout(WAIT_MS)
         page.on("console", self._note)
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
 

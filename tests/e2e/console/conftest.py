@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from common.settings import S3Settings
-from tests.e2e.console.browser import CHROMIUM, ConsolePage, opened_page
+from tests.e2e.console.browser import CHROMIUM, WAIT_MS, ConsolePage, opened_page
 from tests.e2e.console.scene import Scene, furnish
 from tests.e2e.console.stack import Account, ConsoleStack, console_stack
 from tests.integration.api.application import NO_LIMITS
@@ -41,6 +41,7 @@ def account(stack: ConsoleStack) -> Account:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window."""
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]

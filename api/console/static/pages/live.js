@@ -11,7 +11,7 @@ import { useKeys } from "../shortcuts.js";
 import { sound } from "../settings.js";
 import { useSignal } from "../signal.js";
 import { useStream } from "../stream.js";
-import { Badge, Check, Empty, Fault, Head, Moment, Plate, Sureness, Waiting } from "../ui.js";
+import { Badge, Check, Empty, Fault, Head, Moment, Plate, Region, Sureness, Waiting } from "../ui.js";
 import { Wall } from "../wall.js";
 import { t } from "../words.js";
 
@@ -80,7 +80,7 @@ function Pass({ row, fired }) {
   return html`<li class=${fired ? "pass fired" : "pass"}>
     <${Link} href=${`/recognitions/${row.id}`}>
       <${Crop} recognition=${row} />
-      <span class="pass-plate"><${Plate} text=${row.plate} />${row.region?.code && html`<span class="region">${row.region.code}</span>`}</span>
+      <span class="pass-plate"><${Plate} text=${row.plate} /><${Region} region=${row.region} /></span>
       <span class="pass-camera"><bdi>${row.cameraName}</bdi></span>
       <span class="pass-sureness"><${Sureness} value=${row.confidence} /></span>
       <span class="pass-time"><${Moment} at=${row.timestamp} format=${time} /></span>

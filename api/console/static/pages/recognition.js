@@ -3,7 +3,7 @@
 import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { DeliveryRows, deliveryColumns } from "../deliveries.js";
-import { dateTime, number, percent } from "../format.js";
+import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
 import { Link } from "../router.js";
@@ -12,6 +12,9 @@ import { t } from "../words.js";
 
 const IMAGE_CALLS = "00000000-0000-0000-0000-000000000000";
 const ZOOMS = [1, 1.5, 2, 3, 4, 6];
+
+const TYPES = { car: () => t("one row"), "two-row": () => t("two rows"), motorcycle: () => t("motorcycle") };
+const DIRECTIONS = { towards: () => t("towards the camera"), away: () => t("away from it"), left: () => t("to the left"), right: () => t("to the right") };
 
 const CONDITIONS = {
   enabled: () => t("it is switched off"),
@@ -134,12 +137,12 @@ export function RecognitionPage({ id }) {
     [t("Seen"), html`<${Moment} at=${one.timestamp} />`],
     [t("Camera"), one.cameraId === IMAGE_CALLS ? t("an image call") : html`<${Link} href=${`/cameras/${one.cameraId}`}><bdi>${one.cameraName}</bdi></${Link}>`],
     [t("Confidence"), html`<${Sureness} value=${one.confidence} />`],
-    one.region?.code && [t("Country or region"), one.region.code],
-    one.plateType && [t("Kind of plate"), one.plateType],
+    one.region?.code && [t("Country or region"), `${regionName(one.region.code)}${one.region.confidence ? ` (${percent(one.region.confidence)})` : ""}`],
+    one.plateType && [t("Kind of plate"), TYPES[one.plateType]?.() ?? one.plateType],
     one.firstSeenAt && [t("In view from"), html`<${Moment} at=${one.firstSeenAt} />`],
     one.lastSeenAt && [t("In view until"), html`<${Moment} at=${one.lastSeenAt} />`],
     one.readingsCount && [t("Readings"), number(one.readingsCount)],
-    one.direction && [t("Direction"), one.direction],
+    one.direction && [t("Direction"), DIRECTIONS[one.direction]?.() ?? one.direction],
     one.plateCoordinates && [t("Width of the plate"), t("{n} px", { n: Math.round(one.plateCoordinates.width) })],
   ].filter(Boolean);
   return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${one.cameraName}</bdi> · ${dateTime(one.timestamp)}`}>

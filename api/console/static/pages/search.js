@@ -10,7 +10,7 @@ import { useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
 import { Link, go, goQuery } from "../router.js";
 import { useKeys } from "../shortcuts.js";
-import { CopyButton, Empty, Fault, Field, Head, Moment, Plate, Segments, Sureness, Table, Waiting, save } from "../ui.js";
+import { CopyButton, Empty, Fault, Field, Head, Moment, Plate, Region, Segments, Sureness, Table, Waiting, save } from "../ui.js";
 import { t } from "../words.js";
 
 const ROWS = 50;
@@ -48,7 +48,7 @@ function Results({ rows, at, onAt }) {
   return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
     ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
       <td><${Crop} recognition=${row} width=${128} /></td>
-      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}>${row.region?.code && html`<span class="region">${row.region.code}</span>`}<span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
+      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} /><span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
       <td class="number"><${Sureness} value=${row.confidence} /></td>
       <td class="wide-cell"><bdi>${row.cameraName}</bdi></td>
       <td class="wide-cell"><${Moment} at=${row.timestamp} /></td>

@@ -529,4 +529,11 @@ export const words = {
   "{n} plates": "{n} matrículas",
   "{n} px": "{n} px",
   "{title}: at most {top} {unit}": "{title}: no máximo {top} {unit}",
+  "one row": "uma linha",
+  "two rows": "duas linhas",
+  "motorcycle": "mota",
+  "towards the camera": "para a câmara",
+  "away from it": "a afastar-se",
+  "to the left": "para a esquerda",
+  "to the right": "para a direita",
 };
