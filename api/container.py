@@ -1,7 +1,7 @@
 """Puts an application together from its settings, and takes it down again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +18,6 @@ from api.alerts.service import Alerts, TriggerHistory, TriggerStore
 from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
 from api.cameras.service import Cameras, camera_rules
-from api.cameras.status_cache import CameraStatusCache
 from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
 from api.db.database import Database
@@ -36,9 +35,8 @@ from api.limits.limiter import RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.cursor import ResumeTokens
-from api.live.feed import RecognitionFeed
-from api.live.recent import RecentRecognitions
 from api.live.service import LiveRecognitions, stream_rules
+from api.live.topics import TopicCaches, followed_topics
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
 from api.recognitions.cursor import CursorSealer
@@ -49,6 +47,7 @@ from api.recognize.models import ImageReader, PhotoStore
 from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies
+from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.devices import Devices
 from api.sessions.service import Sessions
@@ -56,12 +55,7 @@ from api.settings import ApiSettings
 from api.validation.fields import ValidationRules, operator_rules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
-from api.webhooks.status_cache import WebhookStatusCache
-from common.kafka.compacted import CompactedTopicReader
 from common.kafka.tailer import TopicTailer
-from common.records.cameras import CameraStatus
-from common.records.deliveries import WebhookStatus
-from common.records.topics import CAMERA_STATUS, WEBHOOK_STATUS
 from common.secrets import SecretBox
 from common.timestamps import now_ms
 from common.urls.resolver import SystemResolver
@@ -79,19 +73,6 @@ class Repositories:
     deliveries: DeliveryStore
     erasures: ErasureList
     erased_images: ErasedImageNotes
-
-
-@dataclass(frozen=True)
-class TopicCaches:
-    """The latest of three topics, in the memory of this process.
-
-    ``ping`` raises while recent recognitions are not being followed.
-    """
-
-    cameras: CameraStatusCache
-    webhooks: WebhookStatusCache
-    recent: RecentRecognitions
-    ping: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -132,6 +113,7 @@ class Services:
     alert_insight: AlertInsight
     api_keys: ApiKeys
     sessions: Sessions
+    own_account: OwnAccount
     webhooks: Webhooks
     deliveries: Deliveries
     analytics: Analytics
@@ -188,7 +170,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     """
     # Left in the reverse order: first the callers, then what they call.
     async with AsyncExitStack() as stack:
-        tailers, caches = _topics(settings)
+        tailers, caches = followed_topics(settings)
         engine = RecognizerEngine(settings)
         services = build_services(settings, _dependencies(settings, stack, tailers, caches, engine))
         stack.push_async_callback(services.close)
@@ -200,20 +182,6 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         for sweeper in services.sweepers():
             stack.push_async_callback(cancelled, asyncio.create_task(sweeper.run()))
         yield services
-
-
-def _topics(settings: ApiSettings) -> tuple[tuple[TopicTailer, ...], TopicCaches]:
-    statuses, webhooks = CameraStatusCache(), WebhookStatusCache()
-    recent = RecentRecognitions(settings.stream_memory_records)
-    cameras = CompactedTopicReader(
-        settings, CAMERA_STATUS, CameraStatus, statuses.post, client="api-camera-status"
-    )
-    deliveries = CompactedTopicReader(
-        settings, WEBHOOK_STATUS, WebhookStatus, webhooks.post, client="api-webhook-status"
-    )
-    recognitions = RecognitionFeed(settings, recent)
-    caches = TopicCaches(statuses, webhooks, recent, recognitions.ping)
-    return (cameras, recognitions, deliveries), caches
 
 
 def _dependencies(
@@ -269,6 +237,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     retention = timedelta(days=settings.image_retention_days) or None
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
+    sessions = _sessions(settings, outside, authenticator, box, limits)
     recognitions = Recognitions(
         found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
     )
@@ -287,7 +256,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
-        sessions=_sessions(settings, outside, authenticator, box, limits),
+        sessions=sessions,
+        own_account=OwnAccount(sessions),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), limits, now),
         analytics=Analytics(database, found.traffic, now),

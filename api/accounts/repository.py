@@ -110,13 +110,15 @@ def find_log_in(session: Session, email: str) -> LogInRecord | None:
     return LogInRecord(_owner(owner, balance), owner.password_hash)
 
 
-def set_password(session: Session, owner_id: UUID, password_hash: str) -> int:
-    """Set an owner's password, end all sessions of the owner, and return how many there were."""
+def set_password(
+    session: Session, owner_id: UUID, password_hash: str, *, keep: UUID | None = None
+) -> list[UUID]:
+    """Set an owner's password and end all sessions of the owner but ``keep``; return their ids."""
     lock_owner(session, owner_id).password_hash = password_hash
-    gone = session.scalars(
-        delete(LoginSession).where(LoginSession.owner_id == owner_id).returning(LoginSession.id)
-    )
-    return len(gone.all())
+    ended = delete(LoginSession).where(LoginSession.owner_id == owner_id, LoginSession.id != keep)
+    if keep is None:
+        ended = delete(LoginSession).where(LoginSession.owner_id == owner_id)
+    return list(session.scalars(ended.returning(LoginSession.id)))
 
 
 def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:

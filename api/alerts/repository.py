@@ -186,6 +186,27 @@ def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str
     return columns
 
 
+def publish_inherited_timezone(session: Session, owner: Owner) -> int:
+    """Publish a locked owner's alerts without a time zone of their own, by the owner's; how many.
+
+    Their schedules are read in another one from now on, so each is another state of its alert.
+    """
+    inheriting = (
+        select(Alert)
+        .where(Alert.owner_id == owner.id, Alert.timezone.is_(None))
+        .order_by(Alert.id)
+        .with_for_update()
+    )
+    alerts = session.scalars(inheriting).all()
+    for alert in alerts:
+        alert.revision += 1
+        alert.updated_at = datetime.now(UTC)
+    session.flush()
+    for alert in alerts:
+        enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
+    return len(alerts)
+
+
 def delete_alerts_of(session: Session, owner_id: UUID) -> int:
     """Delete all alerts of an owner and publish that; return how many there were."""
     deleted = session.scalars(delete(Alert).where(Alert.owner_id == owner_id).returning(Alert.id))

@@ -9,7 +9,14 @@ from sqlalchemy.orm import Session
 
 from api.accounts import repository as accounts_repository
 from api.accounts.repository import OwnerAccount
-from api.accounts.service import NewKey, change_password, create_key, create_owner, owner_by_email
+from api.accounts.service import (
+    NewKey,
+    change_password,
+    check_timezone,
+    create_key,
+    create_owner,
+    owner_by_email,
+)
 from api.cli.erasure import owner_remove
 from api.cli.limits import owner_limits
 from api.cli.shared import (
@@ -24,6 +31,7 @@ from api.cli.shared import (
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
 from api.security.permissions import ALL_SCOPES, Scope
+from api.sessions.account import change_timezone
 from common.errors import InvalidInputError
 
 owner_app = command_group("Accounts.")
@@ -69,6 +77,23 @@ def owner_password(
     secret = _password(password, from_stdin=password_stdin)
     owner = in_database(lambda session: change_password(session, email=email, password=secret))
     answer(_owner_fields(owner), as_json, f"{owner.email} has a new password")
+
+
+@owner_app.command("update")
+def owner_update(
+    email: EmailOption,
+    timezone: Annotated[str, typer.Option(help="IANA time zone of reports and alerts.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Change an account's time zone, also for its alerts that have none of their own."""
+
+    def work(session: Session) -> OwnerAccount:
+        check_timezone(timezone)
+        change_timezone(session, owner_by_email(session, email).id, timezone)
+        return owner_by_email(session, email)
+
+    owner = in_database(work)
+    answer(_owner_fields(owner), as_json, f"{owner.email} is in {owner.timezone}")
 
 
 @owner_app.command("list")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from api.db.tables import ApiKey, LoginSession, Owner
@@ -176,6 +176,22 @@ def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRe
         select(LoginSession).where(LoginSession.id == session_id, LoginSession.owner_id == owner_id)
     )
     return None if row is None else _session(row)
+
+
+def list_sessions(session: Session, owner_id: UUID) -> list[SessionRecord]:
+    """Return the owner's sessions that have not expired, newest first."""
+    found = session.scalars(
+        select(LoginSession)
+        .where(LoginSession.owner_id == owner_id, LoginSession.expires_at > func.now())
+        .order_by(LoginSession.created_at.desc(), LoginSession.id)
+    )
+    return [_session(row) for row in found]
+
+
+def delete_sessions(session: Session, owner_id: UUID, *, only: UUID) -> list[UUID]:
+    """Delete one of the owner's sessions; return its id in a list, which is empty for none."""
+    wanted = LoginSession.id == only, LoginSession.owner_id == owner_id
+    return list(session.scalars(delete(LoginSession).where(*wanted).returning(LoginSession.id)))
 
 
 def delete_session(session: Session, session_id: UUID) -> None:

@@ -5,14 +5,15 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from api.deps import Caller, service
+from api.deps import Caller, ResourceId, service
+from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute, check_origin, counted_address
 from api.openapi import BODY_ERRORS, error_responses
-from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp
-from api.security.credentials import MAX_PASSWORD_CHARACTERS
+from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp, TimeZone
+from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
 from api.security.csrf import is_loopback_host
 from api.security.permissions import (
     SESSION_COOKIE,
@@ -23,6 +24,7 @@ from api.security.permissions import (
     Scope,
     requires,
 )
+from api.sessions.account import AccountChange, OwnAccount
 from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
 from api.sessions.service import Credential, Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
@@ -90,9 +92,51 @@ def session_answer(credential: Credential) -> SessionAnswer:
     )
 
 
+class AccountUpdate(RequestModel):
+    """The fields of one's own account to change; those left out stay."""
+
+    timezone: TimeZone = Field(
+        default="", description="IANA time zone of reports, and of alerts without one of their own."
+    )
+    current_password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = (
+        Field(default="", description="Needed with `newPassword`.")
+    )
+    new_password: Annotated[
+        str, Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS)
+    ] = Field(default="", description="All other sessions end with it; keys stay.")
+
+    @model_validator(mode="after")
+    def _both_passwords(self) -> "AccountUpdate":
+        sent = self.model_fields_set
+        if "new_password" in sent and "current_password" not in sent:
+            raise ValueError("currentPassword is required with newPassword")
+        return self
+
+    def change(self) -> AccountChange:
+        """Return what is to change."""
+        sent = {name: getattr(self, name) for name in self.model_fields_set}
+        return AccountChange(**sent)
+
+
+class OpenSession(ResponseModel):
+    """A session that is open."""
+
+    id: UUID = Field(description="Id of the session.")
+    created_at: Timestamp = Field(description="When somebody logged in.")
+    expires_at: Timestamp = Field(description="When it ends by itself.")
+    is_current: bool = Field(description="Whether it is the one that calls.")
+
+
+class SessionList(ResponseModel):
+    """The account's sessions, newest first."""
+
+    sessions: list[OpenSession]
+
+
 router = APIRouter(route_class=GuardedRoute, tags=["Session"])
 
 SessionsDep = Annotated[Sessions, Depends(service(Sessions))]
+AccountDep = Annotated[OwnAccount, Depends(service(OwnAccount))]
 
 _PATH = "/api/session"
 
@@ -168,6 +212,52 @@ async def log_out(
     response.delete_cookie(
         SESSION_COOKIE, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
     )
+
+
+@router.get("/api/sessions", summary="List sessions", responses=error_responses())
+@requires(OwnSession.ONLY)
+async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
+    """Return the account's open sessions, newest first."""
+    found = await account.all_of(caller.owner_id)
+    return SessionList(
+        sessions=[
+            OpenSession(
+                id=one.id,
+                created_at=one.created_at,
+                expires_at=one.expires_at,
+                is_current=one.id == caller.credential_id,
+            )
+            for one in found
+        ]
+    )
+
+
+@router.delete(
+    "/api/sessions/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="End a session",
+    responses=error_responses(ErrorCode.NOT_FOUND),
+)
+@requires(OwnSession.ONLY)
+async def end_session(account: AccountDep, caller: Caller, id: ResourceId) -> None:
+    """End one of the account's sessions: within a second it opens nothing."""
+    await account.end(caller.owner_id, id)
+
+
+@router.put("/api/account", summary="Change the account", responses=error_responses(*BODY_ERRORS))
+@requires(OwnSession.ONLY, BodyKind.JSON)
+async def update_account(
+    request: Request, account: AccountDep, caller: Caller, body: AccountUpdate
+) -> SessionAnswer:
+    """Change the time zone or the password of one's own account, by a session alone.
+
+    Schedules of alerts without a time zone of their own are read in the new one within a second.
+    """
+    changed = await account.change(
+        caller, body.change(), counted_address(request), request.cookies.get(DEVICE_COOKIE)
+    )
+    return session_answer(changed)
 
 
 def _is_secure(request: Request) -> bool:

@@ -1,6 +1,6 @@
 """Logs owners in and out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -99,9 +99,8 @@ class Sessions:
             ApiError: 401 for either, 429 for too many attempts.
         """
         email = email.strip().lower()
-        device = self._devices.known(device_cookie, email)
-        async with self._attempts.attempt(email, Origin(address, device)):
-            owner = await self._owner(email, password)
+        device = self.device(device_cookie, email)
+        owner = await self.check_password(email, password, Origin(address, device))
         cookie = self._devices.cookie(device, email)
         made = await self._database.run(lambda session: self._insert(session, owner, cookie))
         self._authenticator.expect_session(made.token)
@@ -114,6 +113,34 @@ class Sessions:
             ApiError: 401, it has ended since the gate let it pass.
         """
         return await self._database.run(lambda session: self._read(session, caller))
+
+    async def check_password(self, email: str, password: str, origin: Origin) -> OwnerAccount:
+        """Return the owner of an e-mail address and password; one that is wrong is counted.
+
+        Raises:
+            ApiError: 401, 429 for too many attempts.
+        """
+        async with self._attempts.attempt(email, origin):
+            return await self._owner(email, password)
+
+    def device(self, cookie: str | None, email: str) -> str | None:
+        """Return the device on which somebody logged in to an account before, by its cookie."""
+        return self._devices.known(cookie, email)
+
+    @property
+    def database(self) -> Database:
+        """Where accounts and sessions are."""
+        return self._database
+
+    async def in_thread(self, work: Callable[[str], str], text: str) -> str:
+        """Return what costly ``work`` makes of a text, in the threads of passwords."""
+        with self._threads.slot():
+            return await self._threads.run(work, text)
+
+    def forget(self, session_ids: Iterable[UUID]) -> None:
+        """Believe nothing more of sessions that were ended; other processes take a second."""
+        for session_id in session_ids:
+            self._authenticator.forget(session_id)
 
     async def log_out(self, session_id: UUID) -> None:
         """End a session."""

@@ -35,7 +35,7 @@ from api.alerts.service import TriggerStore
 from api.analytics.service import TrafficStore
 from api.app import create_app
 from api.cameras.status_cache import CameraStatusCache
-from api.container import AppDependencies, Repositories, Services, TopicCaches, build_services
+from api.container import AppDependencies, Repositories, Services, build_services
 from api.db.database import Database
 from api.deliveries.service import DeliveryStore
 from api.erasure.images import ErasedImageNotes
@@ -43,6 +43,7 @@ from api.erasure.watch import ErasureList
 from api.health.service import Health
 from api.limits.limiter import LimitRules
 from api.live.recent import RecentRecognitions
+from api.live.topics import TopicCaches
 from api.recognitions.service import RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
 from api.security.permissions import ALL_SCOPES, Scope

@@ -1,0 +1,108 @@
+"""The caller's own account: its time zone, its password, and the sessions that are open."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from api.accounts.repository import get_owner, lock_owner, set_password
+from api.alerts.repository import publish_inherited_timezone
+from api.errors import ApiError, ErrorCode, invalid_field
+from api.security import credentials
+from api.security.permissions import Principal
+from api.security.repository import SessionRecord, delete_sessions, get_session, list_sessions
+from api.sessions.attempts import Origin
+from api.sessions.service import Credential, Sessions
+
+
+@dataclass(frozen=True, repr=False)
+class AccountChange:
+    """The wanted change; None stays. ``current_password`` comes with a new one."""
+
+    timezone: str | None = None
+    current_password: str | None = None
+    new_password: str | None = None
+
+
+def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
+    """Set an owner's time zone, and publish the alerts that have none of their own; how many."""
+    owner = lock_owner(session, owner_id)
+    if owner.timezone == timezone:
+        return 0
+    owner.timezone = timezone
+    return publish_inherited_timezone(session, owner)
+
+
+class OwnAccount:
+    """What a session may do about its own account."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    async def change(
+        self, caller: Principal, change: AccountChange, address: str, device_cookie: str | None
+    ) -> Credential:
+        """Change what is given. With a new password all other sessions end; keys stay.
+
+        Raises:
+            ApiError: 400, the current password is not right; 429, too many attempts with a wrong
+                one; 401, the session has ended meanwhile.
+        """
+        password_hash = None
+        if change.new_password is not None:
+            await self._check(caller, change.current_password or "", address, device_cookie)
+            password_hash = await self._sessions.in_thread(
+                credentials.hash_password, change.new_password
+            )
+        ended = await self._sessions.database.run(
+            lambda session: _change(session, caller, change.timezone, password_hash)
+        )
+        self._sessions.forget(ended)
+        return await self._sessions.credential(caller)
+
+    async def all_of(self, owner_id: UUID) -> list[SessionRecord]:
+        """Return the owner's sessions, newest first."""
+        return await self._sessions.database.run(lambda session: list_sessions(session, owner_id))
+
+    async def end(self, owner_id: UUID, session_id: UUID) -> None:
+        """End one of the owner's sessions.
+
+        Raises:
+            ApiError: 404.
+        """
+        ended = await self._sessions.database.run(
+            lambda session: delete_sessions(session, owner_id, only=session_id)
+        )
+        if not ended:
+            raise ApiError(ErrorCode.NOT_FOUND)
+        self._sessions.forget(ended)
+
+    async def _check(
+        self, caller: Principal, password: str, address: str, device_cookie: str | None
+    ) -> None:
+        """Refuse a wrong password, counted like an attempt to log in."""
+        owner = await self._sessions.database.run(
+            lambda session: get_owner(session, caller.owner_id)
+        )
+        origin = Origin(address, self._sessions.device(device_cookie, owner.email))
+        try:
+            await self._sessions.check_password(owner.email, password, origin)
+        except ApiError as error:
+            if error.code is not ErrorCode.INVALID_CREDENTIALS:
+                raise
+            # Not 401: the session itself is good.
+            raise invalid_field("currentPassword", "is not the account's password") from error
+
+
+def _change(
+    session: Session, caller: Principal, timezone: str | None, password_hash: str | None
+) -> list[UUID]:
+    """Change the account of a session that has not ended; return the sessions that end by it."""
+    lock_owner(session, caller.owner_id)
+    if get_session(session, caller.owner_id, caller.credential_id) is None:
+        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    if timezone is not None:
+        change_timezone(session, caller.owner_id, timezone)
+    if password_hash is None:
+        return []
+    return set_password(session, caller.owner_id, password_hash, keep=caller.credential_id)
