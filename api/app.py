@@ -11,6 +11,7 @@ from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
 from api.api_keys import routes as api_keys_routes
 from api.cameras import routes as cameras_routes
+from api.console import routes as console_routes
 from api.container import Services
 from api.credits import routes as credits_routes
 from api.deliveries import routes as deliveries_routes
@@ -46,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     analytics_routes.router,
     health_routes.router,
     docs_routes.router,
+    console_routes.router,
 )
 
 OpenServices = Callable[[], AbstractAsyncContextManager[Services]]

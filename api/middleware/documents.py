@@ -15,9 +15,13 @@ class Document:
     """A document that is sent as it is to whoever asks."""
 
     def __init__(
-        self, content: str, media_type: str, headers: Mapping[str, str] | None = None
+        self,
+        content: str,
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+        caching: str = _CACHING,
     ) -> None:
-        """``headers`` are its own, beside those of all documents."""
+        """``headers`` are its own, beside those of all documents; ``caching`` is Cache-Control."""
         self._plain = content.encode()
         # The bytes are shared by all answers under way: a reader that is slow holds no copy.
         self._compressed = gzip.compress(self._plain, mtime=0)
@@ -26,7 +30,7 @@ class Document:
         self._media_type = media_type
         self._headers = {
             **(headers or {}),
-            "Cache-Control": _CACHING,
+            "Cache-Control": caching,
             "ETag": self._tag,
             "Vary": "Accept-Encoding",
         }

@@ -42,6 +42,8 @@ LIMIT_STORE_PACKAGES = ("redis-tools",)
 LIMIT_STORE_PROGRAMS = ("valkey-server", "redis-server", "redis-check-rdb")
 # Debian starts it as a service of the machine (127.0.0.1:1883), which nothing here uses.
 MQTT_BROKER_PACKAGES = ("mosquitto",)
+# The driver of tests of the console comes with the Python packages; the browser is Debian's own.
+BROWSER_PACKAGES = ("chromium",)
 RTSP_SERVER_PROBE = (
     "/usr/bin/python3",
     "-c",
@@ -84,6 +86,7 @@ def main(level: str) -> None:
             install_rtsp_server()
             install_limit_store()
             install_mqtt_broker()
+            install_browser()
 
 
 def install_packages(lock_file: Path) -> None:
@@ -266,6 +269,12 @@ def install_mqtt_broker() -> None:
     path = os.environ.get("PATH", "") + ":/usr/sbin"
     if not shutil.which("mosquitto", path=path):
         apt_install(MQTT_BROKER_PACKAGES, "the MQTT broker Mosquitto for the tests")
+
+
+def install_browser() -> None:
+    """Have Chromium, in which the tests use the console."""
+    if not shutil.which("chromium"):
+        apt_install(BROWSER_PACKAGES, "the browser Chromium for the tests")
 
 
 def apt_install(packages: tuple[str, ...], purpose: str) -> None:

@@ -51,7 +51,7 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[tuple[str, str]]:
         ("Camera", recognition.camera_name),
         ("Seen", f"{moment:%Y-%m-%d %H:%M:%S} ({trigger.alert.timezone})"),
         ("Confidence", f"{recognition.confidence:.0%}"),
-        ("Details", f"{public_url}/api/recognitions/{recognition.id}"),
+        ("Details", f"{public_url}/recognitions/{recognition.id}"),
     ]
     if trigger.is_late:
         facts.append(("Note", "The camera was cut off: this was seen a while ago."))

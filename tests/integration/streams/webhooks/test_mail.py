@@ -77,7 +77,7 @@ async def test_an_email_has_text_page_image_and_link(server: MailServer) -> None
     page = email.get_body(("html",))
     assert text is not None
     assert page is not None
-    link = f"https://plates.example.com/api/recognitions/{recognition(1).id}"
+    link = f"https://plates.example.com/recognitions/{recognition(1).id}"
     assert link in text.get_content()
     assert "Plate: AB00001" in text.get_content()
     assert link in page.get_content()

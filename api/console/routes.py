@@ -1,0 +1,56 @@
+"""``/``: the console's page, at the path of each of its views, and the files that it is made of."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from api.console.assets import ASSETS, console
+from api.errors import ApiError, ErrorCode
+from api.middleware.guard import GuardedRoute
+from api.security.permissions import Public, requires
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+VIEWS = (
+    "/",
+    "/search",
+    "/recognitions/{id}",
+    "/cameras",
+    "/cameras/new",
+    "/cameras/import",
+    "/cameras/{id}",
+    "/alerts",
+    "/alerts/new",
+    "/alerts/{id}",
+    "/webhooks",
+    "/webhooks/new",
+    "/webhooks/{id}",
+    "/keys",
+    "/account",
+    "/analytics",
+    "/health",
+)
+"""The paths of the console's views, as ``static/app.js`` knows them."""
+
+
+@requires(Public.ANYBODY)
+async def console_page(request: Request) -> Response:
+    """Answer with the page, which shows the view of its path by itself."""
+    return console().page.answer(request)
+
+
+for _path in VIEWS:
+    router.add_api_route(_path, console_page, methods=["GET"])
+
+
+@router.get(ASSETS + "/{release}/{file:path}")
+@requires(Public.ANYBODY)
+async def console_asset(request: Request) -> Response:
+    """Answer with a file of the console.
+
+    Raises:
+        ApiError: 404, also for a file of another release.
+    """
+    found = console().asset(request.url.path)
+    if found is None:
+        raise ApiError(ErrorCode.NOT_FOUND)
+    return found.answer(request)

@@ -1,0 +1,148 @@
+/** @file The fields of an alert, as a form, and its trial on what passed. */
+
+import { html, useState } from "./html.js";
+import { call } from "./api.js";
+import { dateTime, number } from "./format.js";
+import { useAction } from "./load.js";
+import { PlateListField, platesOf } from "./plate-list.js";
+import { Link } from "./router.js";
+import { ScheduleFields } from "./schedule.js";
+import { Check, Field, FormFault, Plate, SelectField, Sureness, Table, TextField } from "./ui.js";
+import { t, tn } from "./words.js";
+
+const DAY_MS = 86_400_000;
+const CALLS = 30;
+
+export const ALERT_FIELDS = ["name", "description", "plates", "cameraIds", "schedule", "timezone", "minConfidence", "cooldownMinutes", "notifications"];
+
+/** @param {any} alert as the API shows it; null: a new one @param {{plate?: string, timezone?: string}} [given] */
+export function formOf(alert, given = {}) {
+  const notifications = alert?.notifications ?? [];
+  return {
+    name: alert?.name ?? (given.plate ? t("Plate {plate}", { plate: given.plate }) : ""),
+    description: alert?.description ?? "",
+    enabled: alert?.enabled ?? true,
+    plateMatchMode: alert?.plateMatchMode ?? "specific",
+    plates: (alert?.plates ?? (given.plate ? [given.plate] : [])).join("\n"),
+    matchTolerance: String(alert?.matchTolerance ?? 0),
+    early: alert?.early ?? false,
+    cameraScope: alert?.cameraScope ?? "all",
+    cameraIds: alert?.cameraIds ?? [],
+    scheduleEnabled: alert?.scheduleEnabled ?? false,
+    schedule: alert?.schedule ?? { startTime: "22:00", endTime: "06:00", daysOfWeek: [] },
+    timezone: alert?.timezone && alert.timezone !== given.timezone ? alert.timezone : "",
+    minConfidence: String(Math.round((alert?.minConfidence ?? 0.5) * 100)),
+    cooldownMinutes: String(alert?.cooldownMinutes ?? 5),
+    cooldownScope: alert?.cooldownScope ?? "alert",
+    emails: notifications.filter((one) => one.type === "email").flatMap((one) => one.addresses).join("\n"),
+    urls: notifications.filter((one) => one.type === "webhook").map((one) => one.url).join("\n"),
+  };
+}
+
+const lines = (text) => [...new Set(text.split(/[\s,;]+/).filter(Boolean))];
+
+/** The body that a form gives. */
+export function bodyOf(form) {
+  const emails = lines(form.emails);
+  return {
+    name: form.name,
+    description: form.description,
+    enabled: form.enabled,
+    plateMatchMode: form.plateMatchMode,
+    plates: form.plateMatchMode === "any" ? [] : platesOf(form.plates),
+    matchTolerance: Number(form.matchTolerance),
+    early: form.early,
+    cameraScope: form.cameraScope,
+    cameraIds: form.cameraScope === "specific" ? form.cameraIds : [],
+    scheduleEnabled: form.scheduleEnabled,
+    schedule: form.schedule,
+    timezone: form.timezone || null,
+    minConfidence: Number(form.minConfidence) / 100,
+    cooldownMinutes: Number(form.cooldownMinutes),
+    cooldownScope: form.cooldownScope,
+    notifications: [
+      ...(emails.length ? [{ type: "email", addresses: emails }] : []),
+      ...lines(form.urls).map((url) => ({ type: "webhook", url })),
+    ],
+  };
+}
+
+function CamerasChoice({ form, onForm, cameras, fault }) {
+  const toggle = (id) => (isOn) => onForm({ ...form, cameraIds: isOn ? [...form.cameraIds, id] : form.cameraIds.filter((each) => each !== id) });
+  return html`<fieldset class="wide"><legend>${t("Cameras")}</legend>
+    <div class="fields"><${SelectField} label=${t("Which")} value=${form.cameraScope} onValue=${(cameraScope) => onForm({ ...form, cameraScope })} options=${[["all", t("all, and stored image calls")], ["specific", t("only these")]]} /></div>
+    ${form.cameraScope === "specific" && html`<div class="choices">${(cameras ?? []).map((camera) => html`<${Check} key=${camera.id} label=${html`<bdi>${camera.name}</bdi>`} checked=${form.cameraIds.includes(camera.id)} onValue=${toggle(camera.id)} />`)}</div>`}
+    ${form.cameraScope === "specific" && !form.cameraIds.length && html`<p class="hint">${t("None is chosen: it never fires.")}</p>`}
+    ${fault && html`<p class="fault">${fault}</p>`}
+  </fieldset>`;
+}
+
+export function AlertFields({ form, onForm, failure, cameras, accountZone }) {
+  const set = (name) => (value) => onForm({ ...form, [name]: value });
+  const fault = (name) => failure?.fault(name);
+  return html`<section class="panel"><h2>${t("What it watches for")}</h2><div class="fields">
+      <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
+      <${TextField} label=${t("Description")} maxlength="2000" value=${form.description} onValue=${set("description")} fault=${fault("description")} hint=${t("Stands in its e-mails.")} />
+      <${SelectField} label=${t("Fires for")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("the plates of the list")], ["allowlist", t("all plates but those of the list")], ["any", t("any plate")]]} />
+      <${SelectField} label=${t("Errors of reading that are allowed")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("none")], ["1", t("one look-alike or character")], ["2", t("two look-alikes or characters")]]} disabled=${form.plateMatchMode === "any"} />
+      ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${fault("plates")} />`}
+      <${Field} label=${t("Least confidence, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
+      <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
+    </div></section>
+    <section class="panel"><h2>${t("When")}</h2>
+      <${ScheduleFields} form=${form} onForm=${onForm} failure=${failure} accountZone=${accountZone} />
+      <div class="fields">
+        <${Field} label=${t("Minutes until it may fire again")} fault=${fault("cooldownMinutes")} hint=${t("Its cooldown; 0: none.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="527040" step="any" required value=${form.cooldownMinutes} onInput=${(event) => set("cooldownMinutes")(event.currentTarget.value)} />`}</${Field}>
+        <${SelectField} label=${t("What that holds back")} value=${form.cooldownScope} onValue=${set("cooldownScope")} options=${[["alert", t("the whole alert")], ["plate", t("the same plate")], ["plate_camera", t("the same plate at the same camera")]]} />
+      </div>
+      <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early} onValue=${set("early")}
+        hint=${t("It fires as soon as two readings of a vehicle agree, often seconds sooner. Once the vehicle is gone it is confirmed, or corrected where the plate was another: who acts on it must be able to take it back. E-mail waits for the end.")} />
+    </section>
+    <section class="panel"><h2>${t("Whom it tells")}</h2><div class="fields">
+      <${Field} label=${t("E-mail addresses")} hint=${t("One a line.")} fault=${failure?.fields.find((field) => field.path.includes("addresses"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.emails} onInput=${(event) => set("emails")(event.currentTarget.value)}></textarea>`}</${Field}>
+      <${Field} label=${t("Web addresses (URLs)")} hint=${t("One a line; signed with the account's notification secret.")} fault=${failure?.fields.find((field) => field.path.includes("url"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
+      <p class="hint wide">${t("Webhooks that get alert.triggered are told as well.")} <${Link} href="/webhooks">${t("Webhooks")}</${Link}></p>
+    </div>
+      <${Check} label=${t("Switched on")} checked=${form.enabled} onValue=${set("enabled")} />
+    </section>`;
+}
+
+/** Asks the API in as many calls as it takes. @param {any} body @param {number} days @param {(sum: any) => void} onPart */
+async function tryOn(body, days, onPart) {
+  const to = new Date().toISOString();
+  let from = new Date(Date.now() - days * DAY_MS).toISOString();
+  const sum = { evaluated: 0, matched: 0, fired: 0, triggers: /** @type {any[]} */ ([]), isComplete: false };
+  for (let count = 0; count < CALLS; count++) {
+    const part = await call("POST", "/api/alertas/test", { body: { alert: body, from, to } });
+    sum.evaluated += part.evaluated;
+    sum.matched += part.matched;
+    sum.fired += part.fired;
+    sum.triggers.push(...part.triggers);
+    sum.isComplete = part.isComplete;
+    onPart({ ...sum });
+    if (part.isComplete || part.until === from) break;
+    from = part.until;
+  }
+}
+
+/** What the alert of the form would have fired for. */
+export function Trial({ form }) {
+  const [days, setDays] = useState("30");
+  const [result, setResult] = useState(/** @type {any} */ (null));
+  const { isBusy, failure, run } = useAction();
+  const start = () => run(() => tryOn({ ...bodyOf(form), name: form.name || "-", notifications: [] }, Number(days), setResult));
+  return html`<section class="panel"><h2>${t("Try it on what passed")}</h2>
+    <p class="note">${t("Nothing is kept or sent. Its cooldown begins as if it had never fired.")}</p>
+    <div class="actions">
+      <${SelectField} label=${t("Of the last")} value=${days} onValue=${setDays} options=${[["1", t("24 hours")], ["7", t("7 days")], ["30", t("30 days")]]} />
+      <button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Trying …") : t("Try it")}</button>
+    </div>
+    <${FormFault} failure=${failure} />
+    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>
+      ${t("{evaluated} passes were looked at, {matched} fit; its cooldown held back {held}.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
+      ${!result.isComplete && !isBusy && t("It did not come to the end.")}</p>`}</div>
+    ${result?.triggers.length > 0 && html`<${Table} caption=${t("What it would have fired for")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
+      ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${one.cameraName}</bdi></td><td class="number"><${Sureness} value=${one.confidence} /></td></tr>`)}
+    </${Table}>`}
+  </section>`;
+}

@@ -1,0 +1,140 @@
+/** @file Calls of the public API, with the session's cookie. */
+
+import { signal } from "./signal.js";
+import { t } from "./words.js";
+
+/**
+ * What the API, or the way to it, refused.
+ * `status` is 0 where no answer came.
+ */
+export class Failure extends Error {
+  /**
+   * @param {number} status
+   * @param {{error?: string, code?: string, requestId?: string, retryAfter?: number, fields?: {path: string, message: string}[]}} body
+   */
+  constructor(status, body) {
+    super(sentence(status, body));
+    this.status = status;
+    this.code = body.code ?? "";
+    this.requestId = body.requestId ?? "";
+    this.retryAfter = body.retryAfter ?? 0;
+    this.fields = body.fields ?? [];
+  }
+
+  /** Whether the same call may do later: the way, the service or the limit is at fault. */
+  get passes() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+
+  /** @param {string} path */
+  fault(path) {
+    return this.fields.find((field) => field.path === path || field.path.startsWith(`${path}.`))?.message;
+  }
+}
+
+/** @param {number} status @param {{error?: string, code?: string}} body */
+function sentence(status, body) {
+  if (status === 0) return t("The service cannot be reached.");
+  const known = BY_CODE[body.code ?? ""];
+  return known ? known() : (body.error ?? t("The service answered with an error ({status}).", { status }));
+}
+
+/** Sentences that are better said for a page than for a program. @type {Record<string, () => string>} */
+const BY_CODE = {
+  invalid_request: () => t("Some fields are not right; see below."),
+  rate_limited: () => t("Too many requests at once; it goes on in a moment."),
+  temporarily_blocked: () => t("Far too many requests: the session is blocked for a few minutes."),
+  internal_error: () => t("Something went wrong in the service."),
+  service_busy: () => t("The service is busy; it goes on in a moment."),
+  agent_unavailable: () => t("No ingest worker took the camera within five seconds; nothing was kept. Is one running?"),
+  duplicate_identifier: () => t("There is a camera with the same address or identifier already."),
+  insufficient_credits: () => t("There are not enough credits for this."),
+  too_many_streams: () => t("Too many live views are open; close one."),
+};
+
+/** Whether the service was reached by the last call: "" or a sentence. */
+export const outage = signal("");
+
+/** Called where a call says that there is no session any more. @type {() => void} */
+let sessionEnded = () => {};
+
+/** @param {() => void} handler */
+export function onSessionEnd(handler) {
+  sessionEnded = handler;
+}
+
+/** What the limits of requests leave to the session: pictures have one of their own. */
+const budgets = { calls: { left: Infinity, freeAt: 0 }, pictures: { left: Infinity, freeAt: 0 } };
+const PICTURE = /\/(photo|crop|snapshot)(\?|$)/;
+/** So many are left to forms and lists. */
+const RESERVED = 25;
+
+/**
+ * Whether what can wait may go: pictures, explanations.
+ * @param {"calls" | "pictures"} kind
+ */
+export function hasBudget(kind) {
+  return budgets[kind].left > RESERVED || Date.now() >= budgets[kind].freeAt;
+}
+
+/** @param {string} path @param {Response} answer */
+function noteBudget(path, answer) {
+  const left = answer.headers.get("RateLimit-Remaining");
+  if (left === null) return;
+  const seconds = Number(answer.headers.get("Retry-After") ?? answer.headers.get("RateLimit-Reset") ?? 1);
+  budgets[PICTURE.test(path) ? "pictures" : "calls"] = { left: Number(left), freeAt: Date.now() + Math.max(1, seconds) * 1000 };
+}
+
+/**
+ * Sends a request and returns the answer, whatever its status.
+ * @param {string} method
+ * @param {string} path with its query
+ * @param {{body?: unknown, signal?: AbortSignal, headers?: Record<string, string>}} [options]
+ */
+export async function request(method, path, { body, signal: abort, headers } = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method,
+      signal: abort,
+      headers: { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (abort?.aborted) throw error;
+    outage.value = t("The service cannot be reached.");
+    throw new Failure(0, {});
+  }
+  outage.value = "";
+  noteBudget(path, answer);
+  return answer;
+}
+
+/**
+ * Sends a request and returns the JSON of its answer, null where it has none.
+ * @param {string} method
+ * @param {string} path
+ * @param {{query?: Record<string, unknown>, body?: unknown, signal?: AbortSignal}} [options]
+ * @returns {Promise<any>}
+ * @throws {Failure}
+ */
+export async function call(method, path, { query, body, signal: abort } = {}) {
+  const answer = await request(method, path + queryText(query), { body, signal: abort });
+  const text = await answer.text();
+  const json = text && answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
+  if (answer.ok) return json;
+  if (answer.status === 401 && !(method === "POST" && path === "/api/session")) sessionEnded();
+  throw new Failure(answer.status, json ?? {});
+}
+
+/** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */
+export const get = (path, query, abort) => call("GET", path, { query, signal: abort });
+
+/**
+ * @param {Record<string, unknown>} [query] empty values are left out
+ */
+export function queryText(query) {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text && `?${text}`;
+}

@@ -1,0 +1,205 @@
+/** @file The console: who is there, where they are, and what stands around each view. */
+
+import { Fragment, html, render, useEffect, useRef, useState } from "./html.js";
+import { outage } from "./api.js";
+import { useAction } from "./load.js";
+import { Link, go, match, place } from "./router.js";
+import { askWho, logOut, session, state } from "./session.js";
+import { useKeys } from "./shortcuts.js";
+import { useSignal } from "./signal.js";
+import { theme } from "./settings.js";
+import { Dialog, Empty, Head, Told } from "./ui.js";
+import { loadWords, t } from "./words.js";
+import { AccountPage } from "./pages/account.js";
+import { AlertPage, NewAlertPage } from "./pages/alert.js";
+import { AlertsPage } from "./pages/alerts.js";
+import { AnalyticsPage } from "./pages/analytics.js";
+import { CameraPage } from "./pages/camera.js";
+import { CameraImportPage } from "./pages/camera-import.js";
+import { NewCameraPage } from "./pages/camera-new.js";
+import { CamerasPage } from "./pages/cameras.js";
+import { HealthPage } from "./pages/health.js";
+import { KeysPage } from "./pages/keys.js";
+import { LivePage } from "./pages/live.js";
+import { LogInAgain, LogInPage } from "./pages/login.js";
+import { RecognitionPage } from "./pages/recognition.js";
+import { SearchPage } from "./pages/search.js";
+import { NewWebhookPage, WebhookPage } from "./pages/webhook.js";
+import { WebhooksPage } from "./pages/webhooks.js";
+
+/** The views by their paths; api/console/routes.py has the same. */
+const ROUTES = [
+  { form: "/", view: LivePage, title: () => t("Live") },
+  { form: "/search", view: SearchPage, title: () => t("Search") },
+  { form: "/recognitions/:id", view: RecognitionPage, title: () => t("Recognition") },
+  { form: "/cameras", view: CamerasPage, title: () => t("Cameras") },
+  { form: "/cameras/new", view: NewCameraPage, title: () => t("New camera") },
+  { form: "/cameras/import", view: CameraImportPage, title: () => t("Import cameras") },
+  { form: "/cameras/:id", view: CameraPage, title: () => t("Camera") },
+  { form: "/alerts", view: AlertsPage, title: () => t("Alerts") },
+  { form: "/alerts/new", view: NewAlertPage, title: () => t("New alert") },
+  { form: "/alerts/:id", view: AlertPage, title: () => t("Alert") },
+  { form: "/webhooks", view: WebhooksPage, title: () => t("Webhooks") },
+  { form: "/webhooks/new", view: NewWebhookPage, title: () => t("New webhook") },
+  { form: "/webhooks/:id", view: WebhookPage, title: () => t("Webhook") },
+  { form: "/keys", view: KeysPage, title: () => t("Keys") },
+  { form: "/account", view: AccountPage, title: () => t("Account") },
+  { form: "/analytics", view: AnalyticsPage, title: () => t("Analytics") },
+  { form: "/health", view: HealthPage, title: () => t("Health") },
+];
+
+/** The navigation: path, name, the key after `g`, and its icon's strokes on a square of 24. */
+const PLACES = [
+  ["/", () => t("Live"), "l", "M3 12h4l3-8 4 16 3-8h4"],
+  ["/search", () => t("Search"), "s", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l5 5"],
+  ["/cameras", () => t("Cameras"), "c", "M3 7h12v10H3zM15 11l6-3v8l-6-3"],
+  ["/alerts", () => t("Alerts"), "a", "M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4"],
+  ["/analytics", () => t("Analytics"), "n", "M4 20V10M10 20V4M16 20v-8M21 20H3"],
+  ["/webhooks", () => t("Webhooks"), "w", "M4 12h12M11 6l6 6-6 6M20 4v16"],
+  ["/keys", () => t("Keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3"],
+  ["/health", () => t("Health"), "h", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
+  ["/account", () => t("Account"), "u", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0"],
+];
+
+const PLATE_INPUT = "input[name=plate]";
+
+function Icon({ path }) {
+  return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${path} /></svg>`;
+}
+
+function Navigation({ path }) {
+  const isAt = (target) => (target === "/" ? path === "/" : path === target || path.startsWith(`${target}/`) || (target === "/search" && path.startsWith("/recognitions/")));
+  return html`<nav id="places" aria-label=${t("Console")}>
+    <ul>${PLACES.map(([target, name, , icon]) => html`<li key=${target}>
+      <${Link} href=${target} aria-current=${isAt(target) ? "page" : undefined}><${Icon} path=${icon} /><span>${name()}</span></${Link}>
+    </li>`)}</ul>
+  </nav>`;
+}
+
+function Outage() {
+  const sentence = useSignal(outage);
+  const [isOffline, setOffline] = useState(!navigator.onLine);
+  useEffect(() => {
+    const note = () => setOffline(!navigator.onLine);
+    addEventListener("online", note);
+    addEventListener("offline", note);
+    return () => {
+      removeEventListener("online", note);
+      removeEventListener("offline", note);
+    };
+  }, []);
+  if (!sentence && !isOffline) return null;
+  return html`<div class="outage" role="alert">
+    <p>${isOffline ? t("This browser is offline.") : sentence} ${t("What you see is from before; it is tried again by itself, and nothing that you typed is lost.")}</p>
+  </div>`;
+}
+
+function LogOutButton() {
+  const { isBusy, run } = useAction();
+  return html`<button type="button" class="plain" disabled=${isBusy} onClick=${() => run(logOut)}>${t("Log out")}</button>`;
+}
+
+function ThemeButton() {
+  const now = useSignal(theme);
+  const names = { auto: t("Colours: as the system"), light: t("Colours: light"), dark: t("Colours: dark") };
+  const after = { auto: "light", light: "dark", dark: "auto" };
+  return html`<button type="button" class="plain icon-button" title=${names[now]} aria-label=${names[now]} onClick=${() => (theme.value = after[now])}>
+    <${Icon} path=${now === "dark" ? "M20 14A8 8 0 1 1 10 4a6 6 0 0 0 10 10" : "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5L19 19M5 19l1.5-1.5M17.5 6.5L19 5"} />
+  </button>`;
+}
+
+function KeysHelp({ onClose }) {
+  const keys = [
+    ["/", t("Search for a plate")],
+    ["g", t("then a letter: go to a page")],
+    ...PLACES.map(([, name, key]) => [`g ${key}`, name()]),
+    [t("Space"), t("Live: pause and go on")],
+    ["j k", t("Search: next and previous row")],
+    [t("Enter"), t("Search: open the row")],
+    ["n p", t("Search: next and previous page")],
+    ["?", t("This list")],
+  ];
+  return html`<${Dialog} title=${t("Keys")} onClose=${onClose}>
+    <dl class="keys">${keys.map(([key, text]) => html`<${Fragment} key=${key}><dt><kbd>${key}</kbd></dt><dd>${text}</dd></${Fragment}>`)}</dl>
+    <p class="hint">${t("They can be switched off under Account.")}</p>
+    <div class="actions"><button type="button" onClick=${onClose}>${t("Close")}</button></div>
+  </${Dialog}>`;
+}
+
+function NoSuchPage() {
+  return html`<${Head} title=${t("Nothing here")} /><${Empty} title=${t("There is no such page.")}><${Link} href="/">${t("To the live view")}</${Link}></${Empty}>`;
+}
+
+function Shell() {
+  const { path, query } = useSignal(place);
+  const who = useSignal(session);
+  const now = useSignal(state);
+  const [isOpen, setOpen] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
+  const wentTo = useRef(0);
+  const toPlate = useRef(false);
+  const main = useRef(null);
+  const found = match(ROUTES, path);
+  const title = found ? found.route.title() : t("Nothing here");
+
+  useEffect(() => {
+    askWho().catch(() => {});
+  }, [now]);
+
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${title} · Platestream`;
+    setOpen(false);
+    // Who hears the page is told that it is another one.
+    const wanted = toPlate.current ? PLATE_INPUT : "h1";
+    toPlate.current = false;
+    if (!isFirst.current) main.current?.querySelector(wanted)?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [path]);
+
+  const jumps = Object.fromEntries(PLACES.map(([target, , key]) => [key, target]));
+  const jump = (key) => {
+    if (Date.now() - wentTo.current > 1500) return;
+    wentTo.current = 0;
+    go(jumps[key]);
+  };
+  useKeys({
+    ...Object.fromEntries(Object.keys(jumps).map((key) => [key, () => jump(key)])),
+    g: () => (wentTo.current = Date.now()),
+    "?": () => setShowsKeys(true),
+    "/": () => {
+      const input = document.querySelector(PLATE_INPUT);
+      if (path === "/search") return input?.focus();
+      toPlate.current = true;
+      return go("/search");
+    },
+  });
+
+  return html`<a class="skip" href="#main">${t("To the content")}</a>
+    <div class=${isOpen ? "shell open" : "shell"}>
+      <header class="bar">
+        <button type="button" class="plain icon-button menu" aria-expanded=${isOpen ? "true" : "false"} aria-controls="places" aria-label=${t("Menu")} onClick=${() => setOpen(!isOpen)}><${Icon} path="M4 6h16M4 12h16M4 18h16" /></button>
+        <${Link} class="brand" href="/"><span class="mark" aria-hidden="true"></span>Platestream</${Link}>
+        <div class="bar-end">
+          ${who && html`<${Link} class="who" href="/account" title=${who.email}>${who.email}</${Link}>`}
+          <button type="button" class="plain icon-button wide-only" title=${t("Keys")} aria-label=${t("List of keys")} onClick=${() => setShowsKeys(true)}><kbd>?</kbd></button>
+          <${ThemeButton} /><${LogOutButton} />
+        </div>
+      </header>
+      <${Navigation} path=${path} />
+      <main id="main" tabindex="-1" ref=${main}>
+        <${Outage} />
+        ${found ? html`<${found.route.view} key=${found.route.form + (found.params.id ?? "")} ...${found.params} query=${query} />` : html`<${NoSuchPage} />`}
+      </main>
+    </div>
+    <${Told} />
+    ${showsKeys && html`<${KeysHelp} onClose=${() => setShowsKeys(false)} />`}
+    ${now === "ended" && html`<${LogInAgain} email=${who?.email} />`}`;
+}
+
+function Console() {
+  return useSignal(state) === "out" ? html`<${LogInPage} />` : html`<${Shell} />`;
+}
+
+await loadWords();
+render(html`<${Console} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

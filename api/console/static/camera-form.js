@@ -1,0 +1,52 @@
+/** @file The fields of a camera, as a form. */
+
+import { html } from "./html.js";
+import { Check, Field, TextField } from "./ui.js";
+import { TimeZoneField } from "./time-zones.js";
+import { t } from "./words.js";
+
+export const CAMERA_FIELDS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "timezone", "enabled", "minPlateWidth", "zones"];
+
+/** @param {any} camera as the API shows it */
+export function formOf(camera) {
+  return {
+    name: camera?.name ?? "",
+    rtspUrl: camera?.rtspUrl ?? "",
+    location: camera?.location ?? "",
+    identifier: camera?.identifier ?? "",
+    sampleFps: camera?.sampleFps ? String(camera.sampleFps) : "",
+    timezone: camera?.timezone ?? "",
+    enabled: camera?.enabled ?? true,
+  };
+}
+
+/** The body that a form gives; an identifier of the address's goes along unchanged. */
+export function bodyOf(form) {
+  return {
+    name: form.name,
+    rtspUrl: form.rtspUrl.trim(),
+    location: form.location,
+    identifier: form.identifier.trim() || null,
+    sampleFps: form.sampleFps === "" ? null : Number(form.sampleFps),
+    timezone: form.timezone || null,
+    enabled: form.enabled,
+  };
+}
+
+export function CameraFields({ form, onForm, failure, isNew = false }) {
+  const set = (name) => (value) => onForm({ ...form, [name]: value });
+  const fault = (name) => failure?.fault(name);
+  return html`<div class="fields">
+    <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
+    <${TextField} label=${t("Location")} maxlength="500" value=${form.location} onValue=${set("location")} fault=${fault("location")} hint=${t("For people; any text.")} />
+    <${TextField} wide label=${t("Address of the stream")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
+      value=${form.rtspUrl} onValue=${set("rtspUrl")} fault=${fault("rtspUrl")}
+      hint=${isNew ? t("rtsp, rtsps, http or https. Special characters in a password are percent-encoded.") : t("*** stands for the stored password, and keeps it while host and user stay.")} />
+    <${Field} label=${t("Frames a second that are looked at")} fault=${fault("sampleFps")} hint=${t("Empty: the service's usual rate. More for fast traffic.")}>
+      ${(ids) => html`<input ...${ids} type="number" min="0.1" max="60" step="0.1" value=${form.sampleFps} onInput=${(event) => set("sampleFps")(event.currentTarget.value)} />`}
+    </${Field}>
+    <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${set("timezone")} fault=${fault("timezone")} hint=${t("Kept for who reads it; alerts have their own.")} />
+    <${TextField} label=${t("Identifier")} maxlength="200" value=${form.identifier} onValue=${set("identifier")} fault=${fault("identifier")} hint=${t("For programs; empty: from the address.")} />
+    <${Check} label=${t("Watched")} checked=${form.enabled} onValue=${set("enabled")} hint=${t("Off: nothing is read, no picture is taken.")} />
+  </div>`;
+}

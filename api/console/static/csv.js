@@ -1,0 +1,42 @@
+/** @file Comma-separated values, as RFC 4180 and spreadsheets write them. */
+
+/**
+ * Returns the rows of a text; the separator is what its first line has most of.
+ * @param {string} text
+ * @returns {string[][]}
+ */
+export function readCsv(text) {
+  const body = text.replace(/^\ufeff/, "");
+  const first = body.split("\n", 1)[0];
+  const separator = [",", ";", "\t"].reduce((best, each) => (first.split(each).length > first.split(best).length ? each : best));
+  /** @type {string[][]} */
+  const rows = [[""]];
+  let isQuoted = false;
+  for (let at = 0; at < body.length; at++) {
+    const row = rows[rows.length - 1];
+    const sign = body[at];
+    if (isQuoted) {
+      if (sign !== '"') row[row.length - 1] += sign;
+      else if (body[at + 1] === '"') row[row.length - 1] += body[++at];
+      else isQuoted = false;
+    } else if (sign === '"' && row[row.length - 1] === "") isQuoted = true;
+    else if (sign === separator) row.push("");
+    else if (sign === "\n") rows.push([""]);
+    else if (sign !== "\r") row[row.length - 1] += sign;
+  }
+  return rows.map((row) => row.map((cell) => cell.trim())).filter((row) => row.some((cell) => cell !== ""));
+}
+
+/**
+ * @param {readonly (readonly (string | number)[])[]} rows
+ */
+export function writeCsv(rows) {
+  return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+/** @param {string | number} value */
+function cell(value) {
+  // A spreadsheet would take what begins so for a formula.
+  const text = /^[=+\-@\t]/.test(String(value)) && typeof value !== "number" ? `'${value}` : String(value);
+  return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,49 @@
+/** @file The conditions of live view and search: plate and how it is meant, camera, sureness. */
+
+import { html, useEffect, useState } from "./html.js";
+import { get } from "./api.js";
+import { useLoad } from "./load.js";
+import { goQuery } from "./router.js";
+import { SelectField, TextField } from "./ui.js";
+import { t } from "./words.js";
+
+export const MODES = [
+  ["", () => t("part of it")],
+  ["exact", () => t("exactly")],
+  ["prefix", () => t("beginning")],
+  ["wildcard", () => t("with * and ?")],
+  ["fuzzy", () => t("about (one error)")],
+];
+
+/** The cameras of the account, as the list shows them. */
+export function useCameras(options) {
+  return useLoad((abort) => get("/api/cameras", {}, abort).then((answer) => answer.cameras), ["cameras"], options);
+}
+
+/** The query that the API takes of a page's state. @param {Record<string, string>} query */
+export function filterOf(query) {
+  const { plate = "", match = "", cameraId = "", minConfidence = "" } = query;
+  return { plate, match: plate ? match : "", cameraId, minConfidence };
+}
+
+/** Inputs of the conditions; typing changes the page's state after a moment. */
+export function FilterFields({ query, cameras }) {
+  const [plate, setPlate] = useState(query.plate ?? "");
+  useEffect(() => setPlate(query.plate ?? ""), [query.plate]);
+  useEffect(() => {
+    if (plate === (query.plate ?? "")) return undefined;
+    const timer = setTimeout(() => goQuery({ plate, lastKey: "" }, { replace: true }), 350);
+    return () => clearTimeout(timer);
+  }, [plate]);
+  const set = (name) => (value) => goQuery({ [name]: value, lastKey: "" }, { replace: true });
+  const known = (cameras ?? []).map((camera) => [camera.id, camera.name]);
+  const isUnknown = query.cameraId && !known.some(([id]) => id === query.cameraId);
+  const minimum = Math.round(Number(query.minConfidence ?? 0) * 100);
+  return html`
+    <${TextField} label=${t("Plate")} type="search" name="plate" maxlength="64" autocomplete="off" spellcheck=${false} value=${plate} onValue=${setPlate} />
+    <${SelectField} label=${t("Meant as")} value=${query.match ?? ""} onValue=${set("match")} options=${MODES.map(([mode, text]) => [mode, text()])} />
+    <${SelectField} label=${t("Camera")} value=${query.cameraId ?? ""} onValue=${set("cameraId")}
+      options=${[["", t("all")], ...known, ...(isUnknown ? [[query.cameraId, t("another one")]] : [])]} />
+    <${SelectField} label=${t("Confidence")} value=${String(minimum)} onValue=${(value) => set("minConfidence")(value === "0" ? "" : String(Number(value) / 100))}
+      options=${[...new Set([0, 50, 70, 80, 90, 95, minimum])].sort((a, b) => a - b).map((one) => [String(one), one ? t("at least {n} %", { n: one }) : t("any")])} />`;
+}

@@ -1,0 +1,106 @@
+/** @file Dates and numbers as people read them, in the browser's locale and time zone. */
+
+import { locale, t } from "./words.js";
+
+/** @type {Map<string, Intl.DateTimeFormat>} */
+const formats = new Map();
+
+/** @param {Intl.DateTimeFormatOptions} options */
+function format(options) {
+  const key = JSON.stringify(options);
+  const known = formats.get(key) ?? new Intl.DateTimeFormat(locale(), options);
+  formats.set(key, known);
+  return known;
+}
+
+/** @param {string | null | undefined} moment ISO 8601 */
+export function dateTime(moment) {
+  if (!moment) return "–";
+  return format({ dateStyle: "medium", timeStyle: "medium" }).format(new Date(moment));
+}
+
+/** @param {string | null | undefined} moment */
+export function shortDateTime(moment) {
+  if (!moment) return "–";
+  const options = /** @type {const} */ ({ day: "2-digit", month: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return format(options).format(new Date(moment));
+}
+
+/** @param {string} moment */
+export function time(moment) {
+  return format({ hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(moment));
+}
+
+/** @param {string} moment */
+export function date(moment) {
+  return format({ dateStyle: "medium" }).format(new Date(moment));
+}
+
+/** @param {string} day `2026-11-21`, of no time zone */
+export function calendarDay(day) {
+  return format({ day: "2-digit", month: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00Z`));
+}
+
+/**
+ * The names of the weekdays, Monday first.
+ * @param {"long" | "short"} length
+ */
+export function weekdays(length) {
+  const names = format({ weekday: length, timeZone: "UTC" });
+  return [5, 6, 7, 8, 9, 10, 11].map((day) => names.format(new Date(Date.UTC(2026, 0, day))));
+}
+
+/**
+ * How long ago a moment is, in one unit.
+ * @param {string | null | undefined} moment
+ */
+export function ago(moment) {
+  if (!moment) return t("never");
+  const seconds = Math.round((Date.parse(moment) - Date.now()) / 1000);
+  const words = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
+  for (const [unit, size] of /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60]])) {
+    if (Math.abs(seconds) >= size) return words.format(Math.trunc(seconds / size), unit);
+  }
+  return words.format(Math.min(seconds, 0), "second");
+}
+
+/** @param {number} value */
+export function number(value) {
+  return value.toLocaleString(locale());
+}
+
+/** @param {number} share 0 to 1 */
+export function percent(share) {
+  return share.toLocaleString(locale(), { style: "percent", maximumFractionDigits: share < 0.995 ? 0 : 1 });
+}
+
+/**
+ * The value of an input of the type datetime-local, in the browser's time zone.
+ * @param {string | null | undefined} moment ISO 8601
+ */
+export function toLocalInput(moment) {
+  if (!moment) return "";
+  const at = new Date(moment);
+  if (Number.isNaN(at.getTime())) return "";
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+}
+
+/** @param {string} value of such an input */
+export function fromLocalInput(value) {
+  const at = new Date(value);
+  return value && !Number.isNaN(at.getTime()) ? at.toISOString() : "";
+}
+
+/** @type {Intl.DisplayNames | undefined} */
+let regions;
+
+/**
+ * The name of a country or of a part of one, as far as the browser knows it.
+ * @param {string} code such as `PT` or `US-NY`
+ */
+export function regionName(code) {
+  const [country, ...part] = code.split("-");
+  if (!/^[A-Z]{2}$/.test(country)) return code;
+  regions ??= new Intl.DisplayNames(locale(), { type: "region" });
+  return [regions.of(country) ?? country, ...part].join(", ");
+}

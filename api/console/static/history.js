@@ -1,0 +1,88 @@
+/** @file A plate's passes over time and by camera. */
+
+import { html } from "./html.js";
+import { get } from "./api.js";
+import { writeCsv } from "./csv.js";
+import { date, dateTime, number } from "./format.js";
+import { useLoad } from "./load.js";
+import { Link } from "./router.js";
+import { Empty, Fault, Moment, Plate, Sureness, Table, Waiting, save } from "./ui.js";
+import { t, tn } from "./words.js";
+
+const PAGES = 5;
+const ROWS = 200;
+
+/**
+ * Returns up to a thousand of the newest, and whether there are more.
+ * @param {Record<string, string>} filter
+ * @param {AbortSignal} abort
+ */
+async function passes(filter, abort) {
+  /** @type {any[]} */
+  const rows = [];
+  let lastKey = "";
+  for (let page = 0; page < PAGES; page++) {
+    const answer = await get("/api/recognitions", { ...filter, limit: ROWS, lastKey }, abort);
+    rows.push(...answer.recognitions);
+    if (!answer.nextKey) return { rows, isAll: true };
+    lastKey = answer.nextKey;
+  }
+  return { rows, isAll: false };
+}
+
+/** @param {any[]} rows newest first */
+function byCamera(rows) {
+  /** @type {Map<string, {name: string, rows: any[]}>} */
+  const cameras = new Map();
+  for (const row of rows) {
+    const known = cameras.get(row.cameraId) ?? { name: row.cameraName, rows: [] };
+    known.rows.push(row);
+    cameras.set(row.cameraId, known);
+  }
+  return [...cameras.values()].sort((a, b) => b.rows.length - a.rows.length);
+}
+
+/** Each pass as a mark on its camera's line. */
+function TimeLine({ cameras, from, to }) {
+  const span = Math.max(to - from, 1);
+  const part = (moment) => (100 * (Date.parse(moment) - from)) / span;
+  return html`<div class="time-line" aria-hidden="true">
+    ${cameras.map((camera) => html`<div key=${camera.rows[0].cameraId} class="lane">
+      <span class="lane-name"><bdi>${camera.name}</bdi></span>
+      <svg viewBox="0 0 100 10" preserveAspectRatio="none">${camera.rows.map((row) => html`<line key=${row.id} x1=${part(row.timestamp)} x2=${part(row.timestamp)} y1="1" y2="9" />`)}</svg>
+    </div>`)}
+    <div class="lane ends"><span class="lane-name"></span><span>${date(new Date(from).toISOString())}</span><span>${date(new Date(to).toISOString())}</span></div>
+  </div>`;
+}
+
+export function History({ filter }) {
+  const found = useLoad((abort) => passes(filter, abort), [filter]);
+  if (!found.data) return html`<${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
+  const { rows, isAll } = found.data;
+  if (!rows.length) return html`<${Empty} title=${t("Nothing found.")}>${t("A history is best of one plate: name it, and mean it exactly.")}</${Empty}>`;
+  const cameras = byCamera(rows);
+  const [newest, oldest] = [rows[0], rows[rows.length - 1]];
+  const plates = new Set(rows.map((row) => row.plate));
+  return html`<div class="facts">
+      <div><span>${t("Passes")}</span><strong>${number(rows.length)}${isAll ? "" : "+"}</strong></div>
+      <div><span>${t("Cameras")}</span><strong>${number(cameras.length)}</strong></div>
+      <div><span>${t("Plates")}</span><strong>${plates.size === 1 ? html`<${Plate} text=${newest.plate} />` : number(plates.size)}</strong></div>
+      <div><span>${t("First seen")}</span><strong>${dateTime(oldest.timestamp)}</strong></div>
+      <div><span>${t("Last seen")}</span><strong>${dateTime(newest.timestamp)}</strong></div>
+    </div>
+    ${!isAll && html`<p class="note">${t("The newest 1,000 are shown; choose less time for the rest.")}</p>`}
+    <${TimeLine} cameras=${cameras} from=${Date.parse(oldest.timestamp)} to=${Date.parse(newest.timestamp)} />
+    <div class="columns">
+      <section><h2>${t("By camera")}</h2>
+        <${Table} caption=${t("Passes by camera")} columns=${[t("Camera"), { text: t("Passes"), kind: "number" }, t("Last seen")]}>
+          ${cameras.map((camera) => html`<tr key=${camera.rows[0].cameraId}><td><bdi>${camera.name}</bdi></td><td class="number">${number(camera.rows.length)}</td><td><${Moment} at=${camera.rows[0].timestamp} /></td></tr>`)}
+        </${Table}></section>
+      <section><h2>${tn(rows.length, "{n} pass", "{n} passes")}</h2>
+        <${Table} caption=${t("Passes")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Confidence"), kind: "number" }]}>
+          ${rows.slice(0, ROWS).map((row) => html`<tr key=${row.id}>
+            <td><${Link} href=${`/recognitions/${row.id}`}><${Moment} at=${row.timestamp} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td>
+            <td><${Plate} text=${row.plate} /></td><td class="number"><${Sureness} value=${row.confidence} /></td></tr>`)}
+        </${Table}></section>
+    </div>
+    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, row.plate, row.confidence, row.cameraName])]))}>${t("Save as CSV")}</button></div>`;
+}

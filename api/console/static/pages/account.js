@@ -1,0 +1,100 @@
+/** @file The account: credits and their ledger, password and time zone, sessions, and this browser's choices. */
+
+import { html, useState } from "../html.js";
+import { call, get } from "../api.js";
+import { number } from "../format.js";
+import { useAction, useLoad } from "../load.js";
+import { TimeZoneField } from "../time-zones.js";
+import { askWho, session } from "../session.js";
+import { shortcuts, theme } from "../settings.js";
+import { useSignal } from "../signal.js";
+import { Check, Fault, FormFault, Head, Moment, SelectField, Table, TextField, Waiting, tell } from "../ui.js";
+import { chooseLanguage, language, languages, t } from "../words.js";
+
+const KINDS = { grant: () => t("granted"), debit: () => t("used"), refund: () => t("given back") };
+
+function Credits() {
+  const found = useLoad((abort) => get("/api/credits", {}, abort), ["credits"]);
+  return html`<section class="panel"><h2>${t("Credits")}</h2>
+    <${Fault} failure=${found.failure} retry=${found.reload} />
+    ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
+    ${found.data && html`<p class="figure">${number(found.data.credits)}</p>
+      <p class="note">${t("An image call takes one; the operator grants more. The last twenty changes:")}</p>
+      ${found.data.ledger.length > 0 && html`<${Table} caption=${t("Changes of the credits")} columns=${[t("Time"), t("Kind"), { text: t("Change"), kind: "number" }, { text: t("Credits after it"), kind: "number" }, t("Reason")]}>
+        ${found.data.ledger.map((entry, at) => html`<tr key=${at}><td><${Moment} at=${entry.createdAt} /></td><td>${KINDS[entry.kind]?.() ?? entry.kind}</td><td class="number">${entry.delta > 0 ? "+" : ""}${number(entry.delta)}</td><td class="number">${number(entry.balance)}</td><td><bdi>${entry.reason}</bdi></td></tr>`)}
+      </${Table}>`}`}
+  </section>`;
+}
+
+function Zone({ who }) {
+  const [timezone, setTimezone] = useState(who.timezone);
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => {
+      await call("PUT", "/api/account", { body: { timezone } });
+      await askWho();
+      tell(t("Saved."));
+    });
+  };
+  return html`<form class="panel" onSubmit=${submit}><h2>${t("Time zone")}</h2>
+    <${TimeZoneField} label=${t("Days and hours of the figures, and of new alerts")} value=${timezone} onValue=${setTimezone} fault=${failure?.fault("timezone")} />
+    <p class="hint">${t("Times on these pages are in the browser's own.")} (${Intl.DateTimeFormat().resolvedOptions().timeZone})</p>
+    <${FormFault} failure=${failure} shown=${["timezone"]} />
+    <div class="actions"><button disabled=${isBusy || timezone === who.timezone}>${t("Save")}</button></div>
+  </form>`;
+}
+
+function Password({ who }) {
+  const [currentPassword, setCurrent] = useState("");
+  const [password, setPassword] = useState("");
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => {
+      await call("PUT", "/api/account", { body: { currentPassword, password } });
+      setCurrent("");
+      setPassword("");
+      tell(t("The password is changed."));
+    });
+  };
+  return html`<form class="panel" onSubmit=${submit}><h2>${t("Password")}</h2>
+    <input type="email" hidden autocomplete="username" value=${who.email} readonly />
+    <${TextField} label=${t("Present password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
+    <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${password} onValue=${setPassword} fault=${failure?.fault("password")} />
+    <${FormFault} failure=${failure} shown=${["currentPassword", "password"]} />
+    <div class="actions"><button disabled=${isBusy}>${t("Change the password")}</button></div>
+  </form>`;
+}
+
+function Sessions({ who }) {
+  const found = useLoad((abort) => get("/api/sessions", {}, abort).then((answer) => answer.sessions), ["sessions"]);
+  const { isBusy, failure, run } = useAction();
+  const end = (one) => run(async () => {
+    await call("DELETE", `/api/sessions/${one.id}`);
+    found.reload();
+  });
+  return html`<section class="panel"><h2>${t("Sessions")}</h2>
+    <${Fault} failure=${found.failure} retry=${found.reload} /><${FormFault} failure=${failure} />
+    ${found.data && html`<${Table} caption=${t("Sessions")} columns=${[t("Begun"), t("Ends"), { text: t("End"), isHidden: true }]}>
+      ${found.data.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
+        <td>${one.id === who.credentialId || one.isCurrent ? t("this one") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End it")}</button>`}</td></tr>`)}
+    </${Table}>`}
+  </section>`;
+}
+
+function Browser() {
+  const colours = useSignal(theme);
+  const keys = useSignal(shortcuts);
+  return html`<section class="panel"><h2>${t("This browser")}</h2><div class="fields">
+    <${SelectField} label=${t("Language")} value=${language} onValue=${chooseLanguage} options=${Object.entries(languages)} />
+    <${SelectField} label=${t("Colours")} value=${colours} onValue=${(value) => (theme.value = value)} options=${[["auto", t("as the system")], ["light", t("light")], ["dark", t("dark")]]} />
+    <${Check} label=${t("Single keys do something")} checked=${keys === "on"} onValue=${(isOn) => (shortcuts.value = isOn ? "on" : "off")} hint=${t("The key ? lists them.")} />
+  </div></section>`;
+}
+
+export function AccountPage() {
+  const who = useSignal(session);
+  return html`<${Head} title=${t("Account")} note=${who && html`<bdi>${who.email}</bdi>`} />
+    <div class="columns"><${Credits} /><div><${Browser} />${who && html`<${Zone} key=${who.timezone} who=${who} /><${Password} who=${who} /><${Sessions} who=${who} />`}</div></div>`;
+}

@@ -1,0 +1,72 @@
+/** @file One alert, there already or new. */
+
+import { html, useEffect, useState } from "../html.js";
+import { call, get } from "../api.js";
+import { ALERT_FIELDS, AlertFields, Trial, bodyOf, formOf } from "../alert-form.js";
+import { Deliveries } from "../deliveries.js";
+import { useCameras } from "../filters.js";
+import { ago } from "../format.js";
+import { useAction, useLoad } from "../load.js";
+import { Link, go, unsaved } from "../router.js";
+import { session } from "../session.js";
+import { useSignal } from "../signal.js";
+import { Confirm, Empty, Fault, FormFault, Head, Waiting, tell } from "../ui.js";
+import { t, tn } from "../words.js";
+
+function Form({ alert, query, onSaved }) {
+  const zone = useSignal(session)?.timezone ?? "UTC";
+  const [form, setForm] = useState(() => formOf(alert, { plate: query.plate, timezone: zone }));
+  const cameras = useCameras();
+  const { isBusy, failure, run } = useAction();
+  const change = (next) => {
+    unsaved.value = t("What you typed is not saved. Leave all the same?");
+    setForm(next);
+  };
+  useEffect(() => () => void (unsaved.value = ""), []);
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => {
+      const answer = alert ? await call("PUT", `/api/alertas/${alert.id}`, { body: bodyOf(form) }) : await call("POST", "/api/alertas", { body: bodyOf(form) });
+      unsaved.value = "";
+      tell(t("Saved."));
+      onSaved(answer.alert);
+    });
+  };
+  return html`<form onSubmit=${submit}>
+    <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} />
+    <${Trial} form=${form} />
+    <${FormFault} failure=${failure} shown=${ALERT_FIELDS} />
+    <div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : alert ? t("Save") : t("Make the alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>
+  </form>`;
+}
+
+export function NewAlertPage({ query }) {
+  return html`<${Head} title=${t("New alert")} /><${Form} alert=${null} query=${query} onSaved=${(alert) => go(`/alerts/${alert.id}`, { replace: true })} />`;
+}
+
+function Remove({ alert, onClose }) {
+  const { isBusy, failure, run } = useAction();
+  const remove = () => run(async () => {
+    await call("DELETE", `/api/alertas/${alert.id}`);
+    unsaved.value = "";
+    tell(t("The alert is gone."));
+    go("/alerts");
+  });
+  return html`<${Confirm} title=${t("Remove this alert?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}><bdi>${alert.name}</bdi></${Confirm}>`;
+}
+
+export function AlertPage({ id, query }) {
+  const found = useLoad((abort) => get(`/api/alertas/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.alert), [id]);
+  const [isRemoving, setRemoving] = useState(false);
+  const alert = found.data;
+  if (!alert) {
+    return html`<${Head} title=${t("Alert")} />
+      ${found.failure?.status === 404 ? html`<${Empty} title=${t("There is no such alert.")}><${Link} href="/alerts">${t("To all alerts")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
+  }
+  const note = alert.lastTriggeredAt ? t("{fired}, the last time {ago}", { fired: tn(alert.triggerCount, "Fired {n} time", "Fired {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("It has not fired yet.");
+  return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button></${Head}>
+    <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
+    <section><h2>${t("What its notifications sent")}</h2><${Deliveries} path=${`/api/alertas/${alert.id}`} /></section>
+    ${isRemoving && html`<${Remove} alert=${alert} onClose=${() => setRemoving(false)} />`}`;
+}

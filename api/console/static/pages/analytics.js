@@ -1,0 +1,62 @@
+/** @file The last thirty days at a glance. */
+
+import { html } from "../html.js";
+import { get } from "../api.js";
+import { Columns, HeatMap, Ranking } from "../charts.js";
+import { calendarDay, number, percent, shortDateTime, weekdays } from "../format.js";
+import { useLoad } from "../load.js";
+import { Link } from "../router.js";
+import { session } from "../session.js";
+import { useSignal } from "../signal.js";
+import { Fault, Head, Moment, Plate, Table, Waiting } from "../ui.js";
+import { t } from "../words.js";
+
+const WEEK = 7;
+
+/** How the last whole seven days stand to the seven before. @param {{count: number}[]} days oldest first, the last not over yet */
+function weekOnWeek(days) {
+  const sum = (/** @type {number} */ from, /** @type {number} */ to) => days.slice(from, to).reduce((total, day) => total + day.count, 0);
+  const last = sum(-WEEK - 1, -1);
+  const before = sum(-2 * WEEK - 1, -WEEK - 1);
+  return { last, before, change: before ? last / before - 1 : null };
+}
+
+/** Days by weekday and what a day of it has on average. @param {{date: string, count: number}[]} days */
+function byWeekday(days) {
+  const whole = days.slice(1, -1);
+  return weekdays("short").map((name, at) => {
+    const of = whole.filter((day) => (new Date(`${day.date}T00:00Z`).getUTCDay() + 6) % WEEK === at);
+    return { name, value: of.length ? Math.round(of.reduce((total, day) => total + day.count, 0) / of.length) : 0 };
+  });
+}
+
+export function AnalyticsPage() {
+  const found = useLoad((abort) => get("/api/analytics", {}, abort), ["analytics"], { everySeconds: 60 });
+  const zone = useSignal(session)?.timezone;
+  const data = found.data;
+  if (!data) return html`<${Head} title=${t("Analytics")} /><${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
+  const { last, change } = weekOnWeek(data.dailyChart);
+  const unit = t("Passes");
+  const heat = data.heatMap;
+  return html`<${Head} title=${t("Analytics")} note=${zone ? t("The last 30 × 24 hours; days and hours of {zone}", { zone }) : ""} />
+    <${Fault} failure=${found.failure} retry=${found.reload} />
+    <div class="facts">
+      <div><span>${t("Passes in 30 days")}</span><strong>${number(data.stats.total30d)}</strong></div>
+      <div><span>${t("The last 7 whole days")}</span><strong>${number(last)}</strong>${change !== null && html`<em>${t("{change} on the 7 before", { change: `${change >= 0 ? "+" : "−"}${percent(Math.abs(change))}` })}</em>`}</div>
+      <div><span>${t("Passes that were read")}</span><strong>${percent(data.stats.successRate / 100)}</strong></div>
+      <div><span>${t("Cameras switched on")}</span><strong>${number(data.stats.activeCameras)}</strong></div>
+      <div><span>${t("Keys in use")}</span><strong>${number(data.stats.activeApiKeys)}</strong></div>
+    </div>
+    <div class="charts">
+      <${Columns} title=${t("By day")} column=${t("Day")} unit=${unit} every=${7} entries=${data.dailyChart.map((day) => ({ name: calendarDay(day.date), value: day.count }))} />
+      <${Columns} title=${t("By hour of the day")} column=${t("Hour")} unit=${unit} every=${3} entries=${data.hourlyChart.map((hour) => ({ name: `${hour.hour}`, value: hour.count }))} />
+      ${heat ? html`<${HeatMap} title=${t("By weekday and hour")} days=${weekdays("short")} counts=${heat} />` : html`<${Columns} title=${t("By weekday, on average")} column=${t("Weekday")} unit=${unit} every=${1} entries=${byWeekday(data.dailyChart)} />`}
+      <${Ranking} title=${t("Cameras")} column=${t("Camera")} unit=${unit} entries=${data.cameraChart.map((camera) => ({ name: camera.cameraName, value: camera.count, href: `/search?cameraId=${camera.cameraId}` }))}
+        render=${(entry) => html`<${Link} href=${entry.href}><bdi>${entry.name}</bdi></${Link}>`} />
+      <${Ranking} title=${t("Most frequent plates")} column=${t("Plate")} unit=${unit} entries=${data.topPlates.map((plate) => ({ name: plate.plate, value: plate.count, href: `/search?plate=${encodeURIComponent(plate.plate)}&match=exact&view=history` }))}
+        render=${(entry) => html`<${Link} href=${entry.href}><${Plate} text=${entry.name} /></${Link}>`} />
+      <section class="panel chart"><h2>${t("Newest")}</h2><${Table} caption=${t("Newest passes")} columns=${[t("Plate"), t("Camera"), t("Time")]}>
+        ${data.recent.map((row) => html`<tr key=${row.id}><td><${Link} href=${`/recognitions/${row.id}`}><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
+      </${Table}></section>
+    </div>`;
+}

@@ -1,0 +1,86 @@
+/** @file One camera: how it does, where it looks, what it is. */
+
+import { html, useEffect, useState } from "../html.js";
+import { call, get } from "../api.js";
+import { CAMERA_FIELDS, CameraFields, bodyOf, formOf } from "../camera-form.js";
+import { useAction, useLoad } from "../load.js";
+import { Link, go, unsaved } from "../router.js";
+import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, tell } from "../ui.js";
+import { ZoneEditor } from "../zones.js";
+import { t } from "../words.js";
+
+const UNSAVED = () => t("What you typed is not saved. Leave all the same?");
+
+function State({ camera }) {
+  const facts = [
+    [t("State"), html`<${CameraStateBadge} state=${camera.status} />`],
+    [t("Last picture"), html`<${Moment} at=${camera.lastSeenAt} />`],
+    [t("Picture size"), camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"],
+    [t("There since"), html`<${Moment} at=${camera.createdAt} />`],
+  ];
+  return html`${camera.lastError && html`<div class="alarm"><p><strong>${t("No picture:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}
+    <dl class="pairs across">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+function Settings({ camera, onChanged }) {
+  const [form, setForm] = useState(formOf(camera));
+  const [zones, setZones] = useState(camera.zones);
+  const [minPlateWidth, setMinPlateWidth] = useState(camera.minPlateWidth);
+  const { isBusy, failure, run } = useAction();
+  const edit = (set) => (value) => {
+    unsaved.value = UNSAVED();
+    set(value);
+  };
+  useEffect(() => () => void (unsaved.value = ""), []);
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => {
+      const answer = await call("PUT", `/api/cameras/${camera.id}`, { body: { ...bodyOf(form), zones, minPlateWidth } });
+      unsaved.value = "";
+      onChanged(answer.camera);
+      tell(t("Saved."));
+    });
+  };
+  return html`<form onSubmit=${submit}>
+    <section class="panel"><h2>${t("Where it looks")}</h2>
+      <${ZoneEditor} camera=${camera} zones=${zones} minPlateWidth=${minPlateWidth} onZones=${edit(setZones)} onMinPlateWidth=${edit(setMinPlateWidth)} fault=${failure?.fault("zones") ?? failure?.fault("minPlateWidth")} />
+    </section>
+    <section class="panel"><h2>${t("What it is")}</h2>
+      <${CameraFields} form=${form} onForm=${edit(setForm)} failure=${failure} />
+    </section>
+    <${FormFault} failure=${failure} shown=${CAMERA_FIELDS} />
+    <div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : t("Save")}</button></div>
+  </form>`;
+}
+
+function Remove({ camera, onClose }) {
+  const { isBusy, failure, run } = useAction();
+  const remove = () => run(async () => {
+    const { creditsRefunded } = await call("DELETE", `/api/cameras/${camera.id}`);
+    unsaved.value = "";
+    tell(creditsRefunded ? t("The camera is gone; {n} credits came back.", { n: creditsRefunded }) : t("The camera is gone."));
+    go("/cameras");
+  });
+  return html`<${Confirm} title=${t("Remove this camera?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>
+    ${t("It is not watched any more. Its recognitions stay.")} <bdi>${camera.name}</bdi>
+  </${Confirm}>`;
+}
+
+export function CameraPage({ id }) {
+  const found = useLoad((abort) => get(`/api/cameras/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.camera), [id], { everySeconds: 5 });
+  const [isRemoving, setRemoving] = useState(false);
+  const camera = found.data;
+  if (!camera) {
+    return html`<${Head} title=${t("Camera")} />
+      ${found.failure?.status === 404 ? html`<${Empty} title=${t("There is no such camera.")}><${Link} href="/cameras">${t("To all cameras")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
+  }
+  return html`<${Head} title=${html`<bdi>${camera.name}</bdi>`} note=${html`<bdi>${camera.location}</bdi>`}>
+      <${Link} class="button" href=${`/?cameraId=${camera.id}`}>${t("Live")}</${Link}>
+      <${Link} class="button" href=${`/search?cameraId=${camera.id}`}>${t("Its passes")}</${Link}>
+      <button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>
+    </${Head}>
+    <${State} camera=${camera} />
+    <${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} />
+    ${isRemoving && html`<${Remove} camera=${camera} onClose=${() => setRemoving(false)} />`}`;
+}

@@ -1,0 +1,59 @@
+/** @file How the service is doing, for who runs it. */
+
+import { html } from "../html.js";
+import { get, request } from "../api.js";
+import { useCameras } from "../filters.js";
+import { ago, number } from "../format.js";
+import { useLoad } from "../load.js";
+import { Link } from "../router.js";
+import { Badge, CameraStateBadge, Empty, Fault, Head, Table, Waiting } from "../ui.js";
+import { t, tn } from "../words.js";
+
+const PARTS = {
+  postgres: [() => t("Configuration database"), () => t("accounts, keys, cameras, alerts, webhooks, credits: nearly every call")],
+  clickhouse: [() => t("Search database"), () => t("search, analytics, deliveries")],
+  s3: [() => t("Picture store"), () => t("photos, crops and snapshots")],
+  kafka: [() => t("Message broker"), () => t("the live view; new passes wait in the cameras' workers")],
+  recognizer: [() => t("Recogniser"), () => t("image calls; cameras have one of their own")],
+};
+
+/** The answer of /readyz, which is 503 where a part is away. @param {AbortSignal} abort */
+async function readiness(abort) {
+  const answer = await request("GET", "/readyz", { signal: abort });
+  return answer.json();
+}
+
+export function HealthPage() {
+  const ready = useLoad(readiness, ["readiness"], { everySeconds: 5 });
+  const cameras = useCameras({ everySeconds: 15 });
+  const about = useLoad((abort) => get("/api/openapi.json", {}, abort).then((description) => description.info.version), ["version"]);
+  const webhooks = useLoad((abort) => get("/api/webhooks", {}, abort).then((answer) => answer.webhooks), ["webhooks"], { everySeconds: 30 });
+  const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
+  const ill = (webhooks.data ?? []).filter((webhook) => webhook.failureCount || webhook.disabledReason);
+  const faults = ready.data ? Object.values(ready.data.checks).filter((check) => check !== "ok").length : 0;
+  return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : ""}>
+      ${ready.data && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
+    </${Head}>
+    <${Fault} failure=${ready.failure} retry=${ready.reload} />
+    ${!ready.data && ready.isLoading && html`<${Waiting} rows=${5} />`}
+    ${ready.data && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
+      ${Object.entries(ready.data.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
+        <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
+    </${Table}>`}
+    ${ready.data?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${ready.data.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
+    <div class="columns">
+      <section class="panel"><h2>${t("Cameras without a picture")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>
+        <${Fault} failure=${cameras.failure} retry=${cameras.reload} />
+        ${cameras.data && !away.length && html`<${Empty} title=${t("None: all that are switched on give pictures.")} />`}
+        ${away.length > 0 && html`<${Table} caption=${t("Cameras without a picture")} columns=${[t("Camera"), t("State"), t("Since"), t("Why")]}>
+          ${away.map((camera) => html`<tr key=${camera.id}><td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td><td><${CameraStateBadge} state=${camera.status} /></td><td>${ago(camera.lastSeenAt)}</td><td><bdi>${camera.lastError ?? ""}</bdi></td></tr>`)}
+        </${Table}>`}</section>
+      <section class="panel"><h2>${t("Webhooks that fail")}</h2>
+        <${Fault} failure=${webhooks.failure} retry=${webhooks.reload} />
+        ${webhooks.data && !ill.length && html`<${Empty} title=${t("None.")} />`}
+        ${ill.length > 0 && html`<${Table} caption=${t("Webhooks that fail")} columns=${[t("Webhook"), { text: t("Given up"), kind: "number" }, t("Why")]}>
+          ${ill.map((webhook) => html`<tr key=${webhook.id}><td><${Link} href=${`/webhooks/${webhook.id}`}><bdi>${webhook.name}</bdi></${Link}></td><td class="number">${number(webhook.failureCount)}</td><td><bdi>${webhook.disabledReason ?? webhook.lastDeliveryStatus ?? ""}</bdi></td></tr>`)}
+        </${Table}>`}</section>
+    </div>
+    <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>`;
+}

@@ -1,0 +1,151 @@
+/** @file The newest passes as they come, the alerts that they set off, and the cameras' pictures. */
+
+import { html, useCallback, useEffect, useRef, useState } from "../html.js";
+import { get, hasBudget } from "../api.js";
+import { FilterFields, filterOf, useCameras } from "../filters.js";
+import { number, time } from "../format.js";
+import { useEvery, useLoad } from "../load.js";
+import { Crop } from "../pictures.js";
+import { Link } from "../router.js";
+import { useKeys } from "../shortcuts.js";
+import { sound } from "../settings.js";
+import { useSignal } from "../signal.js";
+import { useStream } from "../stream.js";
+import { Badge, Check, Empty, Fault, Head, Moment, Plate, Region, Sureness, Waiting } from "../ui.js";
+import { Wall } from "../wall.js";
+import { t } from "../words.js";
+
+const SHOWN = 100;
+const ALERT_SECONDS = 5;
+const ASKED_AT_ONCE = 10;
+
+/** @type {AudioContext | undefined} */
+let audio;
+
+/** Two short tones. */
+function ring() {
+  audio ??= new AudioContext();
+  for (const [at, pitch] of [[0, 880], [0.18, 1175]]) {
+    const tone = audio.createOscillator();
+    const volume = audio.createGain();
+    tone.frequency.value = pitch;
+    volume.gain.setValueAtTime(0.2, audio.currentTime + at);
+    volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + at + 0.16);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(audio.currentTime + at);
+    tone.stop(audio.currentTime + at + 0.16);
+  }
+}
+
+/**
+ * Returns the names of the alerts that fired, by recognition: asked for where an alert's count grew.
+ * @param {{id: string, timestamp: string}[]} rows newest first
+ */
+function useFired(rows) {
+  const [fired, setFired] = useState(/** @type {Record<string, string[]>} */ ({}));
+  const asked = useRef(new Set());
+  const counts = useRef(/** @type {Map<string, number> | null} */ (null));
+  const shown = useRef(rows);
+  shown.current = rows;
+  const since = useRef("");
+
+  const explain = async (row) => {
+    asked.current.add(row.id);
+    const { alerts } = await get(`/api/recognitions/${row.id}/alerts`);
+    const names = alerts.filter((one) => one.outcome === "fired").map((one) => one.alertName);
+    if (!names.length) return false;
+    setFired((before) => ({ ...before, [row.id]: names }));
+    return true;
+  };
+  const look = async () => {
+    if (document.hidden || !hasBudget("calls")) return;
+    const { alerts } = await get("/api/alertas");
+    const before = counts.current;
+    counts.current = new Map(alerts.map((alert) => [alert.id, alert.triggerCount]));
+    const grown = alerts.filter((alert) => alert.triggerCount > (before?.get(alert.id) ?? (before ? 0 : Infinity)));
+    if (!grown.length) return;
+    const newest = grown.map((alert) => alert.lastTriggeredAt ?? "").sort().at(-1) ?? "";
+    const candidates = shown.current.filter((row) => row.timestamp > since.current && row.timestamp <= newest && !asked.current.has(row.id));
+    since.current = shown.current.at(20)?.timestamp ?? since.current;
+    let isHeard = false;
+    for (const row of candidates.slice(0, ASKED_AT_ONCE)) if (hasBudget("calls") && (await explain(row))) isHeard = true;
+    if (isHeard && sound.value === "on") ring();
+  };
+  useEvery(() => void look().catch(() => {}), ALERT_SECONDS);
+  useEffect(() => void look().catch(() => {}), []);
+  return fired;
+}
+
+function Pass({ row, fired }) {
+  return html`<li class=${fired ? "pass fired" : "pass"}>
+    <${Link} href=${`/recognitions/${row.id}`}>
+      <${Crop} recognition=${row} />
+      <span class="pass-plate"><${Plate} text=${row.plate} /><${Region} region=${row.region} /></span>
+      <span class="pass-camera"><bdi>${row.cameraName}</bdi></span>
+      <span class="pass-sureness"><${Sureness} value=${row.confidence} /></span>
+      <span class="pass-time"><${Moment} at=${row.timestamp} format=${time} /></span>
+      ${fired && html`<span class="pass-alerts">${fired.map((name) => html`<${Badge} key=${name} kind="bad"><bdi>${name}</bdi></${Badge}>`)}</span>`}
+    </${Link}>
+  </li>`;
+}
+
+export function LivePage({ query }) {
+  const filter = filterOf(query);
+  const [rows, setRows] = useState([]);
+  const [held, setHeld] = useState([]);
+  const [isPaused, setPaused] = useState(false);
+  const isHeard = useSignal(sound);
+  const cameras = useCameras({ everySeconds: 10 });
+  const first = useLoad((abort) => get("/api/recognitions", { ...filter, limit: 30 }, abort), [filter]);
+  const paused = useRef(isPaused);
+  paused.current = isPaused;
+
+  const add = useCallback((fresh, before) => {
+    const known = new Set(before.map((row) => row.id));
+    return [...fresh.filter((row) => !known.has(row.id)), ...before].sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1)).slice(0, SHOWN);
+  }, []);
+  const state = useStream(filter, (fresh) => (paused.current ? setHeld : setRows)((before) => add(fresh, before)));
+  const of = JSON.stringify(filter);
+  useEffect(() => {
+    setRows([]);
+    setHeld([]);
+  }, [of]);
+  useEffect(() => {
+    if (first.data) setRows((before) => add(before, first.data.recognitions));
+  }, [first.data]);
+  const fired = useFired(rows);
+
+  const online = (cameras.data ?? []).filter((camera) => camera.status === "online").length;
+  const toggle = () => {
+    setPaused(!isPaused);
+    if (!isPaused) return;
+    setRows((before) => add(held, before));
+    setHeld([]);
+  };
+  useKeys({ " ": toggle });
+  const states = {
+    open: html`<${Badge} kind="good">${t("live")}</${Badge}>`,
+    opening: html`<${Badge} kind="wait">${t("connecting")}</${Badge}>`,
+    away: html`<${Badge} kind="bad">${t("interrupted; trying again")}</${Badge}>`,
+  };
+  return html`<${Head} title=${t("Live")}>
+      <span aria-live="polite">${states[state]}</span>
+      <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Go on ({n} new)", { n: held.length }) : t("Pause")}</button>
+      <${Check} label=${t("Sound when an alert fires")} checked=${isHeard === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
+    </${Head}>
+    <div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} /></div>
+    <div class="live">
+      <section aria-label=${t("Passes")}>
+        <${Fault} failure=${rows.length ? null : first.failure} retry=${first.reload} />
+        ${!rows.length && first.isLoading && html`<${Waiting} />`}
+        ${!rows.length && first.data && html`<${Empty} title=${t("No pass yet.")}>${t("What passes a camera appears here by itself.")}</${Empty}>`}
+        <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} fired=${fired[row.id]} />`)}</ol>
+      </section>
+      <section aria-label=${t("Cameras")}>
+        <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>
+        ${!cameras.data && html`<${Waiting} rows=${3} />`}
+        ${cameras.data?.length === 0 && html`<${Empty} title=${t("No camera yet.")}><${Link} href="/cameras/new">${t("Add a camera")}</${Link}></${Empty}>`}
+        ${cameras.data && html`<${Wall} cameras=${cameras.data} />`}
+      </section>
+    </div>`;
+}

@@ -1,0 +1,163 @@
+/** @file One recognition: its pictures, how sure it is, what alerts came of it, where it went. */
+
+import { html, useRef, useState } from "../html.js";
+import { get } from "../api.js";
+import { DeliveryRows, deliveryColumns } from "../deliveries.js";
+import { dateTime, number, percent, regionName } from "../format.js";
+import { useLoad } from "../load.js";
+import { usePicture } from "../pictures.js";
+import { Link } from "../router.js";
+import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Sureness, Table, Waiting } from "../ui.js";
+import { t } from "../words.js";
+
+const IMAGE_CALLS = "00000000-0000-0000-0000-000000000000";
+const ZOOMS = [1, 1.5, 2, 3, 4, 6];
+
+const TYPES = { car: () => t("one row"), "two-row": () => t("two rows"), motorcycle: () => t("motorcycle") };
+const DIRECTIONS = { towards: () => t("towards the camera"), away: () => t("away from it"), left: () => t("to the left"), right: () => t("to the right") };
+
+const CONDITIONS = {
+  enabled: () => t("it is switched off"),
+  plate: () => t("another plate"),
+  camera: () => t("another camera"),
+  confidence: () => t("not sure enough"),
+  schedule: () => t("outside its hours"),
+};
+
+const OUTCOMES = {
+  fired: ["bad", () => t("fired")],
+  not_set_off: ["off", () => t("not set off")],
+  held_back: ["wait", () => t("held back")],
+  withdrawn: ["off", () => t("withdrawn")],
+  not_then: ["info", () => t("not then")],
+};
+
+const PHASES = {
+  final: () => t("when the vehicle was gone"),
+  early: () => t("early; the pass was not over yet"),
+  confirmed: () => t("early, and confirmed"),
+  corrected: () => t("early, and corrected"),
+  withdrawn: () => t("early, and withdrawn"),
+};
+
+/** The photo with the plate's box; buttons, keys and the wheel zoom at the plate. */
+function Photo({ recognition }) {
+  const [zoom, setZoom] = useState(0);
+  const [size, setSize] = useState(/** @type {{width: number, height: number} | null} */ (null));
+  const frame = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const url = usePicture(recognition.photoUrl ? `/api/recognitions/${recognition.id}/photo` : null);
+  const box = recognition.plateCoordinates;
+  if (!recognition.photoUrl || url === null) return html`<${Empty} title=${t("There is no photo.")}>${t("It is past its retention, or none was kept.")}</${Empty}>`;
+  const scale = ZOOMS[zoom];
+  const middle = box && size ? { x: (box.x + box.width / 2) / size.width, y: (box.y + box.height / 2) / size.height } : { x: 0.5, y: 0.5 };
+  // The plate stays where it is seen: the picture is moved so that it comes to the middle.
+  const shift = (/** @type {number} */ at) => `${Math.min(0, Math.max(1 - scale, 0.5 - at * scale)) * 100}%`;
+  const style = size ? { width: `${scale * 100}%`, left: shift(middle.x), top: shift(middle.y) } : {};
+  return html`<div class="photo-view">
+    <div class="photo" ref=${frame} style=${size ? { aspectRatio: `${size.width} / ${size.height}` } : {}}>
+      ${url && html`<div class="photo-moved" style=${style}>
+        <img src=${url} alt=${t("Photo of the vehicle with the plate {plate}", { plate: recognition.plate })}
+          onLoad=${(event) => setSize({ width: event.currentTarget.naturalWidth, height: event.currentTarget.naturalHeight })} />
+        ${box && size && html`<svg viewBox=${`0 0 ${size.width} ${size.height}`} aria-hidden="true"><rect class="box" x=${box.x - 4} y=${box.y - 4} width=${box.width + 8} height=${box.height + 8} rx="3" /></svg>`}
+      </div>`}
+    </div>
+    <div class="photo-tools">
+      <button type="button" aria-label=${t("Zoom out")} disabled=${zoom === 0} onClick=${() => setZoom(zoom - 1)}>−</button>
+      <span>${percent(scale)}</span>
+      <button type="button" aria-label=${t("Zoom in")} disabled=${zoom === ZOOMS.length - 1} onClick=${() => setZoom(zoom + 1)}>+</button>
+      <button type="button" disabled=${!box} onClick=${() => setZoom(zoom === 4 ? 0 : 4)}>${zoom === 4 ? t("Whole photo") : t("To the plate")}</button>
+      ${url && html`<a class="button" href=${url} download=${`${recognition.plate}-photo.jpg`}>${t("Save photo")}</a>`}
+    </div>
+  </div>`;
+}
+
+function CropView({ recognition }) {
+  const url = usePicture(recognition.cropUrl ? `/api/recognitions/${recognition.id}/crop` : null);
+  if (!url) return null;
+  return html`<img class="crop-large" src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`;
+}
+
+/** Each character with how sure it is. */
+function Characters({ plate, confidences }) {
+  if (!confidences?.length) return null;
+  const signs = [...plate];
+  return html`<${Table} caption=${t("How sure each character is")} columns=${signs.map((sign) => ({ text: sign, kind: "sign" }))} kind="signs">
+    <tr>${confidences.map((value, at) => html`<td key=${at} class="sign"><span class="bar-of" style=${{ height: `${Math.round(value * 100)}%` }}></span><${Sureness} value=${value} /></td>`)}</tr>
+  </${Table}>`;
+}
+
+function Explained({ one }) {
+  const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
+  const why = {
+    fired: () => `${PHASES[one.phase]?.() ?? ""}${one.isLate ? ` (${t("late: the camera was cut off")})` : ""}`,
+    not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.() ?? condition).join(", "),
+    held_back: () => html`${t("its cooldown lasted until {time}", { time: dateTime(one.cooldownUntil) })} · <${Link} href=${`/recognitions/${one.heldBackBy}`}>${t("what it fired for")}</${Link}>`,
+    withdrawn: () => t("it fired early for another reading of this pass, and that was taken back"),
+    not_then: () => t("it would fire now: it was made or changed since, or this is on its way still"),
+  }[one.outcome];
+  return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}</td></tr>`;
+}
+
+function Alerts({ id }) {
+  const found = useLoad((abort) => get(`/api/recognitions/${id}/alerts`, {}, abort), [id]);
+  const order = Object.keys(OUTCOMES);
+  const alerts = [...(found.data?.alerts ?? [])].sort((a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome));
+  return html`<section><h2>${t("Alerts: what fired, and why others did not")}</h2>
+    <${Fault} failure=${found.failure} retry=${found.reload} />
+    ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
+    ${found.data && !alerts.length && html`<p class="note">${t("There is no alert.")} <${Link} href="/alerts/new">${t("Make one")}</${Link}></p>`}
+    ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Outcome"), t("Why")]}>${alerts.map((one) => html`<${Explained} key=${one.alertId} one=${one} />`)}</${Table}>`}
+  </section>`;
+}
+
+function Deliveries({ id }) {
+  const found = useLoad((abort) => get(`/api/recognitions/${id}/deliveries`, {}, abort), [id]);
+  if (found.failure?.status === 404) return null;
+  const rows = found.data?.deliveries ?? [];
+  return html`<section><h2>${t("Deliveries")}</h2>
+    <${Fault} failure=${found.failure} retry=${found.reload} />
+    ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
+    ${found.data && !rows.length && html`<p class="note">${t("Nothing was sent of it.")}</p>`}
+    ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${deliveryColumns()}><${DeliveryRows} rows=${rows} /></${Table}>`}
+  </section>`;
+}
+
+export function RecognitionPage({ id }) {
+  const found = useLoad((abort) => get(`/api/recognitions/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.recognition), [id]);
+  const one = found.data;
+  if (!one) {
+    return html`<${Head} title=${t("Recognition")} />
+      ${found.failure?.status === 404
+        ? html`<${Empty} title=${t("There is no such recognition.")}>${t("It may be past its retention, erased, or of another account. One that was just made takes a second or two.")} <button type="button" onClick=${found.reload}>${t("Try again")}</button></${Empty}>`
+        : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.isLoading && !found.failure && html`<${Waiting} rows=${8} />`}`;
+  }
+  const history = `/search?plate=${encodeURIComponent(one.plate)}&match=exact&view=history`;
+  const facts = [
+    [t("Seen"), html`<${Moment} at=${one.timestamp} />`],
+    [t("Camera"), one.cameraId === IMAGE_CALLS ? t("an image call") : html`<${Link} href=${`/cameras/${one.cameraId}`}><bdi>${one.cameraName}</bdi></${Link}>`],
+    [t("Confidence"), html`<${Sureness} value=${one.confidence} />`],
+    one.region?.code && [t("Country or region"), `${regionName(one.region.code)}${one.region.confidence ? ` (${percent(one.region.confidence)})` : ""}`],
+    one.plateType && [t("Kind of plate"), TYPES[one.plateType]?.() ?? one.plateType],
+    one.firstSeenAt && [t("In view from"), html`<${Moment} at=${one.firstSeenAt} />`],
+    one.lastSeenAt && [t("In view until"), html`<${Moment} at=${one.lastSeenAt} />`],
+    one.readingsCount && [t("Readings"), number(one.readingsCount)],
+    one.direction && [t("Direction"), DIRECTIONS[one.direction]?.() ?? one.direction],
+    one.plateCoordinates && [t("Width of the plate"), t("{n} px", { n: Math.round(one.plateCoordinates.width) })],
+  ].filter(Boolean);
+  return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${one.cameraName}</bdi> · ${dateTime(one.timestamp)}`}>
+      <${Link} class="button" href=${history}>${t("History of this plate")}</${Link}>
+      <${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Alert for this plate")}</${Link}>
+      <${CopyButton} text=${location.href} label=${t("Copy link")} />
+    </${Head}>
+    <div class="recognition">
+      <${Photo} recognition=${one} />
+      <div class="panel">
+        <${CropView} recognition=${one} />
+        <dl class="pairs">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+        <${Characters} plate=${one.plate} confidences=${one.characterConfidences} />
+      </div>
+    </div>
+    <${Alerts} id=${one.id} />
+    <${Deliveries} id=${one.id} />`;
+}

@@ -1,0 +1,104 @@
+/** @file What passed: found by plate, camera, time and sureness; a page at a time, or as a history. */
+
+import { html, useEffect, useRef, useState } from "../html.js";
+import { get } from "../api.js";
+import { writeCsv } from "../csv.js";
+import { FilterFields, filterOf, useCameras } from "../filters.js";
+import { fromLocalInput, shortDateTime, toLocalInput } from "../format.js";
+import { History } from "../history.js";
+import { useLoad } from "../load.js";
+import { Crop } from "../pictures.js";
+import { Link, go, goQuery } from "../router.js";
+import { useKeys } from "../shortcuts.js";
+import { CopyButton, Empty, Fault, Field, Head, Moment, Plate, Region, Segments, Sureness, Table, Waiting, save } from "../ui.js";
+import { t } from "../words.js";
+
+const ROWS = 50;
+const HOUR_MS = 3_600_000;
+const SPANS = [
+  ["1", () => t("last hour")],
+  ["24", () => t("last 24 hours")],
+  ["168", () => t("last 7 days")],
+  ["720", () => t("last 30 days")],
+];
+
+function MomentField({ label, value, onValue }) {
+  return html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" value=${toLocalInput(value)} onChange=${(event) => onValue(fromLocalInput(event.currentTarget.value))} />`}</${Field}>`;
+}
+
+function SpanField({ onSpan }) {
+  const choose = (event) => {
+    const hours = event.currentTarget.value;
+    if (hours) onSpan(new Date(Math.floor(Date.now() / 60000) * 60000 - Number(hours) * HOUR_MS).toISOString());
+    event.currentTarget.value = "";
+  };
+  return html`<${Field} label=${t("Time")}>${(ids) => html`<select ...${ids} onChange=${choose}><option value="">${t("choose …")}</option>${SPANS.map(([hours, text]) => html`<option key=${hours} value=${hours}>${text()}</option>`)}</select>`}</${Field}>`;
+}
+
+/** @param {any[]} rows */
+function exported(rows) {
+  const names = ["id", "timestamp", "plate", "confidence", "cameraId", "cameraName"];
+  return writeCsv([names, ...rows.map((row) => names.map((name) => row[name] ?? ""))]);
+}
+
+function Results({ rows, at, onAt }) {
+  const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, { text: t("Camera"), kind: "wide-cell" }, { text: t("Time"), kind: "wide-cell" }, { text: t("History"), isHidden: true }];
+  const list = useRef(null);
+  useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
+  return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
+    ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
+      <td><${Crop} recognition=${row} width=${128} /></td>
+      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} /><span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
+      <td class="number"><${Sureness} value=${row.confidence} /></td>
+      <td class="wide-cell"><bdi>${row.cameraName}</bdi></td>
+      <td class="wide-cell"><${Moment} at=${row.timestamp} /></td>
+      <td><${Link} href=${`/search?plate=${encodeURIComponent(row.plate)}&match=exact&view=history`}>${t("History")}</${Link}></td>
+    </tr>`)}
+  </${Table}></div>`;
+}
+
+function Page({ query, filter }) {
+  const [at, setAt] = useState(-1);
+  const page = useLoad((abort) => get("/api/recognitions", { ...filter, limit: ROWS, lastKey: query.lastKey }, abort), [filter, query.lastKey]);
+  const rows = page.data?.recognitions ?? [];
+  useEffect(() => setAt(-1), [page.data]);
+  const next = () => page.data?.nextKey && goQuery({ lastKey: page.data.nextKey });
+  const before = () => query.lastKey && history.back();
+  useKeys({
+    j: () => setAt((now) => Math.min(now + 1, rows.length - 1)),
+    k: () => setAt((now) => Math.max(now - 1, 0)),
+    n: next,
+    p: before,
+    Enter: () => rows[at] && go(`/recognitions/${rows[at].id}`),
+  });
+  return html`<${Fault} failure=${page.failure} retry=${page.reload} />
+    ${page.isLoading && !page.data && html`<${Waiting} rows=${10} />`}
+    ${page.data && rows.length === 0 && html`<${Empty} title=${t("Nothing found.")}>${t("Fewer conditions, another way of meaning the plate, or more time may find it.")}</${Empty}>`}
+    ${rows.length > 0 && html`<${Results} rows=${rows} at=${at} onAt=${setAt} />
+    <div class="pager">
+      ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("Newest")}</button><button type="button" onClick=${before}>${t("Back")}</button>`}
+      <button type="button" disabled=${!page.data.nextKey} onClick=${next}>${t("Next page")}</button>
+      <button type="button" onClick=${() => save("recognitions.csv", "text/csv", exported(rows))}>${t("Save this page as CSV")}</button>
+    </div>`}`;
+}
+
+export function SearchPage({ query }) {
+  const cameras = useCameras();
+  const { from = "", to = "" } = query;
+  const filter = { ...filterOf(query), from, to };
+  const set = (name) => (value) => goQuery({ [name]: value, lastKey: "" }, { replace: true });
+  const view = query.view === "history" ? "history" : "list";
+  const isAny = Object.values(filter).every((value) => !value);
+  return html`<${Head} title=${t("Search")}>
+      <${Segments} label=${t("View")} value=${view} onValue=${(value) => goQuery({ view: value === "list" ? "" : value, lastKey: "" })} options=${[["list", t("List")], ["history", t("History")]]} />
+      <button type="button" disabled=${isAny} onClick=${() => go(view === "history" ? "/search?view=history" : "/search")}>${t("Clear")}</button>
+      <${CopyButton} text=${location.href} label=${t("Copy link")} />
+    </${Head}>
+    <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
+      <${FilterFields} query=${query} cameras=${cameras.data} />
+      <${MomentField} label=${t("From")} value=${from} onValue=${set("from")} />
+      <${MomentField} label=${t("Until")} value=${to} onValue=${set("to")} />
+      <${SpanField} onSpan=${(since) => goQuery({ from: since, to: "", lastKey: "" }, { replace: true })} />
+    </form>
+    ${view === "list" ? html`<${Page} query=${query} filter=${filter} />` : html`<${History} filter=${filter} />`}`;
+}

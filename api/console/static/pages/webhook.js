@@ -1,0 +1,147 @@
+/** @file One webhook: its form, its secret, tests, replays and deliveries. */
+
+import { html, useEffect, useState } from "../html.js";
+import { call, get } from "../api.js";
+import { Deliveries } from "../deliveries.js";
+import { fromLocalInput, toLocalInput } from "../format.js";
+import { useAction, useLoad } from "../load.js";
+import { Link, go, unsaved } from "../router.js";
+import { Check, Confirm, CopyButton, Empty, Fault, Field, FormFault, Head, Moment, SelectField, TextField, Waiting, tell } from "../ui.js";
+import { WebhookState } from "./webhooks.js";
+import { t, tn } from "../words.js";
+
+const EVENTS = {
+  "recognition.created": () => t("a vehicle passed"),
+  "alert.triggered": () => t("an alert fired (and was corrected, where it was early)"),
+  "alert.confirmed": () => t("an early alert was right"),
+  "camera.online": () => t("a camera came"),
+  "camera.offline": () => t("a camera went"),
+};
+const FIELDS = ["name", "url", "events", "headers"];
+
+/** @param {string} text a header a line */
+function headersOf(text) {
+  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  return Object.fromEntries(lines.map((line) => {
+    const at = line.indexOf(":");
+    return at < 0 ? [line, ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  }));
+}
+
+function Form({ webhook, onSaved }) {
+  const [form, setForm] = useState({
+    name: webhook?.name ?? "",
+    url: webhook?.url ?? "",
+    events: webhook?.events.filter((event) => event in EVENTS) ?? ["alert.triggered"],
+    headers: Object.entries(webhook?.headers ?? {}).map(([name, value]) => `${name}: ${value}`).join("\n"),
+    enabled: webhook?.enabled ?? true,
+  });
+  const { isBusy, failure, run } = useAction();
+  const set = (name) => (value) => {
+    unsaved.value = t("What you typed is not saved. Leave all the same?");
+    setForm((before) => ({ ...before, [name]: value }));
+  };
+  useEffect(() => () => void (unsaved.value = ""), []);
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => {
+      const body = { ...form, url: form.url.trim(), headers: headersOf(form.headers) };
+      const answer = webhook ? await call("PUT", `/api/webhooks/${webhook.id}`, { body }) : await call("POST", "/api/webhooks", { body });
+      unsaved.value = "";
+      tell(t("Saved."));
+      onSaved(answer.webhook);
+    });
+  };
+  const fault = (name) => failure?.fault(name);
+  return html`<form class="panel" onSubmit=${submit}>
+    <div class="fields">
+      <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
+      <${TextField} label=${t("Address (URL)")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${fault("url")} hint=${t("http or https. An address in your own network needs the operator's PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS.")} />
+      <fieldset class="wide"><legend>${t("Events")}</legend>${Object.entries(EVENTS).map(([event, text]) => html`<${Check} key=${event} label=${html`<code>${event}</code> ${text()}`} checked=${form.events.includes(event)}
+        onValue=${(isOn) => set("events")(isOn ? [...form.events, event] : form.events.filter((one) => one !== event))} />`)}
+        ${fault("events") && html`<p class="fault">${fault("events")}</p>`}</fieldset>
+      <${Field} wide label=${t("Headers of its own")} hint=${t("One a line, as Name: value.")} fault=${fault("headers")}>${(ids) => html`<textarea ...${ids} rows="2" spellcheck=${false} value=${form.headers} onInput=${(event) => set("headers")(event.currentTarget.value)}></textarea>`}</${Field}>
+    </div>
+    <${Check} label=${t("Switched on")} checked=${form.enabled} onValue=${set("enabled")} />
+    <${FormFault} failure=${failure} shown=${FIELDS} />
+    <div class="actions"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : webhook ? t("Save") : t("Make the webhook")}</button>${!webhook && html`<${Link} class="button" href="/webhooks">${t("Cancel")}</${Link}>`}</div>
+  </form>`;
+}
+
+export function NewWebhookPage() {
+  return html`<${Head} title=${t("New webhook")} /><${Form} webhook=${null} onSaved=${(webhook) => go(`/webhooks/${webhook.id}`, { replace: true })} />`;
+}
+
+function Secret({ webhook, onChanged }) {
+  const [hours, setHours] = useState("24");
+  const [isShown, setShown] = useState(false);
+  const { isBusy, failure, run } = useAction();
+  const rotate = () => run(async () => {
+    const answer = await call("POST", `/api/webhooks/${webhook.id}/rotate-secret`, { body: { overlapHours: Number(hours) } });
+    onChanged(answer.webhook);
+    tell(t("There is a new secret."));
+  });
+  return html`<section class="panel"><h2>${t("Secret")}</h2>
+    <p class="note">${t("Signs what is sent, so that the receiver knows who sent it.")}</p>
+    <p class="secret"><code>${isShown ? webhook.secret : "•".repeat(24)}</code></p>
+    <div class="actions"><button type="button" aria-pressed=${isShown ? "true" : "false"} onClick=${() => setShown(!isShown)}>${isShown ? t("Hide") : t("Show")}</button><${CopyButton} text=${webhook.secret} label=${t("Copy")} /></div>
+    ${webhook.previousSecretUntil && html`<p class="note">${t("The one before signs as well until")} <${Moment} at=${webhook.previousSecretUntil} /></p>`}
+    <div class="actions"><${SelectField} label=${t("The old one signs as well for")} value=${hours} onValue=${setHours} options=${[["0", t("not at all")], ["1", t("1 hour")], ["24", t("24 hours")], ["168", t("7 days")]]} /><button type="button" disabled=${isBusy} onClick=${rotate}>${t("Make a new secret")}</button></div>
+    <${FormFault} failure=${failure} />
+  </section>`;
+}
+
+function Sending({ webhook, onSent }) {
+  const [event, setEvent] = useState(webhook.events[0]);
+  const [from, setFrom] = useState(new Date(Date.now() - 3_600_000).toISOString());
+  const [to, setTo] = useState(new Date().toISOString());
+  const test = useAction();
+  const replay = useAction();
+  const sendTest = () => test.run(async () => {
+    await call("POST", `/api/webhooks/${webhook.id}/test`, { body: { event } });
+    tell(t("The test is on its way; the list tells how it went."));
+    onSent();
+  });
+  const send = () => replay.run(async () => {
+    const { queued } = await call("POST", `/api/webhooks/${webhook.id}/replay`, { body: { from, to } });
+    tell(tn(queued, "{n} event is sent again.", "{n} events are sent again."));
+    onSent();
+  });
+  const moment = (label, value, onValue) => html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" required value=${toLocalInput(value)} onChange=${(change) => onValue(fromLocalInput(change.currentTarget.value))} />`}</${Field}>`;
+  return html`<section class="panel"><h2>${t("Send")}</h2>
+    <div class="actions"><${SelectField} label=${t("Event")} value=${event} onValue=${setEvent} options=${webhook.events.map((one) => [one, one])} /><button type="button" disabled=${test.isBusy} onClick=${sendTest}>${t("Send a test")}</button></div>
+    <${FormFault} failure=${test.failure} />
+    <div class="actions">${moment(t("From"), from, setFrom)}${moment(t("Until"), to, setTo)}<button type="button" disabled=${replay.isBusy || !from || !to} onClick=${send}>${t("Send the events of this time again")}</button></div>
+    <p class="hint">${t("Marked as a replay; at most 5,000, after all else that is to be sent.")}</p>
+    <${FormFault} failure=${replay.failure} />
+  </section>`;
+}
+
+function Remove({ webhook, onClose }) {
+  const { isBusy, failure, run } = useAction();
+  const remove = () => run(async () => {
+    await call("DELETE", `/api/webhooks/${webhook.id}`);
+    unsaved.value = "";
+    tell(t("The webhook is gone."));
+    go("/webhooks");
+  });
+  return html`<${Confirm} title=${t("Remove this webhook?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>${t("What is on its way to it is not sent.")} <bdi>${webhook.name}</bdi></${Confirm}>`;
+}
+
+export function WebhookPage({ id }) {
+  const found = useLoad((abort) => get(`/api/webhooks/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.webhook), [id]);
+  const [isRemoving, setRemoving] = useState(false);
+  const [sent, setSent] = useState(0);
+  const webhook = found.data;
+  if (!webhook) {
+    return html`<${Head} title=${t("Webhook")} />
+      ${found.failure?.status === 404 ? html`<${Empty} title=${t("There is no such webhook.")}><${Link} href="/webhooks">${t("To all webhooks")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
+  }
+  const change = (changed) => found.change(() => changed);
+  return html`<${Head} title=${html`<bdi>${webhook.name}</bdi>`} note=${html`<${WebhookState} webhook=${webhook} />`}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button></${Head}>
+    <${Form} webhook=${webhook} onSaved=${change} />
+    <div class="columns"><${Sending} webhook=${webhook} onSent=${() => setSent(sent + 1)} /><${Secret} webhook=${webhook} onChanged=${change} /></div>
+    <section><h2>${t("Deliveries")}</h2><${Deliveries} path=${`/api/webhooks/${webhook.id}`} sent=${sent} /></section>
+    ${isRemoving && html`<${Remove} webhook=${webhook} onClose=${() => setRemoving(false)} />`}`;
+}

@@ -1,0 +1,90 @@
+/** @file Where in the console one is: the path names the view, the query its state. */
+
+import { html } from "./html.js";
+import { queryText } from "./api.js";
+import { signal } from "./signal.js";
+
+/** @typedef {{path: string, query: Record<string, string>}} Place */
+
+/** @returns {Place} */
+function here() {
+  return { path: location.pathname, query: Object.fromEntries(new URLSearchParams(location.search)) };
+}
+
+export const place = signal(here());
+
+/** Asks before unsaved input is left: a sentence, or "". */
+export const unsaved = signal("");
+
+/**
+ * Goes to a view.
+ * @param {string} target path and query
+ * @param {{replace?: boolean}} [options] `replace`: no step of its own in the browser's history
+ */
+export function go(target, { replace = false } = {}) {
+  if (unsaved.value && !confirm(unsaved.value)) return;
+  unsaved.value = "";
+  if (replace) history.replaceState(null, "", target);
+  else history.pushState(null, "", target);
+  const before = place.value.path;
+  place.value = here();
+  if (before !== place.value.path) scrollTo(0, 0);
+}
+
+/**
+ * Changes the state of the present view; an empty value removes its name.
+ * @param {Record<string, unknown>} query
+ * @param {{replace?: boolean}} [options]
+ */
+export function goQuery(query, options) {
+  go(place.value.path + queryText({ ...place.value.query, ...query }), options);
+}
+
+addEventListener("popstate", () => (place.value = here()));
+addEventListener("beforeunload", (event) => {
+  if (unsaved.value) event.preventDefault();
+});
+
+/** A link within the console; like any other with Ctrl or the middle button. */
+export function Link({ href, children, ...rest }) {
+  /** @param {MouseEvent} event */
+  const follow = (event) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(href);
+  };
+  return html`<a href=${href} onClick=${follow} ...${rest}>${children}</a>`;
+}
+
+/**
+ * Returns the first route whose form fits a path, with what stands for its `:names`.
+ * @template {{form: string}} R
+ * @param {readonly R[]} routes
+ * @param {string} path
+ * @returns {{route: R, params: Record<string, string>} | null}
+ */
+export function match(routes, path) {
+  const parts = path.split("/");
+  for (const route of routes) {
+    const forms = route.form.split("/");
+    if (forms.length !== parts.length) continue;
+    /** @type {Record<string, string>} */
+    const params = {};
+    const fits = forms.every((form, at) => {
+      if (!form.startsWith(":")) return form === parts[at];
+      params[form.slice(1)] = decoded(parts[at]);
+      return parts[at] !== "";
+    });
+    if (fits) return { route, params };
+  }
+  return null;
+}
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

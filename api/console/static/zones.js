@@ -1,0 +1,109 @@
+/** @file Zones and the smallest plate, drawn on the camera's picture. */
+
+import { Fragment, html, useRef, useState } from "./html.js";
+import { number } from "./format.js";
+import { useSnapshot } from "./wall.js";
+import { Empty, Field } from "./ui.js";
+import { t } from "./words.js";
+
+const MAX_ZONES = 32;
+const MAX_POINTS = 64;
+const STEP = 0.005;
+/** How many times wider than high a plate is drawn. */
+const PLATE_FORM = 4.7;
+
+const KINDS = { include: () => t("plates count"), exclude: () => t("plates do not count") };
+
+/** @param {number} value */
+const within = (value) => Math.min(1, Math.max(0, Math.round(value * 10000) / 10000));
+
+/** @param {{zones: any[], minPlateWidth: number}} drawing */
+export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWidth, fault }) {
+  const picture = useSnapshot(camera, 5);
+  const [chosen, setChosen] = useState(0);
+  const [begun, setBegun] = useState(/** @type {{kind: string, points: any[]} | null} */ (null));
+  const sheet = useRef(/** @type {SVGSVGElement | null} */ (null));
+  const dragged = useRef(/** @type {{zone: number, point: number} | null} */ (null));
+  const [width, height] = [camera.frameWidth ?? 1920, camera.frameHeight ?? 1080];
+
+  const at = (event) => {
+    const frame = /** @type {SVGSVGElement} */ (sheet.current).getBoundingClientRect();
+    return { x: within((event.clientX - frame.left) / frame.width), y: within((event.clientY - frame.top) / frame.height) };
+  };
+  const movePoint = (zone, point, to) =>
+    onZones(zones.map((one, index) => (index === zone ? { ...one, points: one.points.map((old, place) => (place === point ? to : old)) } : one)));
+  const draw = (event) => {
+    if (!begun || event.target.closest?.(".handle")) return;
+    if (begun.points.length < MAX_POINTS) setBegun({ ...begun, points: [...begun.points, at(event)] });
+  };
+  const finish = () => {
+    if (begun && begun.points.length >= 3) {
+      onZones([...zones, begun]);
+      setChosen(zones.length);
+    }
+    setBegun(null);
+  };
+  const drag = (event) => {
+    if (dragged.current) movePoint(dragged.current.zone, dragged.current.point, at(event));
+  };
+  const push = (event, zone, point) => {
+    const [x, y] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
+    const old = zones[zone].points[point];
+    if (x || y) {
+      event.preventDefault();
+      const step = event.shiftKey ? 10 * STEP : STEP;
+      movePoint(zone, point, { x: within(old.x + x * step), y: within(old.y + y * step) });
+    } else if (event.key === "Delete" && zones[zone].points.length > 3) {
+      onZones(zones.map((one, index) => (index === zone ? { ...one, points: one.points.filter((_, place) => place !== point) } : one)));
+    }
+  };
+  // For who has no pointer: a rectangle in the middle, whose corners the arrow keys move.
+  const addRectangle = (kind) => {
+    onZones([...zones, { kind, points: [{ x: 0.25, y: 0.25 }, { x: 0.75, y: 0.25 }, { x: 0.75, y: 0.75 }, { x: 0.25, y: 0.75 }] }]);
+    setChosen(zones.length);
+  };
+  const points = (zone) => zone.points.map((point) => `${point.x * width},${point.y * height}`).join(" ");
+  const handle = Math.max(width, height) / 110;
+  if (!camera.frameWidth) return html`<${Empty} title=${t("No picture yet.")}>${t("Zones are drawn on the camera's picture, once the first one has come.")}</${Empty}>`;
+  return html`<div class="zones">
+    <div class="zone-sheet" style=${{ aspectRatio: `${width} / ${height}` }}>
+      ${picture && html`<img src=${picture} alt=${t("Latest picture of {camera}", { camera: camera.name })} />`}
+      <svg ref=${sheet} class=${begun ? "drawing" : ""} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label=${t("Zones on the picture")}
+        onPointerDown=${draw} onPointerMove=${drag} onPointerUp=${() => (dragged.current = null)} onPointerLeave=${() => (dragged.current = null)} onDblClick=${finish}>
+        ${zones.map((zone, index) => html`<${Fragment} key=${index}>
+          <polygon class=${`zone ${zone.kind}${index === chosen ? " chosen" : ""}`} points=${points(zone)} onPointerDown=${() => !begun && setChosen(index)} />
+          ${index === chosen && !begun && zone.points.map((point, place) => html`<circle key=${place} class="handle" cx=${point.x * width} cy=${point.y * height} r=${handle} tabindex="0" role="button"
+            aria-label=${t("Corner {n} of zone {zone}; the arrow keys move it, Delete removes it", { n: place + 1, zone: index + 1 })}
+            onKeyDown=${(event) => push(event, index, place)}
+            onPointerDown=${(event) => { event.stopPropagation(); event.currentTarget.setPointerCapture?.(event.pointerId); dragged.current = { zone: index, point: place }; }}
+            onPointerMove=${drag} onPointerUp=${() => (dragged.current = null)} />`)}
+        </${Fragment}>`)}
+        ${begun && html`<polyline class=${`zone ${begun.kind} begun`} points=${points(begun)} />${begun.points.map((point, place) => html`<circle key=${place} class="corner" cx=${point.x * width} cy=${point.y * height} r=${handle * 0.7} />`)}`}
+        ${minPlateWidth > 0 && html`<g class="smallest" transform=${`translate(${width * 0.02} ${height * 0.96 - minPlateWidth / PLATE_FORM})`}><rect width=${minPlateWidth} height=${minPlateWidth / PLATE_FORM} rx="2" /></g>`}
+      </svg>
+    </div>
+    <div class="zone-tools">
+      ${begun
+        ? html`<p class="note">${t("Click the corners, one after the other; at least three.")} (${number(begun.points.length)})</p>
+          <div class="actions"><button type="button" class="main" disabled=${begun.points.length < 3} onClick=${finish}>${t("Close the zone")}</button><button type="button" onClick=${() => setBegun(null)}>${t("Cancel")}</button></div>`
+        : html`<div class="actions">
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "include", points: [] })}>${t("Draw where plates count")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "exclude", points: [] })}>${t("Draw where they do not")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => addRectangle("include")}>${t("Add a rectangle")}</button>
+          </div>`}
+      ${fault && html`<p class="fault">${fault}</p>`}
+      ${zones.length === 0 && !begun && html`<p class="note">${t("No zone: plates are read in all of the picture.")}</p>`}
+      <ul class="zone-list">${zones.map((zone, index) => html`<li key=${index} class=${index === chosen ? "chosen" : ""}>
+        <button type="button" class="plain" aria-pressed=${index === chosen ? "true" : "false"} onClick=${() => setChosen(index)}>${t("Zone {n}", { n: index + 1 })}</button>
+        <select aria-label=${t("What zone {n} is for", { n: index + 1 })} value=${zone.kind} onChange=${(event) => onZones(zones.map((one, place) => (place === index ? { ...one, kind: event.currentTarget.value } : one)))}>
+          ${Object.entries(KINDS).map(([kind, text]) => html`<option key=${kind} value=${kind} selected=${kind === zone.kind}>${text()}</option>`)}
+        </select>
+        <button type="button" class="plain" onClick=${() => onZones(zones.filter((_, place) => place !== index))}>${t("Remove")}</button>
+      </li>`)}</ul>
+      <${Field} label=${t("Smallest plate, in pixels")} hint=${t("Narrower plates are not read; 0: all are. Drawn at the lower left, as large as it is in the picture. From 60 px on reading is good.")}>
+        ${(ids) => html`<input ...${ids} type="number" min="0" max="10000" step="1" value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Math.max(0, Math.round(Number(event.currentTarget.value) || 0)))} />`}
+      </${Field}>
+      <input class="slider" type="range" min="0" max="400" step="5" aria-label=${t("Smallest plate, in pixels")} value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Number(event.currentTarget.value))} />
+    </div>
+  </div>`;
+}

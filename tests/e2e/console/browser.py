@@ -1,0 +1,102 @@
+"""A page of the console as a person uses it; what its browser complains of is a failure."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+
+from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack
+
+CHROMIUM = "/usr/bin/chromium"
+_AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+_AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
+WAIT_MS = 15_000
+
+
+class ConsolePage:
+    """One page in a browser of its own, with what it complained of."""
+
+    def __init__(self, page: Page, stack: ConsoleStack) -> None:
+        self.page = page
+        self.stack = stack
+        self.complaints: list[str] = []
+        self.expected: list[str] = []
+        page.set_default_timeout(WAIT_MS)
+        page.on("console", self._note)
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def go(self, path: str) -> None:
+        """Open a view as a link from outside does."""
+        self.page.goto(self.stack.address + path)
+
+    def log_in(self, account: Account, path: str = "/") -> None:
+        """Open a view, fill in the log-in that stands before it, and wait for the view."""
+        self.go(path)
+        self.fill("E-mail address", account.email)
+        self.fill("Password", PASSWORD)
+        self.press("Log in")
+        self.page.get_by_role("button", name="Log out").wait_for()
+
+    def fill(self, label: str, text: str) -> None:
+        """Fill in the field of a label."""
+        self.page.get_by_label(label, exact=True).first.fill(text)
+
+    def choose(self, label: str, option: str) -> None:
+        """Choose of a list by the text that is shown."""
+        self.page.get_by_label(label, exact=True).first.select_option(label=option)
+
+    def press(self, name: str) -> None:
+        """Press the button of a name."""
+        self.page.get_by_role("button", name=name, exact=True).first.click()
+
+    def follow(self, name: str) -> None:
+        """Follow the link of a name."""
+        self.page.get_by_role("link", name=name, exact=True).first.click()
+
+    def sees(self, text: str) -> Locator:
+        """Wait until a text is shown, and return where."""
+        found = self.page.get_by_text(text).filter(visible=True).first
+        found.wait_for()
+        return found
+
+    def violations(self) -> list[str]:
+        """Return what axe finds at fault with the page as it stands, each with its first place."""
+        self.page.evaluate(_axe())
+        found: dict[str, Any] = self.page.evaluate("() => axe.run(document)")
+        return [
+            f"{one['id']}: {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}"
+            for one in found["violations"]
+        ]
+
+    def check(self) -> None:
+        """Fail where the browser complained of something that no test expects."""
+        others = [one for one in self.complaints if not any(text in one for text in self.expected)]
+        assert others == []
+
+
+@contextmanager
+def opened_page(browser: Browser, stack: ConsoleStack, **options: Any) -> Iterator[ConsolePage]:
+    """Yield a page with cookies and storage of its own."""
+    given = {"locale": "en-GB", "timezone_id": "Europe/Lisbon", **options}
+    context = browser.new_context(**given)
+    try:
+        console = ConsolePage(context.new_page(), stack)
+        yield console
+        console.check()
+    finally:
+        context.close()
+
+
+@cache
+def _axe() -> str:
+    source = _AXE.read_bytes()
+    assert hashlib.sha256(source).hexdigest() == _AXE_SHA256
+    return source.decode()

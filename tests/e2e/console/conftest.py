@@ -1,0 +1,57 @@
+"""The console's stack, an account at work, and a browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from common.settings import S3Settings
+from tests.e2e.console.browser import CHROMIUM, WAIT_MS, ConsolePage, opened_page
+from tests.e2e.console.scene import Scene, furnish
+from tests.e2e.console.stack import Account, ConsoleStack, console_stack
+from tests.integration.api.application import NO_LIMITS
+from tests.services.clickhouse import ClickHouseAddress
+from tests.services.clickhouse import create_database as create_clickhouse
+from tests.services.postgres import create_database as create_postgres
+from tests.services.s3 import fresh_bucket
+
+
+@pytest.fixture(scope="package")
+def stack(
+    postgres_url: str, clickhouse_server: ClickHouseAddress, s3_server: S3Settings
+) -> Iterator[ConsoleStack]:
+    """The API over fresh databases and an empty bucket."""
+    database, clickhouse = create_postgres(postgres_url), create_clickhouse(clickhouse_server)
+    with console_stack(database, clickhouse, fresh_bucket(s3_server), limits=NO_LIMITS) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def scene(stack: ConsoleStack) -> Scene:
+    """An account with a month behind it, which tests only look at."""
+    return furnish(stack)
+
+
+@pytest.fixture
+def account(stack: ConsoleStack) -> Account:
+    """An account of a test's own, empty."""
+    return stack.new_account()
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, without a window."""
+    expect.set_options(timeout=WAIT_MS)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def console(browser: Browser, stack: ConsoleStack) -> Iterator[ConsolePage]:
+    """A page in English; what its browser complains of fails the test."""
+    with opened_page(browser, stack) as page:
+        yield page

@@ -1,0 +1,296 @@
+"""The API with its real databases and pictures in a thread, and what happens to it from outside."""
+
+import asyncio
+import io
+import queue
+import threading
+import uuid
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.deliveries import insert_attempts
+from analytics_sql.migrate import migrate as migrate_clickhouse
+from analytics_sql.recognitions import insert_recognitions, recognition_row
+from analytics_sql.triggers import TriggerRow, insert_triggers
+from api.accounts.service import create_key, create_owner
+from api.adapters.clickhouse import ClickHouseStore
+from api.db.database import Database
+from api.db.engine import open_engine
+from api.db.migrate import migrate
+from api.limits.limiter import LimitRules
+from api.live.recent import LiveRecord
+from api.security.permissions import ALL_SCOPES
+from common.records.cameras import CameraState, CameraStatus
+from common.records.deliveries import DeliveryAttempt
+from common.records.frames import Box
+from common.records.ids import recognition_id
+from common.records.object_keys import crop_key, photo_key, snapshot_key
+from common.records.recognitions import Recognition
+from common.settings import DatabaseSettings, S3Settings
+from common.timestamps import now_ms
+from tests.e2e.console.footage import SEEN, Seen, pictures, scaled_box
+from tests.integration.api.application import Application, Options, running_application
+from tests.integration.api.camera_worker import unconfirmed_cameras
+from tests.integration.api.serving import served
+from tests.services.clickhouse import ClickHouseAddress
+from tests.services.s3 import s3_client
+
+PASSWORD = "a password of a test"
+TIMEZONE = "Europe/Lisbon"
+_START_SECONDS = 60
+_FRESH_MS = 3_600_000
+"""No worker is there to repeat what it said of a camera."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Account:
+    """An owner who can log in."""
+
+    id: UUID
+    email: str
+    key: str
+
+
+@dataclass
+class ConsoleStack:
+    """A running API. Its methods may be called from any thread."""
+
+    address: str
+    application: Application
+    clickhouse: ClickHouseClient
+    s3: S3Settings
+    loop: asyncio.AbstractEventLoop
+    statuses: dict[UUID, CameraState] = field(default_factory=dict)
+    published: int = 0
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Return what a coroutine comes to on the API's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
+
+    def new_account(self, *, credits: int = 50) -> Account:
+        """Make an owner with a key of all scopes."""
+
+        def work(session: Session) -> Account:
+            owner = create_owner(
+                session,
+                email=f"{uuid.uuid4().hex[:10]}@platestream.example",
+                password=PASSWORD,
+                timezone=TIMEZONE,
+                credits=credits,
+            )
+            key = create_key(session, owner.id, name="Gate controller", scopes=ALL_SCOPES)
+            return Account(owner.id, owner.email, key.plain_key)
+
+        return self.run(self.application.database.run(work))
+
+    def publish(self, *rows: Recognition, is_live: bool = True) -> None:
+        """Store recognitions, and have the stream tell of them."""
+        stored = [recognition_row(row) for row in rows]
+
+        async def work() -> None:
+            await insert_recognitions(self.clickhouse, stored)
+            if is_live:
+                first = self.published
+                self.published += len(stored)
+                self.application.recent.post(
+                    LiveRecord(0, first + at, row) for at, row in enumerate(stored)
+                )
+
+        self.run(work())
+
+    def fire(self, *rows: TriggerRow) -> None:
+        """Store that alerts fired."""
+        self.run(insert_triggers(self.clickhouse, rows))
+
+    def attempt(self, *attempts: DeliveryAttempt) -> None:
+        """Store attempts of deliveries."""
+        self.run(insert_attempts(self.clickhouse, attempts))
+
+    def set_camera(self, camera_id: UUID, state: CameraState, error: str | None = None) -> None:
+        """Say how a camera is doing."""
+        is_online = state is CameraState.ONLINE
+        status = CameraStatus(
+            camera_id=camera_id,
+            owner_id=uuid.uuid4(),
+            state=state,
+            revision=1_000_000,
+            worker="test",
+            at_ms=now_ms() + _FRESH_MS,
+            last_seen_ms=now_ms() if is_online else now_ms() - 900_000,
+            last_error=error,
+            frame_width_px=1280,
+            frame_height_px=720,
+        )
+        self._post(lambda: self.application.camera_statuses.post([(camera_id, status)]))
+
+    def put_snapshot(self, owner_id: UUID, camera_id: UUID, picture: bytes) -> None:
+        """Store the latest picture of a camera."""
+        self._put(snapshot_key(owner_id, camera_id), picture, {"width": "1280", "height": "720"})
+
+    def put_images(self, row: Recognition, seen: int) -> None:
+        """Store photo and crop of a recognition."""
+        assert row.photo_key is not None and row.crop_key is not None
+        self._put(row.photo_key, pictures()[seen].photo, {})
+        self._put(row.crop_key, pictures()[seen].crop, {})
+
+    def _put(
+        self, key: str, data: bytes, metadata: dict[str, str | list[str] | tuple[str]]
+    ) -> None:
+        s3_client(self.s3).put_object(
+            self.s3.s3_bucket,
+            key,
+            io.BytesIO(data),
+            len(data),
+            content_type="image/jpeg",
+            metadata=metadata,
+        )
+
+    def _post(self, work: Callable[[], None]) -> None:
+        async def soon() -> None:
+            work()
+
+        self.run(soon())
+
+
+def passed(
+    account: Account,
+    camera_id: UUID,
+    camera_name: str,
+    seen: int,
+    *,
+    captured_ms: int,
+    plate: str | None = None,
+    track: str = "1",
+) -> Recognition:
+    """Return the recognition of a pass with pictures of the footage."""
+    what: Seen = SEEN[seen]
+    text = plate or what.plate
+    identifier = recognition_id(captured_ms - 400, camera_id, track)
+    left, top, width, height = scaled_box(what)
+    characters = (what.characters * 2)[: len(text)]
+    return Recognition(
+        id=identifier,
+        owner_id=account.id,
+        camera_id=camera_id,
+        camera_name=camera_name,
+        plate=text,
+        confidence=round(sum(characters) / len(characters), 3),
+        character_confidences=characters,
+        captured_ms=captured_ms,
+        first_seen_ms=captured_ms - 400,
+        last_seen_ms=captured_ms + 900,
+        readings_count=7,
+        box=Box(x=left, y=top, width=width, height=height),
+        photo_key=photo_key(account.id, identifier),
+        crop_key=crop_key(account.id, identifier),
+        region=what.region,
+    )
+
+
+@contextmanager
+def console_stack(
+    database: DatabaseSettings,
+    clickhouse: ClickHouseAddress,
+    s3: S3Settings,
+    *,
+    limits: LimitRules,
+) -> Iterator[ConsoleStack]:
+    """Yield a running API over fresh, empty servers; a stand-in takes cameras at once."""
+    engine = open_engine(database)
+    migrate(engine)
+    engine.dispose()
+    schema = clickhouse.client()
+    migrate_clickhouse(schema, retention_days=36_500)
+    schema.close()
+    started: queue.Queue[ConsoleStack | BaseException] = queue.Queue()
+    stop = asyncio.Event()
+
+    async def run() -> None:
+        async with AsyncExitStack() as held:
+            opened = Database(database, pool_size=8)
+            held.callback(opened.close)
+            store = ClickHouseStore(clickhouse.settings())
+            held.push_async_callback(store.close)
+            rows = ClickHouseClient(clickhouse.settings())
+            held.push_async_callback(rows.close)
+            options = Options(
+                store=store,
+                traffic=store,
+                triggers=store,
+                deliveries=store,
+                erasures=store,
+                erased_images=store,
+                s3=s3,
+                limits=limits,
+                allowed_networks="127.0.0.0/8",
+                feeds_streams=True,
+                now_ms=now_ms,
+            )
+            application = await held.enter_async_context(running_application(opened, options))
+            application.recent.reset({0: 0})
+            loop = asyncio.get_running_loop()
+            address = await held.enter_async_context(served(application))
+            stack = ConsoleStack(address, application, rows, s3, loop)
+            taking = asyncio.create_task(_take_cameras(stack))
+            started.put(stack)
+            await stop.wait()
+            taking.cancel()
+            with suppress(asyncio.CancelledError):
+                await taking
+
+    def work() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as error:
+            started.put(error)
+            raise
+
+    thread = threading.Thread(target=work, name="api")
+    thread.start()
+    found: ConsoleStack | BaseException | None = None
+    try:
+        found = started.get(timeout=_START_SECONDS)
+        if isinstance(found, BaseException):
+            raise found
+        yield found
+    finally:
+        if isinstance(found, ConsoleStack):
+            found.loop.call_soon_threadsafe(found.application.services.live.end_all)
+            found.loop.call_soon_threadsafe(stop.set)
+        thread.join(timeout=_START_SECONDS)
+        assert not thread.is_alive()
+
+
+async def _take_cameras(stack: ConsoleStack) -> None:
+    """Take each new camera as an ingest worker would, and show it a picture."""
+    taken: set[UUID] = set()
+    while True:
+        for camera_id in await unconfirmed_cameras(stack.application.database):
+            if camera_id not in taken:
+                taken.add(camera_id)
+                status = CameraStatus(
+                    camera_id=camera_id,
+                    owner_id=uuid.uuid4(),
+                    state=CameraState.ONLINE,
+                    revision=1_000_000,
+                    worker="test",
+                    at_ms=now_ms() + _FRESH_MS,
+                    last_seen_ms=now_ms(),
+                    frame_width_px=1280,
+                    frame_height_px=720,
+                )
+                stack.application.camera_statuses.post([(camera_id, status)])
+        await asyncio.sleep(0.02)
+
+
+def moment(unix_ms: int) -> str:
+    """Return a moment as the API writes it."""
+    return datetime.fromtimestamp(unix_ms / 1000, tz=UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,87 @@
+"""Every page: for all eyes and hands, in light and dark, narrow and wide."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.console.browser import ConsolePage, opened_page
+from tests.e2e.console.scene import Scene
+from tests.e2e.console.stack import ConsoleStack
+
+pytestmark = pytest.mark.e2e
+
+# With a text that stands there once all has come.
+PAGES = {
+    "/": "Gate north",
+    "/search": "Next page",
+    "/search?plate={plate}&match=exact&view=history": "By camera",
+    "/recognitions/{recognition}": "To the plate",
+    "/cameras": "Fence east",
+    "/cameras?view=wall": "Access road",
+    "/cameras/new": "Test the address",
+    "/cameras/import": "Columns:",
+    "/cameras/{camera}": "Smallest plate, in pixels",
+    "/alerts": "Stolen at night",
+    "/alerts/new": "What it watches for",
+    "/alerts/{alert}": "Overnight:",
+    "/webhooks": "Gate controller",
+    "/webhooks/new": "Headers of its own",
+    "/webhooks/{webhook}": "Make a new secret",
+    "/keys": "everything",
+    "/account": "granted",
+    "/analytics": "Most frequent plates",
+    "/health": "Access road",
+}
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def colours(
+    request: pytest.FixtureRequest, browser: Browser, stack: ConsoleStack, scene: Scene
+) -> Iterator[ConsolePage]:
+    """A page that is logged in, in the system's colours."""
+    with opened_page(browser, stack, color_scheme=request.param) as page:
+        page.go("/")
+        page.sees("Log in")
+        assert page.violations() == []
+        page.log_in(scene.account)
+        yield page
+
+
+def _path(form: str, scene: Scene) -> str:
+    return form.format(
+        plate=scene.newest.plate,
+        recognition=scene.newest.id,
+        camera=scene.cameras[0].id,
+        alert=scene.alert_id,
+        webhook=scene.webhook_id,
+    )
+
+
+@pytest.mark.parametrize("form", PAGES)
+def test_a_page_is_without_fault_to_axe_and_fits_a_telephone(
+    colours: ConsolePage, scene: Scene, form: str
+) -> None:
+    page = colours.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    colours.go(_path(form, scene))
+    colours.sees(PAGES[form])
+
+    assert colours.violations() == []
+    assert page.locator("h1").count() == 1
+    page.set_viewport_size({"width": 360, "height": 740})
+    width = "document.documentElement.scrollWidth"
+    assert page.evaluate(width) == 360
+    page.set_viewport_size({"width": 3840, "height": 2160})
+    assert page.evaluate(width) == 3840
+
+
+def test_dialogs_are_without_fault_to_axe(colours: ConsolePage, scene: Scene) -> None:
+    colours.go("/keys")
+    colours.press("New key")
+    colours.sees("Empty: for good.")
+    assert colours.violations() == []
+    colours.page.keyboard.press("Escape")
+    colours.press("List of keys")
+    colours.sees("Search: open the row")
+    assert colours.violations() == []

@@ -1,0 +1,308 @@
+"""What people come to the console for, from the log-in on."""
+
+import re
+import uuid
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from analytics_sql.triggers import TriggerRow
+from common.records.alerts import TriggerPhase
+from common.timestamps import now_ms
+from tests.e2e.console.browser import ConsolePage, opened_page
+from tests.e2e.console.footage import SEEN
+from tests.e2e.console.scene import Camera, Scene
+from tests.e2e.console.stack import TIMEZONE, Account, ConsoleStack, passed
+
+pytestmark = pytest.mark.e2e
+
+CAMERA = Camera(uuid.uuid4(), "Weighbridge")
+REFUSED = "400 (Bad Request)"
+"""The browser itself notes in its console that a form was refused."""
+
+
+def test_watch_what_passes_and_what_it_sets_off(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    console.log_in(account)
+    console.sees("No pass yet.")
+    expect(console.page.get_by_text("live", exact=True)).to_be_visible()
+    alert_id = _alert(console, "Watched")
+    row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms())
+    stack.put_images(row, 0)
+    stack.publish(row)
+
+    line = console.page.get_by_role("listitem").filter(has_text=row.plate)
+    expect(line.get_by_role("img")).to_be_visible()
+    expect(line.get_by_text("98%")).to_be_visible()
+    stack.fire(_trigger(account, row.id, alert_id, row.captured_ms))
+    expect(line.get_by_text("Watched")).to_be_visible(timeout=15_000)
+
+    console.press("Pause")
+    stack.publish(passed(account, CAMERA.id, CAMERA.name, 1, captured_ms=now_ms()))
+    console.press("Go on (1 new)")
+    console.sees(SEEN[1].plate)
+
+
+def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> None:
+    console.log_in(scene.account, "/search")
+    console.fill("Plate", "va677")
+    console.page.wait_for_url("**/search?plate=va677")
+    console.choose("Meant as", "beginning")
+    console.page.wait_for_url("**match=prefix**")
+    rows = console.page.locator("tbody tr")
+    expect(rows.first.locator(".plate")).to_have_text("VA677VR")
+    first = rows.first.locator("td").nth(4).inner_text()
+    console.press("Next page")
+    console.page.wait_for_url("**lastKey=**")
+    expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
+    console.page.reload()
+    expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
+    console.page.go_back()
+    expect(rows.first.locator("td").nth(4)).to_have_text(first)
+
+    console.follow("History")
+    console.sees("By camera")
+    expect(console.page.locator(".lane svg line").first).to_be_attached()
+    with console.page.expect_download() as saved:
+        console.press("Save as CSV")
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0] == "id,timestamp,plate,confidence,cameraName"
+    assert all(",VA677VR," in line for line in lines[1:])
+
+
+def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
+    console.log_in(scene.account)
+    keys = console.page.keyboard
+    console.sees("VA677VR")
+    keys.press("/")
+    expect(console.page.get_by_label("Plate", exact=True)).to_be_focused()
+    keys.type(scene.newest.plate)
+    console.page.wait_for_url(f"**plate={scene.newest.plate}")
+    expect(console.page.locator("tbody tr .plate").first).to_have_text(scene.newest.plate)
+    expect(console.page.get_by_text("no picture").first).to_be_visible()
+    keys.press("Escape")
+    console.page.get_by_label("Plate", exact=True).blur()
+    keys.press("j")
+    keys.press("Enter")
+    console.page.wait_for_url("**/recognitions/*")
+    keys.press("g")
+    keys.press("a")
+    console.page.wait_for_url("**/alerts")
+    expect(console.page.get_by_role("heading", name="Alerts")).to_be_focused()
+
+
+def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) -> None:
+    account = stack.new_account()
+    row = passed(account, CAMERA.id, CAMERA.name, 1, captured_ms=now_ms() - 5000)
+    stack.put_images(row, 1)
+    stack.publish(row, is_live=False)
+    console.log_in(account, f"/recognitions/{row.id}")
+    _alert(console, "For another", plates=["ZZ99ZZZ"])
+    _alert(console, "Switched off", plates=[row.plate], enabled=False)
+    console.page.reload()
+
+    line = console.page.get_by_role("row")
+    expect(line.filter(has_text="For another")).to_contain_text("another plate")
+    expect(line.filter(has_text="Switched off")).to_contain_text("it is switched off")
+    expect(console.page.get_by_role("img", name="Photo of the vehicle")).to_be_visible()
+    console.press("To the plate")
+    expect(console.page.get_by_text("400%")).to_be_visible()
+
+
+def test_add_a_camera_and_draw_its_zones(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    console.expected.append(REFUSED)
+    console.log_in(account, "/cameras/new")
+    console.fill("Name", "Gate west")
+    console.fill("Address of the stream", "ftp://nowhere")
+    console.press("Add the camera")
+    console.sees("must begin with")
+    console.fill("Address of the stream", "rtsp://viewer:secret@192.168.7.7/1")
+    console.press("Add the camera")
+    console.page.wait_for_url(re.compile(r"/cameras/[0-9a-f-]{36}$"))
+    console.sees("No zone: plates are read in all of the picture.")
+
+    console.press("Draw where plates count")
+    sheet = console.page.get_by_role("group", name="Zones on the picture")
+    box = sheet.bounding_box()
+    assert box is not None
+    for x, y in ((0.2, 0.3), (0.8, 0.3), (0.8, 0.9)):
+        sheet.click(position={"x": box["width"] * x, "y": box["height"] * y})
+    console.press("Close the zone")
+    corner = console.page.get_by_role("button", name=re.compile("^Corner 1 of zone 1"))
+    corner.focus()
+    console.page.keyboard.press("Shift+ArrowLeft")
+    console.page.get_by_role("spinbutton", name="Smallest plate, in pixels").fill("80")
+    console.press("Save")
+    console.sees("Saved.")
+
+    camera = _asked(console, "GET", "/api/cameras")["cameras"][0]
+    assert camera["minPlateWidth"] == 80
+    (zone,) = camera["zones"]
+    assert zone["kind"] == "include"
+    xs = [round(point["x"], 2) for point in zone["points"]]
+    assert xs == [0.15, 0.8, 0.8]
+    console.press("Remove")
+    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    console.sees("No camera yet.")
+
+
+def test_import_cameras(console: ConsolePage, account: Account) -> None:
+    console.expected.append(REFUSED)
+    console.log_in(account, "/cameras/import")
+    console.page.get_by_label("Or its text").fill(
+        "name;rtspUrl;minPlateWidth\nAlpha;rtsp://192.168.8.1/1;60\nBeta;nonsense;\n"
+    )
+    console.press("Add 2 cameras")
+    line = console.page.get_by_role("row")
+    expect(line.filter(has_text="Alpha")).to_contain_text("open")
+    expect(line.filter(has_text="Beta")).to_contain_text("not added")
+    console.sees("1 camera was added.")
+
+
+def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Scene) -> None:
+    console.log_in(scene.account, "/alerts")
+    console.follow("New alert")
+    console.fill("Name", "Nights")
+    console.fill("Plates", "VA 677 VR\nJ915ZE; UGL2559")
+    console.sees("3 plates")
+    console.page.get_by_label("Only at certain hours").check()
+    console.sees("Overnight: it ends on the day after")
+    console.page.get_by_label("Sunday").uncheck()
+    band = console.page.get_by_role("img", name=re.compile("Hours of the week"))
+    expect(band).to_have_attribute("aria-label", re.compile("Mon, .*Sat, 22:00–06:00"))
+    console.fill("Minutes until it may fire again", "0")
+    console.press("Try it")
+    told = console.page.get_by_text(re.compile(r"It would have fired \d+ times?\."))
+    expect(told).to_be_visible(timeout=30_000)
+    console.press("Make the alert")
+    console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
+    expect(console.page.get_by_role("heading", level=1)).to_have_text("Nights")
+
+    made = _asked(console, "GET", "/api/alertas")["alerts"][0]
+    assert made["plates"] == ["VA 677 VR", "J915ZE", "UGL2559"]
+    assert made["schedule"] == {
+        "startTime": "22:00",
+        "endTime": "06:00",
+        "daysOfWeek": ["mon", "tue", "wed", "thu", "fri", "sat"],
+    }
+    console.press("Remove")
+    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    console.page.wait_for_url("**/alerts")
+
+
+def test_a_webhook_from_its_making_to_a_replay(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    stack.publish(
+        passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 600_000), is_live=False
+    )
+    console.expected.append(REFUSED)
+    console.log_in(account, "/webhooks/new")
+    console.fill("Name", "Barrier")
+    console.fill("Address (URL)", "http://192.168.1.9/")
+    console.page.get_by_label("recognition.created").check()
+    console.press("Make the webhook")
+    expect(console.page.locator(".fault")).to_be_visible()
+    console.fill("Address (URL)", "http://127.0.0.1:9/")
+    console.press("Make the webhook")
+    console.page.wait_for_url(re.compile(r"/webhooks/[0-9a-f-]{36}$"))
+    console.press("Send a test")
+    console.sees("The test is on its way")
+    console.press("Send the events of this time again")
+    console.sees("1 event is sent again.")
+    console.press("Show")
+    before = console.page.locator(".secret").inner_text()
+    console.press("Make a new secret")
+    console.sees("The one before signs as well until")
+    assert console.page.locator(".secret").inner_text() != before
+
+
+def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:
+    console.log_in(account, "/keys")
+    console.press("New key")
+    console.page.get_by_role("dialog").get_by_label("Name").fill("Wall display")
+    console.press("Make the key")
+    console.sees("Only its hash is kept")
+    key = console.page.locator("dialog .secret").inner_text()
+    assert re.fullmatch(r"pk_\w{40}", key)
+    console.press("Done")
+    line = console.page.get_by_role("row").filter(has_text="Wall display")
+    expect(line).to_contain_text("recognitions:read")
+    line.get_by_role("button", name="Revoke").click()
+    console.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    console.sees("The key is revoked.")
+    expect(line).to_have_count(0)
+
+
+def test_the_figures_of_a_month(console: ConsolePage, scene: Scene) -> None:
+    console.log_in(scene.account, "/analytics")
+    console.sees("By hour of the day")
+    figure = console.page.get_by_role("figure").filter(has_text="By hour of the day")
+    figure.get_by_text("As a table").click()
+    expect(figure.get_by_role("row")).to_have_count(25)
+    console.page.get_by_role("figure").filter(has_text="Most frequent").get_by_role(
+        "link"
+    ).first.click()
+    console.sees("First seen")
+
+
+def test_in_portuguese_by_the_browsers_language(
+    browser: Browser, stack: ConsoleStack, scene: Scene
+) -> None:
+    with opened_page(browser, stack, locale="pt-PT") as console:
+        console.go("/alerts")
+        console.fill("Endereço de e-mail", scene.account.email)
+        console.fill("Palavra-passe", "a password of a test")
+        console.press("Entrar")
+        expect(console.page.get_by_role("heading", level=1)).to_have_text("Alertas")
+        expect(console.page.locator("html")).to_have_attribute("lang", "pt")
+        console.follow("Pesquisa")
+        day = datetime.fromtimestamp(scene.newest.captured_ms / 1000, tz=ZoneInfo(TIMEZONE))
+        console.sees(f"{day:%d/%m/%Y}")
+
+
+def _alert(console: ConsolePage, name: str, **fields: object) -> str:
+    body = {"name": name, "plateMatchMode": "specific", "plates": ["VA677VR"], **fields}
+    made = _asked(console, "POST", "/api/alertas", body)
+    return str(made["alert"]["id"])
+
+
+def _asked(
+    console: ConsolePage, method: str, path: str, body: dict[str, object] | None = None
+) -> dict[str, list[dict[str, object]] | dict[str, object]]:
+    """Call the API as the page does, with its cookie."""
+    ask = """async ([method, path, body]) => {
+        const headers = body ? {"Content-Type": "application/json"} : {};
+        const answer = await fetch(path, {method, headers, body: body && JSON.stringify(body)});
+        return answer.json();
+    }"""
+    found: dict[str, list[dict[str, object]] | dict[str, object]] = console.page.evaluate(
+        ask, [method, path, body]
+    )
+    return found
+
+
+def _trigger(
+    account: Account, recognition: uuid.UUID, alert_id: str, captured_ms: int
+) -> TriggerRow:
+    return TriggerRow(
+        user_id=account.id,
+        alert_id=uuid.UUID(alert_id),
+        captured_ms=captured_ms,
+        id=uuid.uuid4(),
+        recognition_id=recognition,
+        camera_id=CAMERA.id,
+        camera_name=CAMERA.name,
+        plate=SEEN[0].plate,
+        confidence=0.98,
+        alert_name="Watched",
+        alert_revision=1,
+        decided_ms=captured_ms + 900,
+        is_late=False,
+        phase=TriggerPhase.FINAL,
+    )

@@ -1,0 +1,192 @@
+"""What goes wrong while the console is open, and what strangers try."""
+
+import httpx
+import pytest
+from playwright.sync_api import Route, expect
+
+from common.timestamps import now_ms
+from tests.e2e.console.browser import ConsolePage
+from tests.e2e.console.scene import Scene
+from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack, passed
+
+pytestmark = pytest.mark.e2e
+
+STRANGE = (
+    '"><img src=x onerror="document.title=1"><script>document.title=1</script>',
+    "שער צפון \u202e gnp.exe",
+    "🚗" * 40 + " é̂ñ",
+    "Wide " + "W" * 190,
+)
+UNAUTHORISED = "401 (Unauthorized)"
+
+
+def test_a_wrong_password_is_said_and_the_place_is_kept(console: ConsolePage, scene: Scene) -> None:
+    console.expected.append(UNAUTHORISED)
+    console.go("/search?plate=J915ZE&match=exact")
+    console.fill("E-mail address", scene.account.email)
+    console.fill("Password", "not it")
+    console.press("Log in")
+    console.sees("E-mail address or password is wrong.")
+    console.fill("Password", PASSWORD)
+    console.press("Log in")
+    expect(console.page.locator("tbody .plate").first).to_have_text("J915ZE")
+
+
+def test_a_session_that_ends_loses_no_input(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    console.expected.append(UNAUTHORISED)
+    console.log_in(account, "/alerts/new")
+    console.fill("Name", "Half typed")
+    console.page.context.clear_cookies(name="session")
+    console.press("Make the alert")
+    console.sees("The session has ended")
+    dialog = console.page.get_by_role("dialog")
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Log in").click()
+    expect(dialog).to_have_count(0)
+    expect(console.page.get_by_label("Name", exact=True)).to_have_value("Half typed")
+    console.press("Make the alert")
+    console.page.wait_for_url("**/alerts/*-*")
+
+
+def test_logging_out_in_one_tab_hides_everything_in_the_others(
+    console: ConsolePage, scene: Scene
+) -> None:
+    console.expected.append(UNAUTHORISED)
+    console.log_in(scene.account, "/cameras")
+    other = console.page.context.new_page()
+    other.goto(console.stack.address + "/search")
+    expect(other.locator("tbody .plate").first).to_be_visible()
+    console.press("Log out")
+    expect(other.get_by_role("heading", name="Log in")).to_be_visible()
+    assert other.locator(".plate").count() == 0
+    other.go_back()
+    assert other.locator(".plate").count() == 0
+
+
+def test_ids_of_another_account_say_that_there_is_nothing(
+    console: ConsolePage, scene: Scene, account: Account
+) -> None:
+    console.expected.append("404 (Not Found)")
+    console.log_in(account)
+    for path, sentence in {
+        f"/recognitions/{scene.newest.id}": "There is no such recognition.",
+        f"/cameras/{scene.cameras[0].id}": "There is no such camera.",
+        f"/alerts/{scene.alert_id}": "There is no such alert.",
+        f"/webhooks/{scene.webhook_id}": "There is no such webhook.",
+    }.items():
+        console.go(path)
+        console.sees(sentence)
+        assert "VA677VR" not in console.page.content()
+
+
+def test_strange_texts_are_shown_as_texts(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    api = httpx.Client(base_url=stack.address, headers={"Authorization": f"Bearer {account.key}"})
+    places = []
+    with api:
+        for number, text in enumerate(STRANGE):
+            camera = {"name": text, "rtspUrl": f"rtsp://192.168.9.{number}/1", "location": text}
+            made = api.post("/api/cameras", json=camera).json()["camera"]
+            places.append(f"/cameras/{made['id']}")
+            alert = {"name": text, "description": text, "plateMatchMode": "any"}
+            made = api.post("/api/alertas", json=alert).json()["alert"]
+            places.append(f"/alerts/{made['id']}")
+            webhook = {"name": text, "url": "http://127.0.0.1:9/", "events": ["camera.online"]}
+            made = api.post("/api/webhooks", json=webhook).json()["webhook"]
+            places.append(f"/webhooks/{made['id']}")
+            api.post("/api/api-keys", json={"name": text, "scopes": ["cameras:read"]})
+    rows = [
+        passed(account, made, text, 0, captured_ms=now_ms() - number * 1000, track=text)
+        for number, text in enumerate(STRANGE)
+        for made in (account.id,)
+    ]
+    stack.publish(*rows, is_live=False)
+    console.expected.append("404 (Not Found)")
+    console.log_in(account)
+    console.page.set_viewport_size({"width": 360, "height": 740})
+    everywhere = [f"/recognitions/{row.id}" for row in rows] + places
+    for path in (
+        *("/", "/search", "/search?view=history", "/cameras", "/cameras?view=wall", "/alerts"),
+        *("/webhooks", "/keys", "/analytics", "/health", "/alerts/new"),
+        *everywhere,
+    ):
+        console.go(path)
+        console.page.locator("#main h1").wait_for()
+        console.page.locator(".waiting").first.wait_for(state="detached")
+        page = console.page
+        assert (
+            page.evaluate("document.querySelectorAll('main img[src=x], main script').length") == 0
+        )
+        assert page.title() != "1"
+        assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+    console.go(f"/cameras/{places[0].rpartition('/')[2]}")
+    expect(console.page.get_by_role("heading", level=1)).to_have_text(STRANGE[0])
+
+
+def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
+    console: ConsolePage, scene: Scene
+) -> None:
+    console.expected += ["net::ERR_FAILED", "500 (Internal", "503 (Service"]
+    console.log_in(scene.account, "/alerts/new")
+    console.fill("Name", "Kept meanwhile")
+    gone = True
+
+    def answer(route: Route) -> None:
+        if gone:
+            route.abort()
+        else:
+            route.continue_()
+
+    console.page.route("**/api/**", answer)
+    console.press("Make the alert")
+    console.sees("The service cannot be reached.")
+    expect(console.page.get_by_label("Name", exact=True)).to_have_value("Kept meanwhile")
+    gone = False
+    console.press("Make the alert")
+    console.page.wait_for_url("**/alerts/*-*")
+    expect(console.page.locator(".outage")).to_have_count(0)
+    gone = True
+    console.press("Remove")
+    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    console.sees("The service cannot be reached.")
+    gone = False
+    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    console.page.wait_for_url("**/alerts")
+
+
+def test_a_database_that_is_away_is_tried_again(console: ConsolePage, scene: Scene) -> None:
+    console.expected.append("500 (Internal")
+    console.log_in(scene.account)
+    failures = 2
+
+    def answer(route: Route) -> None:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            route.fulfill(
+                status=500,
+                json={"error": "The search database is away.", "code": "dependency_unavailable"},
+            )
+        else:
+            route.continue_()
+
+    console.page.route("**/api/analytics", answer)
+    console.follow("Analytics")
+    console.sees("The search database is away.")
+    console.sees("Most frequent plates")
+
+
+def test_the_page_is_framed_and_fed_by_nobody_else(stack: ConsoleStack) -> None:
+    page = httpx.get(stack.address + "/search?plate=x")
+
+    assert page.status_code == 200
+    assert page.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["referrer-policy"] == "same-origin"
+    assert httpx.get(stack.address + "/console/none/app.js").status_code == 404
+    assert httpx.get(stack.address + "/nowhere").status_code == 404

@@ -1,0 +1,107 @@
+"""Takes the pictures of docs/console.md anew: the account of the console's tests, in Chromium.
+
+    python -m tools.scripts.console_pictures
+"""
+
+import io
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from common.timestamps import now_ms
+from deploy.local.servers.postgres import PostgresServer
+from tests.e2e.console.browser import CHROMIUM, ConsolePage, opened_page
+from tests.e2e.console.footage import SEEN
+from tests.e2e.console.scene import Scene, furnish
+from tests.e2e.console.stack import ConsoleStack, console_stack, passed
+from tests.integration.api.application import NO_LIMITS
+from tests.services.clickhouse import ClickHouseService
+from tests.services.clickhouse import create_database as create_clickhouse
+from tests.services.postgres import create_database as create_postgres
+from tests.services.postgres import postgres_process
+from tests.services.s3 import fresh_bucket, s3_process, settings_of
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images" / "console"
+_COLOURS = 200
+_WIDE: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
+_DARK: dict[str, Any] = {**_WIDE, "color_scheme": "dark"}
+_PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
+_SETTLE_MS = 4000
+
+
+def main() -> None:
+    """Start the servers, furnish the account, and take each picture."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        folder = Path(held.enter_context(TemporaryDirectory(prefix="platestream-pictures-")))
+        postgres = held.enter_context(postgres_process(folder))
+        assert isinstance(postgres.server, PostgresServer)
+        clickhouse = held.enter_context(ClickHouseService(folder))
+        s3 = held.enter_context(s3_process(folder))
+        stack = held.enter_context(
+            console_stack(
+                create_postgres(postgres.server.url("postgres")),
+                create_clickhouse(clickhouse.address),
+                fresh_bucket(settings_of(s3)),
+                limits=NO_LIMITS,
+            )
+        )
+        scene = furnish(stack)
+        playwright = held.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        _take_all(browser, stack, scene)
+        browser.close()
+
+
+def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
+    history = f"/search?plate={scene.newest.plate}&match=exact&view=history"
+    with opened_page(browser, stack, **_WIDE) as page:
+        page.go("/")
+        _take(page, "log-in")
+        page.log_in(scene.account)
+        _take(page, "live")
+        for name, path in {
+            "search": "/search",
+            "history": history,
+            "recognition": f"/recognitions/{scene.newest.id}",
+            "cameras": "/cameras?view=wall",
+            "camera": f"/cameras/{scene.cameras[0].id}",
+            "webhook": f"/webhooks/{scene.webhook_id}",
+            "keys": "/keys",
+            "account": "/account",
+            "health": "/health",
+        }.items():
+            page.go(path)
+            _take(page, name)
+        page.go(f"/alerts/{scene.alert_id}")
+        page.press("Try it")
+        page.page.get_by_text("It would have fired").wait_for(timeout=60_000)
+        _take(page, "alert", is_whole=True)
+    with opened_page(browser, stack, **_DARK) as page:
+        page.log_in(scene.account, "/analytics")
+        _take(page, "analytics-dark")
+    with opened_page(browser, stack, **_PHONE) as page:
+        page.log_in(scene.account)
+        for number in range(3):
+            camera = scene.cameras[number]
+            row = passed(
+                scene.account, camera.id, camera.name, number % len(SEEN), captured_ms=now_ms()
+            )
+            stack.put_images(row, number)
+            stack.publish(row)
+        _take(page, "live-telephone")
+
+
+def _take(page: ConsolePage, name: str, *, is_whole: bool = False) -> None:
+    page.page.wait_for_timeout(_SETTLE_MS)
+    shot = Image.open(io.BytesIO(page.page.screenshot(full_page=is_whole)))
+    few = shot.convert("RGB").quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
+    few.save(FOLDER / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()
