@@ -20,13 +20,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import cv2
 import httpx
 import msgspec
 
 from common.records.webhooks import EventName
 from common.settings import KafkaSettings
-from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
+from deploy.local.camera import DEMO_CLIP
 from deploy.local.files import Layout
 from deploy.local.servers.base import CLONE
 from tests.fault.api import Api
@@ -36,10 +35,10 @@ from tests.fault.scenery import owner_of
 from tests.fault.stages import Stages
 from tests.services.stack import RunningStack
 from tests.waiting import wait_until
+from tools.benchmarks.demo_picture import demo_picture
 from tools.soak.load import Clients, Day, Passes
 from tools.soak.page import growths, render, restarted
 from tools.soak.samples import Sample, Sampler
-from tools.synthetic.scene import SceneTruth
 
 _DAY_HOURS = 24.0
 _DAY_SECONDS = 86_400.0
@@ -104,16 +103,6 @@ def _counted(clients: Clients) -> Mapping[str, int]:
     return {f"{what}: {status or 'no answer'}": n for (what, status), n in clients.statuses.items()}
 
 
-def _picture() -> bytes:
-    """Return a frame of the demo clip with a plate in it, as JPEG."""
-    truth = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=SceneTruth)
-    capture = cv2.VideoCapture(str(DEMO_CLIP))
-    capture.set(cv2.CAP_PROP_POS_FRAMES, round((truth.passes[0].last_visible_s - 0.4) * 25))
-    coded = cv2.imencode(".jpg", capture.read()[1])[1]
-    capture.release()
-    return coded.tobytes()
-
-
 def _grant_credits(stack: RunningStack) -> None:
     command = ("owner", "credits", "--email", stack.access.email, "--grant", str(_CREDITS))
     subprocess.run(
@@ -171,7 +160,7 @@ def soak(hours: float, rate: float, out: Path) -> list[str]:
         kafka = stack.settings(KafkaSettings)
         sampler = Sampler(Layout(stack.folder), Stages(kafka))
         passes = Passes(kafka, owner_of(stack), day.passes * speed / _DAY_SECONDS)
-        clients = Clients(stack.access, day, speed, _picture(), camera)
+        clients = Clients(stack.access, day, speed, demo_picture(), camera)
         title = f"Soak: {rate:g} × 24 hours in {hours:g}"
         running = Soak(title, out, sampler, clients)
         with passes, clients:

@@ -1,10 +1,12 @@
 """What a running stack takes, again and again: memory, descriptors, disk, lag, lines of errors."""
 
 import json
+import os
 import re
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -107,7 +109,7 @@ class Sampler:
             threads={name: _sum(family, "num_threads") for name, family in families.items()},
             pids=pids,
             disk_mib=disk | {"postgres WAL": wal},
-            segments=sum(1 for _ in (self._layout.root / "kafka").rglob("*.log")),
+            segments=_segments(self._layout.root / "kafka"),
             lag=self._lag(),
             errors=dict(self.errors.counts),
             latency_ms=dict(latency_ms),
@@ -141,13 +143,16 @@ def _sum(family: list[psutil.Process], method: str) -> int:
 def _bytes_below(folder: Path, only: str = "") -> int:
     """Return what files take on the disk, in the folder, or in those of its folders named so."""
     total = 0
-    for path in folder.rglob("*"):
-        if only and only not in path.parts:
+    # Files come and go meanwhile; a folder that has gone is left out by itself.
+    for place, _, names in os.walk(folder):
+        if only and only not in Path(place).parts:
             continue
-        try:
-            status = path.lstat()
-        except OSError:
-            # Gone since it was listed.
-            continue
-        total += status.st_blocks * 512
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512
     return total
+
+
+def _segments(folder: Path) -> int:
+    """Return how many segments Kafka keeps."""
+    return sum(name.endswith(".log") for _, _, names in os.walk(folder) for name in names)
