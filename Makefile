@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client schemathesis mutations fault security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -64,6 +64,10 @@ fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then eac
 security: ## Only the tests that docs/security.md names
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest $$(grep -oE '`(unit|integration)/[^`]+' docs/security.md | sed 's#^.#tests/#' | sort -u) $(PYTEST)
+
+soak: ## A day's load in hours on a stack of its own, with a page of curves; HOURS=2, RATE=1: how many days
+	$(BOOTSTRAP) test
+	$(PYTHON) -m tools.soak --hours $(or $(HOURS),2) --rate $(or $(RATE),1)
 
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from threading import Lock
 from types import TracebackType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from cachetools import LRUCache
@@ -86,6 +86,22 @@ def _kind(record: logging.LogRecord) -> _Kind:
     return _Kind(record.name, record.levelno, template, _error(record))
 
 
+_TRY_AGAIN: Final = ("aiokafka", "kafka")
+_KEEPALIVE: Final = "keepalive is not responding"
+
+
+def _soften(record: logging.LogRecord) -> bool:
+    """Make a warning of what a library calls an error and tries again for ever; let all through.
+
+    An error wants somebody: what Kafka's clients do not get over, our own rooms say. Mode's says
+    that a thread had no processor for three seconds; one that stands still ends its process.
+    """
+    is_client = record.name.partition(".")[0] in _TRY_AGAIN
+    if record.levelno == logging.ERROR and (is_client or _KEEPALIVE in str(record.msg)):
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    return True
+
+
 def _error(record: logging.LogRecord) -> str:
     if not record.exc_info or record.exc_info[0] is None:
         return ""
@@ -134,6 +150,7 @@ def configure_logging(settings: ProcessSettings) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_soften)
     handler.addFilter(RepeatLimit(_LIBRARY_REPEAT_SECONDS, exempt=_OUR_ROOMS))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

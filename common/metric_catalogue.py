@@ -188,6 +188,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.COUNTER,
         unit="frames",
         rise="Frames are taken from Kafka; stale: too little processor, old frames are skipped; "
+        "over_share: too little for who sends most, whose frames are thinned out; "
         "refused: pictures cannot be read.",
         labels=("outcome",),
     ),

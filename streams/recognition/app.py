@@ -1,5 +1,6 @@
 """The recognition stage: frames -> readings -> recognitions."""
 
+import time
 from dataclasses import dataclass
 
 import faust
@@ -18,6 +19,7 @@ from common.timestamps import now_ms
 from recognition.workers.pool import RecognizerPool
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
+from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, FrameStore
 from streams.recognition.reading.ordered_worker import (
     OrderedFrameWorker,
@@ -88,6 +90,7 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
         cache=parts.cache,
         publish=publish,
         metrics=parts.metrics,
+        fair_share=FairShare(time.monotonic, lambda: tasks.is_full),
         deadline_ms=round(settings.reading_deadline_seconds * 1000),
         now_ms=now_ms,
     )

@@ -17,6 +17,7 @@ class FrameOutcome(StrEnum):
 
     READ = "read"
     STALE = "stale"
+    OVER_SHARE = "over_share"
     REFUSED = "refused"
 
 

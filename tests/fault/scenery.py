@@ -87,7 +87,7 @@ class Scenery:
         """
         balance = self.api.credits()
         calls = ImageCalls(
-            self.stack.access.base_url,
+            self.stack.base_urls,
             self.stack.access.api_key,
             self.image,
             pause_seconds=_CALL_PAUSE_SECONDS,
@@ -158,13 +158,14 @@ def open_scenery(
         # Drawing takes longer than the second after which a new alert is in effect.
         footage = draw()
         kafka = stack.settings(KafkaSettings)
-        owner_id = _owner_id(stack)
+        owner_id = owner_of(stack)
         cameras = Cameras(kafka, owner_id, footage)
         open_things.callback(cameras.close)
         yield Scenery(stack, receivers, footage, api, Stages(kafka), cameras, owner_id, webhook_id)
 
 
-def _owner_id(stack: RunningStack) -> UUID:
+def owner_of(stack: RunningStack) -> UUID:
+    """Return the id of the stack's owner."""
     answer = subprocess.run(
         (sys.executable, "-m", "api.cli", "owner", "list", "--json"),
         cwd=CLONE,

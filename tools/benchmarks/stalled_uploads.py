@@ -90,7 +90,7 @@ def _new_key(session: Session, number: int) -> str:
     return create_key(session, owner.id, name="stalls", scopes=scopes).plain_key
 
 
-async def _upload(port: int, address: str, path: str, key: str | None) -> str:
+async def upload(port: int, address: str, path: str, key: str | None) -> str:
     """Send all of an image but a byte, and return what became of it."""
     said = "connection refused"
     with suppress(OSError, asyncio.IncompleteReadError):
@@ -125,7 +125,7 @@ async def _stall(
             async with asyncio.timeout_at(
                 asyncio.get_running_loop().time() + until - time.monotonic()
             ):
-                answers.uploads[await _upload(port, address, path, key)] += 1
+                answers.uploads[await upload(port, address, path, key)] += 1
         await asyncio.sleep(_PAUSE_SECONDS)
 
 

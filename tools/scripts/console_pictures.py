@@ -1,6 +1,6 @@
 """Takes the pictures of docs/console.md anew: the account of the console's tests, in Chromium.
 
-    python -m tools.scripts.console_pictures
+python -m tools.scripts.console_pictures
 """
 
 import io

@@ -14,6 +14,7 @@ from common.records.recognitions import FrameReadings, PlateReading
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
 from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
+from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 
 log = structlog.get_logger()
@@ -66,14 +67,16 @@ class ReadingAgent:
         cache: FrameCache,
         publish: Publish,
         metrics: RecognitionMetrics,
+        fair_share: FairShare,
         deadline_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """Frames older than ``deadline_ms`` are not read."""
+        """Frames older than ``deadline_ms`` are not read, nor those beyond their owner's share."""
         self._pool = pool
         self._cache = cache
         self._publish = publish
         self._metrics = metrics
+        self._fair_share = fair_share
         self._deadline_ms = deadline_ms
         self._now_ms = now_ms
         self._logged_ms: dict[tuple[str, UUID], int] = {}
@@ -93,10 +96,8 @@ class ReadingAgent:
         meta = _meta(record)
         poison: PoisonFrameError | None = None
         found: ImageReadings | None = None
-        stale = self._is_stale(meta)
-        if stale:
-            self._log_stale(meta)
-        if meta.kind is FrameKind.FRAME and not stale:
+        left_out = self._left_out(meta)
+        if meta.kind is FrameKind.FRAME and left_out is None:
             try:
                 found = await self._read(record, meta)
             except PoisonFrameError as error:
@@ -104,17 +105,20 @@ class ReadingAgent:
             except InvalidInputError as error:
                 self._log_refused(meta, error)
         await await_turn()
-        await self._publish(record.key, _frame_readings(record, meta, found, stale))
-        self._count(meta, found, stale)
+        await self._publish(record.key, _frame_readings(record, meta, found, left_out))
+        self._count(meta, found, left_out)
         if poison is not None:
             raise poison
 
-    def _count(self, meta: FrameMeta, found: ImageReadings | None, stale: bool) -> None:
+    def _count(
+        self, meta: FrameMeta, found: ImageReadings | None, left_out: FrameOutcome | None
+    ) -> None:
         if meta.kind is not FrameKind.FRAME:
             return
         if found is None:
-            self._metrics.frame_skipped(FrameOutcome.STALE if stale else FrameOutcome.REFUSED)
+            self._metrics.frame_skipped(left_out or FrameOutcome.REFUSED)
             return
+        self._fair_share.was_read()
         self._metrics.frame_read(found.duration_ms)
         self._metrics.readings_published(self._now_ms() - meta.captured_ms)
 
@@ -122,10 +126,10 @@ class ReadingAgent:
         if self._is_to_be_logged("frame_refused", meta):
             log.warning("frame_refused", camera_id=str(meta.camera_id), code=error.code)
 
-    def _log_stale(self, meta: FrameMeta) -> None:
-        if self._is_to_be_logged("frame_stale", meta):
-            age_seconds = round((self._now_ms() - meta.captured_ms) / 1000, 1)
-            log.warning("frame_stale", camera_id=str(meta.camera_id), age_seconds=age_seconds)
+    def _log_left_out(self, event: str, meta: FrameMeta, age_ms: int) -> None:
+        if self._is_to_be_logged(event, meta):
+            age_seconds = round(age_ms / 1000, 1)
+            log.warning(event, camera_id=str(meta.camera_id), age_seconds=age_seconds)
 
     def _is_to_be_logged(self, event: str, meta: FrameMeta) -> bool:
         """Return True once a minute for each camera: all its frames may have the same fault."""
@@ -137,9 +141,21 @@ class ReadingAgent:
         self._logged_ms[key] = now_ms
         return True
 
-    def _is_stale(self, meta: FrameMeta) -> bool:
+    def _left_out(self, meta: FrameMeta) -> FrameOutcome | None:
+        """Return why a frame is not read; None: it is, or is no frame."""
+        if meta.kind is not FrameKind.FRAME:
+            return None
         age_ms = self._now_ms() - meta.captured_ms
-        return meta.kind is FrameKind.FRAME and age_ms > self._deadline_ms
+        is_admitted = self._fair_share.admits(
+            meta.owner_id, meta.camera_id, meta.captured_ms, age_ms=age_ms
+        )
+        if age_ms > self._deadline_ms:
+            self._log_left_out("frame_stale", meta, age_ms)
+            return FrameOutcome.STALE
+        if not is_admitted:
+            self._log_left_out("frame_over_share", meta, age_ms)
+            return FrameOutcome.OVER_SHARE
+        return None
 
     async def _read(self, record: FrameRecord, meta: FrameMeta) -> ImageReadings:
         found = await self._read_within_tries(record.value, meta.min_plate_width_px)
@@ -170,7 +186,10 @@ def _meta(record: FrameRecord) -> FrameMeta:
 
 
 def _frame_readings(
-    record: FrameRecord, meta: FrameMeta, found: ImageReadings | None, stale: bool
+    record: FrameRecord,
+    meta: FrameMeta,
+    found: ImageReadings | None,
+    left_out: FrameOutcome | None,
 ) -> FrameReadings:
     readings: tuple[PlateReading, ...] = found.readings if found else ()
     return FrameReadings(
@@ -182,7 +201,7 @@ def _frame_readings(
         frame=record.reference,
         width_px=found.width_px if found else meta.width_px,
         height_px=found.height_px if found else meta.height_px,
-        stale=stale,
+        stale=left_out is not None,
         readings=readings,
         deleted=meta.deleted,
         still=meta.still,

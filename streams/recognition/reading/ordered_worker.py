@@ -61,6 +61,11 @@ class OrderedTaskPool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
+    def is_full(self) -> bool:
+        """True while the next task has to wait for room."""
+        return self._free.locked()
+
+    @property
     def under_way(self) -> int:
         """Tasks that are not finished."""
         return len(self._tasks)

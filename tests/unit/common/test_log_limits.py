@@ -104,7 +104,7 @@ def test_a_configured_process_limits_libraries_and_not_itself(
 ) -> None:
     configure_logging(ProcessSettings.model_validate({"log_format": LogFormat.JSON}))
     (handler,) = logging.getLogger().handlers
-    (limit,) = handler.filters
+    limit = handler.filters[-1]
     assert isinstance(limit, RepeatLimit)
     clock = limit._clock = Clock()
     for _ in range(3):
@@ -118,3 +118,24 @@ def test_a_configured_process_limits_libraries_and_not_itself(
     assert "no broker 1" in first
     assert SUPPRESSED not in first
     assert '"held_back": 2' in second
+
+
+@pytest.mark.usefixtures("logging_as_before")
+@pytest.mark.parametrize(
+    ("logger", "message", "level"),
+    [
+        ("kafka.cluster", "Metadata refresh: failed %s", "warning"),
+        ("aiokafka.consumer.group_coordinator", "Group Coordinator Request failed: %s", "warning"),
+        ("mode.threads", "Thread keepalive is not responding...%s", "warning"),
+        ("mode.services", "Crashed reason=%s", "error"),
+        ("streams.runtime.guard", "dead_letter %s", "error"),
+        ("kafkaesque", "failed %s", "error"),
+    ],
+)
+def test_what_clients_of_kafka_try_again_is_no_error(
+    logger: str, message: str, level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging(ProcessSettings.model_validate({"log_format": LogFormat.JSON}))
+    logging.getLogger(logger).error(message, "it")
+    lines = capsys.readouterr().err.splitlines()
+    assert [f'"level": "{level}"' in line for line in lines] == [True]

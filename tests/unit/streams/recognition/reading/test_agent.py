@@ -25,6 +25,7 @@ from recognition.workers.pool import (
 )
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import POISON_FRAME, FrameRecord, ReadingAgent
+from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.ordered_worker import Turn
 from tests.unit.streams.recognition.builders import reading
@@ -77,6 +78,7 @@ def stage(
         cache=cache or FrameCache(1000),
         publish=published,
         metrics=RecognitionMetrics(registry),
+        fair_share=FairShare(lambda: 0.0, lambda: False),
         deadline_ms=60_000,
         now_ms=lambda: NOW_MS,
     )

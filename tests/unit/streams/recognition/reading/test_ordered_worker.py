@@ -13,6 +13,7 @@ from common.retry import RetryPolicy
 from recognition.workers.pool import ImageReadings
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
+from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.ordered_worker import OrderedFrameWorker, OrderedTaskPool, Turn
 from streams.runtime.app import Event
@@ -95,6 +96,7 @@ class Worker:
             cache=FrameCache(1000),
             publish=topic.publish,
             metrics=RecognitionMetrics(),
+            fair_share=FairShare(lambda: 0.0, lambda: False),
             deadline_ms=60_000,
             now_ms=lambda: START_MS,
         )

@@ -1,0 +1,405 @@
+"""Ten owners who do what is usual beside one who takes all that he is let: what they lose by it.
+
+    python -m tools.benchmarks.greedy_owner [--seconds 60] [--fair 10]
+
+Starts a whole stack of its own. Each fair owner has a camera at 2 frames/s, a recognition every
+other second, which sets off an alert and a webhook, a list call a second and an image call every
+ten. First they are alone, then beside the greedy one: cameras at 60 frames/s, 16 image calls and 16
+lists at once, 200 alerts that all match two recognitions a second, one replay after the other, 100
+open streams. Frames and recognitions are put on their topics as ingest and tracking do. Prints the
+share of the fair owners' frames that was not read, and the p95 of their calls, alerts and
+deliveries, alone and beside, and both as a ratio. ``--greedy frames,calls,...`` takes a part of it.
+"""
+
+import argparse
+import asyncio
+import itertools
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID, uuid4
+
+import httpx
+import msgspec
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from sqlalchemy.orm import Session
+
+from api.accounts.service import create_key, create_owner
+from api.db.database import Database
+from api.security.permissions import Scope
+from common.kafka.clients import consumer_options, producer_options, topic_name
+from common.records.alerts import AlertTrigger
+from common.records.codec import decode, encode
+from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
+from common.records.ids import recognition_id
+from common.records.recognitions import FrameReadings
+from common.records.topics import ALERTS, FRAMES, READINGS, RECOGNITIONS
+from common.settings import DatabaseSettings, KafkaSettings
+from common.timestamps import now_ms
+from tests.records import recognition
+from tests.services.stack import RunningStack
+from tools.benchmarks.counting_receiver import CountingReceiver
+from tools.benchmarks.demo_picture import demo_picture
+
+_CREDITS = 1_000_000
+_FAIR_FPS, _GREEDY_FPS, _GREEDY_CAMERAS = 2.0, 60.0, 2
+_FAIR_RECOGNITIONS_HZ, _GREEDY_RECOGNITIONS_HZ = 0.5, 2.0
+_ALERTS, _STREAMS, _AT_ONCE, _REPLAYED = 200, 100, 16, 1_000
+_LIST_SECONDS, _IMAGE_SECONDS = 1.0, 10.0
+_SETTLE_SECONDS, _DRAIN_SECONDS = 10.0, 20.0
+_TIMEOUT_SECONDS = 60.0
+_GREEDY = ("frames", "calls", "alerts", "replays", "streams")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """An account with a camera."""
+
+    id: UUID
+    key: str
+    camera_id: UUID = field(default_factory=uuid4)
+
+
+@dataclass
+class Seen:
+    """What was measured in one phase, seconds by what was waited for; frames by whether read."""
+
+    frames: Counter[bool] = field(default_factory=Counter)
+    seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def p95_ms(self, what: str) -> float:
+        """Return the p95, or infinity where nothing came."""
+        taken = sorted(self.seconds[what])
+        return 1000 * taken[round(0.95 * (len(taken) - 1))] if taken else float("inf")
+
+
+class Topics:
+    """Puts frames and recognitions on their topics, and notes readings and alerts."""
+
+    def __init__(self, kafka: KafkaSettings, picture: bytes) -> None:
+        self._kafka, self._picture = kafka, picture
+        self._producer = KafkaProducer(**producer_options(kafka, "greedy-owner"))
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.sent_seconds: dict[UUID, float] = {}
+        self.sent_frames: dict[tuple[UUID, int], bool] = {}
+        """By camera and time of capture: whether it was read; no entry is no answer yet."""
+        self.alert_seconds: dict[UUID, float] = {}
+
+    def close(self) -> None:
+        """End all threads."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        self._producer.close()
+
+    def follow(self) -> None:
+        """Begin to note what comes out."""
+        self._threads.append(threading.Thread(target=self._follow))
+        self._threads[-1].start()
+
+    def again_and_again(
+        self, rate_hz: float, do: Callable[[], object], until: threading.Event
+    ) -> None:
+        """Do it at a rate in a thread until then."""
+
+        def run() -> None:
+            due = time.monotonic()
+            while not until.wait(max(0.0, due - time.monotonic())) and not self._over.is_set():
+                due = max(due + 1 / rate_hz, time.monotonic() - 1)
+                do()
+
+        self._threads.append(threading.Thread(target=run))
+        self._threads[-1].start()
+
+    def send_frame(self, owner: Owner, camera_id: UUID) -> tuple[UUID, int]:
+        """Send the picture as a frame of now."""
+        meta = FrameMeta(
+            kind=FrameKind.FRAME,
+            camera_id=camera_id,
+            owner_id=owner.id,
+            camera_name="Bench",
+            captured_ms=now_ms(),
+            width_px=1920,
+            height_px=1080,
+        )
+        self._producer.send(
+            topic_name(self._kafka, FRAMES),
+            key=str(camera_id).encode(),
+            value=self._picture,
+            headers=[(FRAME_META_HEADER, encode(meta))],
+        )
+        return camera_id, meta.captured_ms
+
+    def send_recognition(self, owner: Owner, number: int) -> UUID:
+        """Publish a pass of now."""
+        captured_ms = now_ms()
+        seen = msgspec.structs.replace(
+            recognition(number, captured_ms=captured_ms),
+            id=recognition_id(captured_ms, owner.camera_id, str(number)),
+            owner_id=owner.id,
+            camera_id=owner.camera_id,
+            plate=f"GR{number:05}",
+            photo_key=None,
+            crop_key=None,
+        )
+        self.sent_seconds[seen.id] = time.time()
+        key = str(owner.camera_id).encode()
+        self._producer.send(topic_name(self._kafka, RECOGNITIONS), encode(seen), key)
+        return seen.id
+
+    def _follow(self) -> None:
+        consumer = KafkaConsumer(**consumer_options(self._kafka, "greedy-owner"))
+        readings = topic_name(self._kafka, READINGS)
+        topics = (readings, topic_name(self._kafka, ALERTS))
+        numbers = range(self._kafka.kafka_partitions)
+        consumer.assign([TopicPartition(topic, n) for topic in topics for n in numbers])
+        consumer.seek_to_end()
+        while not self._over.is_set():
+            for partition, records in consumer.poll(timeout_ms=200).items():
+                for record in records:
+                    if partition.topic == readings:
+                        one = decode(FrameReadings, record.value)
+                        self.sent_frames[one.camera_id, one.captured_ms] = not one.stale
+                    else:
+                        trigger = decode(AlertTrigger, record.value)
+                        at = record.timestamp / 1000
+                        self.alert_seconds.setdefault(trigger.recognition.id, at)
+        consumer.close()
+
+
+class Bench:
+    """One stack with its owners."""
+
+    def __init__(self, stack: RunningStack, fair: int, receiver: CountingReceiver) -> None:
+        self._stack, self._receiver = stack, receiver
+        self.picture = demo_picture()
+        self.topics = Topics(stack.settings(KafkaSettings), self.picture)
+        database = Database(stack.settings(DatabaseSettings), pool_size=1)
+        self.owners = [asyncio.run(database.run(_new_owner(n))) for n in range(fair + 1)]
+        database.close()
+        self.greedy, *self.fair = self.owners
+        self._numbers = itertools.count()
+
+    def client(self, owner: Owner) -> httpx.AsyncClient:
+        """Return a client with an owner's key."""
+        return httpx.AsyncClient(
+            base_url=self._stack.access.base_url,
+            headers={"Authorization": f"Bearer {owner.key}"},
+            timeout=_TIMEOUT_SECONDS,
+            limits=httpx.Limits(max_connections=None),
+        )
+
+    async def set_up(self) -> str:
+        """Make alerts and webhooks; return the id of the greedy owner's webhook."""
+        webhook = ""
+        for owner in self.owners:
+            async with self.client(owner) as http:
+                body = {
+                    "name": "Bench",
+                    "url": self._receiver.url(f"/{owner.id}"),
+                    "events": ["recognition.created"],
+                }
+                answer = await http.post("/api/webhooks", json=body)
+                if owner is self.greedy:
+                    webhook = answer.json()["webhook"]["id"]
+                await self._make_alert(http, "all")
+        return webhook
+
+    async def make_greedy_alerts(self) -> None:
+        """Make as many alerts as an account may have."""
+        async with self.client(self.greedy) as http:
+            for number in range(_ALERTS - 1):
+                await self._make_alert(http, f"all {number}")
+
+    async def _make_alert(self, http: httpx.AsyncClient, name: str) -> None:
+        body = {"name": name, "plateMatchMode": "any", "cooldownMinutes": 0, "notifications": []}
+        (await http.post("/api/alertas", json=body)).raise_for_status()
+
+    async def phase(self, seconds: float, greedy: Sequence[str], webhook: str) -> Seen:
+        """Let the fair owners do as usual, beside what the greedy one does of ``greedy``."""
+        over = threading.Event()
+        seen, recognitions, frames = Seen(), list[UUID](), list[tuple[UUID, int]]()
+        beside = asyncio.create_task(self._be_greedy(greedy, webhook, over))
+        await asyncio.sleep(_SETTLE_SECONDS)
+        self._receiver.seen()
+        for owner in self.fair:
+            self.topics.again_and_again(
+                _FAIR_FPS,
+                lambda o=owner: frames.append(  # type: ignore[misc]
+                    self.topics.send_frame(o, o.camera_id)
+                ),
+                over,
+            )
+            self.topics.again_and_again(
+                _FAIR_RECOGNITIONS_HZ,
+                lambda o=owner: recognitions.append(  # type: ignore[misc]
+                    self.topics.send_recognition(o, next(self._numbers))
+                ),
+                over,
+            )
+        async with asyncio.TaskGroup() as group:
+            for owner in self.fair:
+                group.create_task(self._be_fair(owner, seen, time.monotonic() + seconds))
+        over.set()
+        await beside
+        await asyncio.sleep(_DRAIN_SECONDS)
+        delivered = self._receiver.seen()
+        for one in recognitions:
+            sent = self.topics.sent_seconds[one]
+            # What has not come by now took at least so long.
+            seen.seconds["delivery"].append(delivered.get(str(one), time.time()) - sent)
+            seen.seconds["alert"].append(self.topics.alert_seconds.get(one, time.time()) - sent)
+        seen.frames.update(self.topics.sent_frames.get(frame, False) for frame in frames)
+        return seen
+
+    async def _be_fair(self, owner: Owner, seen: Seen, until: float) -> None:
+        async with self.client(owner) as http:
+
+            async def ask(what: str, pause: float, method: str, path: str, body: bytes) -> None:
+                await asyncio.sleep(pause * (self.fair.index(owner) + 1) / len(self.fair))
+                while time.monotonic() < until:
+                    began = time.monotonic()
+                    status = 0
+                    with suppress(httpx.HTTPError):
+                        kind = {"Content-Type": "application/octet-stream"}
+                        answer = await http.request(method, path, content=body, headers=kind)
+                        status = answer.status_code
+                    took = time.monotonic() - began
+                    seen.seconds[what].append(took)
+                    seen.statuses[what, status] += 1
+                    await asyncio.sleep(max(0.0, pause - took))
+
+            await asyncio.gather(
+                ask("list", _LIST_SECONDS, "GET", "/api/recognitions?limit=20", b""),
+                ask("image", _IMAGE_SECONDS, "POST", "/api/recognize", self.picture),
+            )
+
+    async def _be_greedy(self, what: Sequence[str], webhook: str, over: threading.Event) -> None:
+        if "frames" in what:
+            for camera_id in (uuid4() for _ in range(_GREEDY_CAMERAS)):
+                self.topics.again_and_again(
+                    _GREEDY_FPS, partial(self.topics.send_frame, self.greedy, camera_id), over
+                )
+        if "alerts" in what:
+            self.topics.again_and_again(
+                _GREEDY_RECOGNITIONS_HZ,
+                lambda: self.topics.send_recognition(self.greedy, next(self._numbers)),
+                over,
+            )
+        async with self.client(self.greedy) as http:
+            kind = {"Content-Type": "application/octet-stream"}
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_AT_ONCE if "calls" in what else 0):
+                    for method, path, body in (
+                        ("POST", "/api/recognize", self.picture),
+                        ("GET", "/api/recognitions?limit=200", b""),
+                    ):
+                        call = http.build_request(method, path, content=body, headers=kind)
+                        group.create_task(_repeat(http, call, over))
+                if "replays" in what:
+                    to = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+                    body = msgspec.json.encode({"from": "2026-01-01T00:00:00Z", "to": to})
+                    call = http.build_request(
+                        "POST",
+                        f"/api/webhooks/{webhook}/replay",
+                        content=body,
+                        headers={"Content-Type": "application/json"},
+                    )
+                    group.create_task(_repeat(http, call, over))
+                for _ in range(_STREAMS if "streams" in what else 0):
+                    group.create_task(_follow_stream(http, over))
+
+    def publish_history(self) -> None:
+        """Publish what the greedy owner replays."""
+        for _ in range(_REPLAYED):
+            self.topics.send_recognition(self.greedy, next(self._numbers))
+
+
+async def _repeat(http: httpx.AsyncClient, call: httpx.Request, over: threading.Event) -> None:
+    while not over.is_set():
+        answer = None
+        with suppress(httpx.HTTPError):
+            answer = await http.send(call)
+        # Who is refused asks again at once, or nearly.
+        await asyncio.sleep(0.0 if answer and answer.is_success else 0.1)
+
+
+async def _follow_stream(http: httpx.AsyncClient, over: threading.Event) -> None:
+    while not over.is_set():
+        with suppress(httpx.HTTPError):
+            async with http.stream("GET", "/api/recognitions/stream") as answer:
+                async for _ in answer.aiter_lines():
+                    if over.is_set():
+                        return
+        await asyncio.sleep(0.5)
+
+
+def _new_owner(number: int) -> Callable[[Session], Owner]:
+    def make(session: Session) -> Owner:
+        owner = create_owner(
+            session,
+            email=f"owner-{number}@platestream.example",
+            password="long enough",
+            timezone="UTC",
+            credits=_CREDITS,
+        )
+        key = create_key(session, owner.id, name="bench", scopes=frozenset(Scope)).plain_key
+        return Owner(owner.id, key)
+
+    return make
+
+
+def _rows(alone: Seen, beside: Seen) -> Iterator[str]:
+    for seen, name in ((alone, "alone"), (beside, "beside")):
+        lost, all_ = seen.frames[False], sum(seen.frames.values())
+        yield f"frames not read, {name}: {lost} of {all_} ({lost / max(1, all_):.1%})"
+    for what in ("list", "image", "alert", "delivery"):
+        first, then = alone.p95_ms(what), beside.p95_ms(what)
+        yield f"{what}: p95 {first:.0f} ms alone, {then:.0f} ms beside: {then / first:.2f}"
+    for seen, name in ((alone, "alone"), (beside, "beside")):
+        counted = {f"{what} {status}": n for (what, status), n in sorted(seen.statuses.items())}
+        yield f"answers {name}: {counted}"
+
+
+async def _measure(bench: Bench, seconds: float, greedy: Sequence[str]) -> None:
+    webhook = await bench.set_up()
+    bench.topics.follow()
+    await asyncio.sleep(_SETTLE_SECONDS)
+    alone = await bench.phase(seconds, (), webhook)
+    if "alerts" in greedy:
+        await bench.make_greedy_alerts()
+    if "replays" in greedy:
+        bench.publish_history()
+    beside = await bench.phase(seconds, greedy, webhook)
+    print("\n".join(_rows(alone, beside)), flush=True)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.greedy_owner")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--fair", type=int, default=10)
+    parser.add_argument("--greedy", default=",".join(_GREEDY), help="A part of what he does.")
+    arguments = parser.parse_args()
+    with ExitStack() as open_things:
+        folder = open_things.enter_context(TemporaryDirectory(prefix="platestream-bench-"))
+        receiver = CountingReceiver()
+        open_things.callback(receiver.close)
+        settings = {"WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8"}
+        stack = open_things.enter_context(RunningStack(Path(folder), settings))
+        bench = Bench(stack, arguments.fair, receiver)
+        open_things.callback(bench.topics.close)
+        asyncio.run(_measure(bench, arguments.seconds, arguments.greedy.split(",")))
+
+
+if __name__ == "__main__":
+    main()
