@@ -108,8 +108,8 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
             ) from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError) as error:
             raise TransientError(
-                f"Kafka at {server} ended the connection or is silent: it is starting, or wants "
-                f"another PLATESTREAM_KAFKA_SECURITY_PROTOCOL than "
+                f"Kafka at {server} closed the connection or does not answer: it is starting, or "
+                f"requires another PLATESTREAM_KAFKA_SECURITY_PROTOCOL than "
                 f"{settings.kafka_security_protocol}, or a client certificate"
             ) from error
         except ssl.SSLError as error:
@@ -168,7 +168,7 @@ class _Dialogue:
             return  # Not Apache Kafka's answer, but no listener with a login either.
         if for_code(answer.error_code) is not IllegalSaslStateError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} wants a login: "
+                f"Kafka at {self._server} requires a login: "
                 "PLATESTREAM_KAFKA_SECURITY_PROTOCOL=SASL_SSL"
             )
 
@@ -192,7 +192,7 @@ class _Dialogue:
         error = for_code(answer.error_code)
         if error is UnsupportedSaslMechanismError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} takes no {wanted}, but "
+                f"Kafka at {self._server} does not accept {wanted}, only "
                 f"{', '.join(answer.mechanisms)} (PLATESTREAM_KAFKA_SASL_MECHANISM)"
             )
         if error is IllegalSaslStateError:

@@ -117,11 +117,11 @@ def test_a_client_that_is_not_trusted_is_reported(kafka: SecureKafka, stranger: 
 @pytest.mark.parametrize(
     ("protocol", "is_there", "error", "sentence"),
     [
-        ("SSL", "SASL_SSL", MisconfiguredError, "wants a login: .*=SASL_SSL"),
-        ("SASL_SSL", "SSL", MisconfiguredError, "takes no login"),
-        ("SASL_PLAINTEXT", "SSL", MisconfiguredError, "wants another .*_SECURITY_PROTOCOL"),
-        ("SASL_PLAINTEXT", "PLAINTEXT", MisconfiguredError, "takes no login"),
-        ("SSL", "PLAINTEXT", TransientError, "wants another .*_SECURITY_PROTOCOL than SSL"),
+        ("SSL", "SASL_SSL", MisconfiguredError, "requires a login: .*=SASL_SSL"),
+        ("SASL_SSL", "SSL", MisconfiguredError, "accepts no login"),
+        ("SASL_PLAINTEXT", "SSL", MisconfiguredError, "requires another .*_SECURITY_PROTOCOL"),
+        ("SASL_PLAINTEXT", "PLAINTEXT", MisconfiguredError, "accepts no login"),
+        ("SSL", "PLAINTEXT", TransientError, "requires another .*_SECURITY_PROTOCOL than SSL"),
     ],
 )
 def test_another_protocol_than_the_listeners_is_reported(
