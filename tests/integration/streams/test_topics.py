@@ -5,7 +5,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from common.kafka.clients import bound_topics, client_options, topic_name
-from common.records.topics import ALERTS, FRAMES, READING_DEAD_LETTERS, Topic
+from common.records.topics import FRAMES, READING_DEAD_LETTERS, RECOGNITIONS, Topic
 from common.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -34,6 +34,6 @@ def test_a_topic_without_a_bound_gets_the_one_of_this_release(kafka_topics: Kafk
     assert bound_topics(kafka_topics) == (topic_name(kafka_topics, READING_DEAD_LETTERS),)
     assert bound(READING_DEAD_LETTERS) == READING_DEAD_LETTERS.retention_bytes > 0
     assert bound(FRAMES) == 1_000_000
-    assert bound(ALERTS) == -1
+    assert bound(RECOGNITIONS) == -1
     assert bound_topics(kafka_topics) == ()
     admin.close()

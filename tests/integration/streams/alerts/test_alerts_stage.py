@@ -17,6 +17,7 @@ from common.records.alerts import (
     ProvisionalKind,
     ProvisionalRecognition,
     TriggerPhase,
+    by_reference,
 )
 from common.records.ids import trigger_id
 from common.records.recognitions import ProvisionalPlate, Recognition
@@ -66,7 +67,7 @@ def test_rules_trigger_once_in_a_cooldown_and_the_same_again_on_a_replay(
     assert [each.is_late for each in triggers] == [False, False, True]
     assert triggers[0].recognition == first
     assert triggers[0].id == trigger_id(first.captured_ms, wanted.alert_id, first.id)
-    assert triggers[0].alert == wanted
+    assert triggers[0].alert == by_reference(wanted)
 
     worker.kill()
     world.see(late, held, first)
