@@ -13,7 +13,13 @@ from typing import Any
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.frequent_plates import SETTLE_MS, OwnerSpan, PlateCount, frequent_plates
+from analytics_sql.frequent_plates import (
+    SETTLE_MS,
+    OwnerSpan,
+    PlateCount,
+    frequent_plates,
+    kept_since_ms,
+)
 
 __all__ = [
     "CameraCount",
@@ -29,7 +35,6 @@ QUARTER_MS = 900_000
 """A quarter of an hour: the finest step in which time zones differ from UTC."""
 
 DAY_QUARTERS = 96
-_DAY_MS = DAY_QUARTERS * QUARTER_MS
 
 
 @dataclass(frozen=True)
@@ -134,9 +139,11 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how each quarter that a span touches is to be counted."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    buckets, kept_from_ms = await stored_buckets(client, span)
-    # After the buckets: one that is newer than what is known of it is none the worse.
-    touched_ms = await touched(client, span) if buckets else {}
+    buckets, as_of_ms = await stored_buckets(client, span)
+    if not buckets:
+        return Coverage((), (), tuple(range(first, end)))
+    touched_ms = await touched(client, span, as_of_ms)
+    kept_from_ms = await kept_since_ms(client, span.to_ms)
     whole = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), span.to_ms // QUARTER_MS)
     standing = [
         bucket
@@ -156,20 +163,18 @@ async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) ->
 
 
 async def stored_buckets(client: ClickHouseClient, span: OwnerSpan) -> tuple[list[Bucket], int]:
-    """Return an owner's buckets that begin in a span, and from when rows are kept (Unix ms).
+    """Return an owner's buckets that begin in a span, and up to when they have all rows (Unix ms).
 
-    What is older may be dropped at any time, and no bucket stands for it.
+    That is the moment of writing.
     """
     ends = {"first": span.from_ms // QUARTER_MS, "end": -(-span.to_ms // QUARTER_MS)}
     rows = await client.rows("traffic_coverage", {"user_id": span.user_id, **ends})
-    kept_days = rows[0][3] if rows else 0
-    kept_from_ms = span.to_ms - kept_days * _DAY_MS if kept_days else 0
-    return [Bucket(*row[:3]) for row in rows], kept_from_ms
+    return [Bucket(*row[:3]) for row in rows], rows[0][3] if rows else 0
 
 
-async def touched(client: ClickHouseClient, span: OwnerSpan) -> dict[int, int]:
-    """Return when quarters of a span were touched last (Unix ms), as far as no bucket has it."""
-    rows = await client.rows("traffic_touched", span.parameters())
+async def touched(client: ClickHouseClient, span: OwnerSpan, as_of_ms: int) -> dict[int, int]:
+    """Return when quarters of a span were touched last (Unix ms), if after ``as_of_ms``."""
+    rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
     return {int(row[0]): int(row[1]) for row in rows}
 
 

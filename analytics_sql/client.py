@@ -5,7 +5,9 @@ The only module of what serves that imports clickhouse-connect.
 
 import asyncio
 import logging
+import math
 import re
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -48,6 +50,7 @@ logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 _CONNECT_SECONDS = 5
 _SCHEMA_SECONDS = 600
 _INSERT_SECONDS = 60
+_KEPT_DAYS_SECONDS = 60.0
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
@@ -100,12 +103,21 @@ class ClickHouseClient:
         self._driver: AsyncClient | None = None
         self._connecting = asyncio.Lock()
         self._backfilled: set[str] = set()
+        self._kept_days = (-math.inf, 0)
 
     async def is_backfilled(self, name: str) -> bool:
         """Tell whether a table made of older rows (table ``backfills``) has all of them by now."""
         if name not in self._backfilled and await self.count("is_backfilled", {"name": name}):
             self._backfilled.add(name)
         return name in self._backfilled
+
+    async def kept_days(self) -> int:
+        """Return how long recognitions are kept at least, as it was a minute ago; 0: for good."""
+        asked_at, days = self._kept_days
+        if time.monotonic() - asked_at > _KEPT_DAYS_SECONDS:
+            asked_at, days = time.monotonic(), await self.count("kept_days", {})
+            self._kept_days = (asked_at, days)
+        return days
 
     async def connect(self) -> None:
         """Connect now, so that wrong settings are found before anything is asked."""

@@ -6,6 +6,7 @@ open whether a plate is among the first, because rows of it came late or it was 
 alone is counted again.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -75,6 +76,15 @@ class _Bounds:
         return self.lower == self.upper
 
 
+async def kept_since_ms(client: ClickHouseClient, now_ms: int) -> int:
+    """Return since when recognitions are kept (Unix ms); 0 where all are.
+
+    Older ones may be dropped at any time, so that nothing that was counted stands for them.
+    """
+    days = await client.kept_days()
+    return now_ms - days * _DAY_MS if days else 0
+
+
 async def frequent_plates(
     client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
 ) -> tuple[PlateCount, ...]:
@@ -97,10 +107,9 @@ async def _stored_rank(client: ClickHouseClient, span: OwnerSpan) -> _Rank | Non
     rows = await client.rows("plate_rank", {"user_id": span.user_id})
     if not rows:
         return None
-    counted, since, until, others, plates, counts, newest, erased, kept_days = rows[0]
-    if kept_days and span.from_ms < span.to_ms - kept_days * _DAY_MS:
-        # Months of the span may be dropped at any time.
+    if span.from_ms < await kept_since_ms(client, span.to_ms):
         return None
+    counted, since, until, others, plates, counts, newest, erased = rows[0]
     each = map(PlateCount, plates, counts, newest)
     rank = _Rank(
         counted_ms=counted,
@@ -117,21 +126,18 @@ async def _from_rank(
     client: ClickHouseClient, span: OwnerSpan, rank: _Rank, limit: int, settle_ms: int
 ) -> tuple[PlateCount, ...] | None:
     """Return the most frequent plates; None where too many have a chance."""
-    since = {
-        row[0]: row[1:]
-        for row in await client.rows(
-            "plates_since",
-            {
-                **span.parameters(),
-                "since_ms": rank.since_ms,
-                "until_ms": rank.until_ms,
-                "written_ms": rank.counted_ms - settle_ms,
-                "ranked": list(rank.counts),
-                "limit": max(_OTHERS, len(rank.counts)),
-            },
-        )
+    asked = {
+        **span.parameters(),
+        "since_ms": rank.since_ms,
+        "until_ms": rank.until_ms,
+        "written_ms": rank.counted_ms - settle_ms,
+        "ranked": list(rank.counts),
+        "limit": max(_OTHERS, len(rank.counts)),
     }
-    left = await _counts(client, rank.counts, _before(span, rank))
+    rows, left = await asyncio.gather(
+        client.rows("plates_since", asked), _counts(client, rank.counts, _before(span, rank))
+    )
+    since = {row[0]: row[1:] for row in rows}
     bounds = [*_of_ranked(rank, since, left), *_of_others(rank, since)]
     least = sorted((each.lower for each in bounds), reverse=True)[:limit]
     needed = least[-1] if len(least) == limit else 0

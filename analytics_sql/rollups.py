@@ -19,7 +19,7 @@ from analytics_sql.analytics import (
     touched,
 )
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.frequent_plates import SETTLE_MS
+from analytics_sql.frequent_plates import SETTLE_MS, kept_since_ms
 
 ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
 """So far back there are buckets: thirty days and what a call needs at their edges."""
@@ -94,8 +94,9 @@ async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds
         # There is no bucket yet. Not later, as another run may be doing the same.
         begun_ms = settled_ms - _FIRST_RUN_MS
         await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
-    buckets, kept_from_ms = await stored_buckets(client, span)
-    touched_ms = await touched(client, span)
+    buckets, as_of_ms = await stored_buckets(client, span)
+    touched_ms = await touched(client, span, as_of_ms) if buckets else {}
+    kept_from_ms = await kept_since_ms(client, now_ms)
     closed = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), settled_ms // QUARTER_MS)
     todo = _open_quarters(closed, buckets, touched_ms, now_ms, bounds.settle_ms)
     for first in range(0, min(len(todo), bounds.quarters), _CHUNK):

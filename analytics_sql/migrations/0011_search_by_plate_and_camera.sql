@@ -8,18 +8,18 @@ ALTER TABLE recognitions MODIFY COLUMN ingested_at CODEC(Delta(8), ZSTD(1));
 ALTER TABLE recognitions MODIFY COLUMN character_confidences CODEC(ZSTD(3));
 ALTER TABLE recognitions MODIFY COLUMN confidence CODEC(ZSTD(3));
 ALTER TABLE recognitions ADD COLUMN IF NOT EXISTS id_hash UInt16 MATERIALIZED toUInt16(cityHash64(id)) AFTER id;
-ALTER TABLE recognitions ADD INDEX IF NOT EXISTS ingested_range ingested_at TYPE minmax GRANULARITY 1;
+ALTER TABLE recognitions ADD INDEX IF NOT EXISTS ingested_range ingested_at TYPE minmax GRANULARITY 16;
 ALTER TABLE recognitions ADD PROJECTION IF NOT EXISTS times_by_camera
     (SELECT user_id, camera_id, ts, plate, confidence ORDER BY user_id, camera_id, ts);
 ALTER TABLE recognitions ADD PROJECTION IF NOT EXISTS times_by_plate
     (SELECT user_id, plate, ts, camera_id, confidence, id_hash ORDER BY user_id, plate, ts);
-ALTER TABLE recognitions DROP PROJECTION IF EXISTS by_camera SETTINGS mutations_sync = 0;
-ALTER TABLE recognitions DROP INDEX IF EXISTS plate_trigrams SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions DROP PROJECTION IF EXISTS by_camera SETTINGS mutations_sync = 0, alter_sync = 0;
+ALTER TABLE recognitions DROP INDEX IF EXISTS plate_trigrams SETTINGS mutations_sync = 0, alter_sync = 0;
 -- For the rows that are there. It runs in the background and blocks nothing; until then they are read as before.
-ALTER TABLE recognitions MATERIALIZE COLUMN id_hash SETTINGS mutations_sync = 0;
-ALTER TABLE recognitions MATERIALIZE INDEX ingested_range SETTINGS mutations_sync = 0;
-ALTER TABLE recognitions MATERIALIZE PROJECTION times_by_camera SETTINGS mutations_sync = 0;
-ALTER TABLE recognitions MATERIALIZE PROJECTION times_by_plate SETTINGS mutations_sync = 0;
+ALTER TABLE recognitions MATERIALIZE COLUMN id_hash SETTINGS mutations_sync = 0, alter_sync = 0;
+ALTER TABLE recognitions MATERIALIZE INDEX ingested_range SETTINGS mutations_sync = 0, alter_sync = 0;
+ALTER TABLE recognitions MATERIALIZE PROJECTION times_by_camera SETTINGS mutations_sync = 0, alter_sync = 0;
+ALTER TABLE recognitions MATERIALIZE PROJECTION times_by_plate SETTINGS mutations_sync = 0, alter_sync = 0;
 -- Pieces of plates: for each owner and pair of neighbouring characters the plates that hold it, so that a text in
 -- the middle of a plate is looked for among the few plates that can hold it. Look-alikes are folded
 -- (common.plates.matching), so that one table serves the fuzzy search too; `^` stands before the first character

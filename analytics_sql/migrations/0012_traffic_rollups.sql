@@ -62,5 +62,5 @@ CREATE TABLE IF NOT EXISTS plate_ranks
 ENGINE = ReplacingMergeTree(counted_at)
 ORDER BY user_id
 TTL toDateTime(counted_at) + INTERVAL 31 DAY DELETE;
-ALTER TABLE pass_outcomes ADD INDEX IF NOT EXISTS ingested_range ingested_at TYPE minmax GRANULARITY 1;
-ALTER TABLE pass_outcomes MATERIALIZE INDEX ingested_range SETTINGS mutations_sync = 0;
+ALTER TABLE pass_outcomes ADD INDEX IF NOT EXISTS ingested_range ingested_at TYPE minmax GRANULARITY 16;
+ALTER TABLE pass_outcomes MATERIALIZE INDEX ingested_range SETTINGS mutations_sync = 0, alter_sync = 0;

@@ -2,8 +2,8 @@
 --
 -- Parameters: user_id (owner).
 -- Result: counted_ms, since_ms, until_ms (Unix ms, UTC), others, plates, recognitions, newest_ms (arrays of one
--- length), erased: for each plate whether it was erased about then or since, so that its count may be none;
--- kept_days as in traffic_coverage.sql. One row or none.
+-- length), erased: for each plate whether it was erased about then or since, so that its count may be none.
+-- One row or none.
 -- Sort key: user_id. FINAL: the newest count. An erasure takes two hours at the most.
 SELECT
     toUnixTimestamp64Milli(counted_at) AS counted_ms,
@@ -26,11 +26,6 @@ SELECT
             lower(hex(SHA256(concat(toString({user_id:UUID}), ' ', plate))))
         ),
         plates
-    ) AS erased,
-    (
-        SELECT toUInt32OrZero(extract(any(create_table_query), 'toIntervalDay\\((?:_CAST\\()?(\\d+)'))
-        FROM system.tables
-        WHERE database = currentDatabase() AND name = 'recognitions'
-    ) AS kept_days
+    ) AS erased
 FROM plate_ranks FINAL
 WHERE user_id = {user_id:UUID}

@@ -3,18 +3,14 @@
 -- Parameters:
 --   user_id     owner
 --   first, end  quarters since 1970; first is inclusive, end exclusive
--- Result: length, first_quarter, counted_ms (Unix ms, UTC), kept_days (days that recognitions are kept at
--- least, as their table says; 0: it does not).
+-- Result: length, first_quarter, counted_ms, as_of_ms (Unix ms, UTC; all that was written before the latter is
+-- in the buckets).
 -- Sort key: (user_id, length, first_quarter).
 SELECT
     length,
     first_quarter,
     toUnixTimestamp64Milli(max(counted_at)) AS counted_ms,
-    (
-        SELECT toUInt32OrZero(extract(any(create_table_query), 'toIntervalDay\\((?:_CAST\\()?(\\d+)'))
-        FROM system.tables
-        WHERE database = currentDatabase() AND name = 'recognitions'
-    ) AS kept_days
+    (SELECT toUnixTimestamp64Milli(max(as_of)) FROM traffic_states WHERE user_id = {user_id:UUID}) AS as_of_ms
 FROM traffic_buckets
 WHERE user_id = {user_id:UUID}
   AND first_quarter >= {first:UInt32}

@@ -1,13 +1,12 @@
--- Question: which quarters of an hour of an owner's span were touched since the rollups were brought up to date?
+-- Question: which quarters of an hour of an owner's span were touched since a moment?
 --
 -- Parameters:
 --   user_id         owner
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
+--   as_of_ms        Unix ms, UTC: by what was written, or erased, later
 -- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last).
 -- Sort key: (user_id, ts); of these granules the ones that hold anything new, by the index ingested_range.
--- Without FINAL: a copy touches its quarter as well. There is no bucket of an owner who
--- has no as_of.
-WITH (SELECT max(as_of) FROM traffic_states WHERE user_id = {user_id:UUID}) AS up_to
+-- Without FINAL: a copy touches its quarter as well.
 SELECT quarter, toUnixTimestamp64Milli(max(touched)) AS touched_ms
 FROM
 (
@@ -16,8 +15,7 @@ FROM
     WHERE user_id = {user_id:UUID}
       AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
       AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
-      AND ingested_at > up_to
-      AND up_to > toDateTime64(0, 3, 'UTC')
+      AND ingested_at > fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
     GROUP BY quarter
     UNION ALL
     SELECT intDiv(toUnixTimestamp64Milli(ts), 900000) AS quarter, max(ingested_at) AS touched
@@ -25,13 +23,12 @@ FROM
     WHERE user_id = {user_id:UUID}
       AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
       AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
-      AND ingested_at > up_to
-      AND up_to > toDateTime64(0, 3, 'UTC')
+      AND ingested_at > fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
     GROUP BY quarter
     UNION ALL
     SELECT toInt64(quarter) AS quarter, touched_at AS touched
     FROM traffic_reopened FINAL
     WHERE user_id = {user_id:UUID}
-      AND touched_at > up_to
+      AND touched_at > fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
 )
 GROUP BY quarter

@@ -1,5 +1,6 @@
 """Counts of an owner's last thirty days."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -101,9 +102,10 @@ class Analytics:
         now = from_unix_ms(now_ms)
         owned = await self._database.run(lambda session: inventory(session, owner_id, now))
         span = OwnerSpan(owner_id, now_ms - SPAN_MS, now_ms)
-        traffic = await self._store.traffic(span, plates=_TOP_PLATES)
         newest = RecognitionFilter(owner_id, from_ms=span.from_ms, to_ms=span.to_ms)
-        page = await self._store.page(newest, None, _RECENT)
+        traffic, page = await asyncio.gather(
+            self._store.traffic(span, plates=_TOP_PLATES), self._store.page(newest, None, _RECENT)
+        )
         return _overview(owned, traffic, page, now_ms)
 
 
