@@ -43,6 +43,7 @@ class ClickHouseAddress:
             clickhouse_user=self.user,
             clickhouse_password=SecretStr(self.password),
             clickhouse_database=self.database,
+            clickhouse_cluster="",
         )
 
     def client(self) -> Client:
