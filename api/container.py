@@ -199,16 +199,15 @@ def _dependencies(
     stack.callback(resolver.close)
     store = ClickHouseStore(settings)
     stack.push_async_callback(store.close)
-    url = settings.rate_limit_store_url
-    shared_limits = None if url is None else SharedLimitStore(url)
-    if shared_limits is not None:
+    shared_limits = None
+    if (url := settings.rate_limit_store_url) is not None:
+        shared_limits = SharedLimitStore(url)
         stack.push_async_callback(shared_limits.close)
-    cameras, recognitions, _ = tailers
     checks: dict[str, Check] = {
         "postgres": database.ping,
         "clickhouse": store.ping,
         "s3": images.ping,
-        "kafka": partial(all_well, cameras.ping, recognitions.ping),
+        "kafka": partial(all_well, *(tailer.ping for tailer in tailers[:2])),
         "recognizer": engine.ping,
     }
     return AppDependencies(
@@ -238,9 +237,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
     sessions = _sessions(settings, outside, authenticator, box, limits)
-    recognitions = Recognitions(
-        found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
-    )
+    images, sealer = outside.images, CursorSealer(keys)
+    recognitions = Recognitions(found.recognitions, images, sealer, image_retention=retention)
     return Services(
         authenticator=authenticator,
         limiter=limiter,
@@ -274,9 +272,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
 
 
 def _authenticator(settings: ApiSettings, outside: AppDependencies) -> Authenticator:
-    failures = FailedAuthentications(
-        settings.rate_limit_failed_authentications_per_minute, outside.shared_limits
-    )
+    per_minute = settings.rate_limit_failed_authentications_per_minute
+    failures = FailedAuthentications(per_minute, outside.shared_limits)
     at_once = max(1, settings.api_database_connections // 4)
     return Authenticator(outside.database, failures, unknown_concurrency=at_once)
 

@@ -18,7 +18,9 @@ _LAST_REVISION: Final = (1 << 64) - 1
 """The revision of what was deleted: nothing comes after it, as identifiers are never used twice."""
 
 
-class _Named(msgspec.Struct, frozen=True, kw_only=True):
+class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of what has a name. The highest ``revision`` counts."""
+
     id: Annotated[UUID, Column(UUIDS)]
     user_id: Annotated[UUID, Column(UUIDS)]
     name: Annotated[str, Column(TEXT)] = ""
@@ -27,14 +29,14 @@ class _Named(msgspec.Struct, frozen=True, kw_only=True):
     removed: Annotated[int, Column("UInt8")] = 1
 
 
-class CameraName(_Named, frozen=True, kw_only=True):
+class CameraName(NamedRow, frozen=True, kw_only=True):
     """A camera as analysts see it; one that was deleted has no name."""
 
     location: Annotated[str, Column(TEXT)] = ""
     created_ms: Annotated[int, Column(TIME, "created")] = 0
 
 
-class AlertName(_Named, frozen=True, kw_only=True):
+class AlertName(NamedRow, frozen=True, kw_only=True):
     """An alert as analysts see it; one that was deleted has no name."""
 
 

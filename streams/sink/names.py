@@ -12,6 +12,7 @@ from analytics_sql.analysts.names import (
     CAMERA_NAMES,
     AlertName,
     CameraName,
+    NamedRow,
     alert_name,
     camera_name,
     owners_of_names,
@@ -27,7 +28,7 @@ from streams.runtime.app import Event
 from streams.runtime.guard import Guard
 
 log = structlog.get_logger()
-R = TypeVar("R", CameraName, AlertName)
+R = TypeVar("R", bound=NamedRow)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -183,7 +183,7 @@ def test_names_of_cameras_follow_their_configuration(
 ) -> None:
     def named() -> list[tuple[str, str]]:
         sql = "SELECT name, location FROM analysis_cameras ORDER BY name"
-        return list(database.query(sql).result_rows)
+        return [(str(name), str(place)) for name, place in database.query(sql).result_rows]
 
     cameras = Feeder(kafka_topics, CONFIG_CAMERAS)
     cameras.send_pairs([_camera(1, "Gate"), _camera(2, "Yard"), _camera(1, "South gate")])
