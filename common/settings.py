@@ -305,6 +305,12 @@ class CameraAddressSettings(Fragment):
         "without it no file is a camera.",
     )
 
+    camera_ca_file: str = Field(
+        "",
+        description="File of certificates (PEM): those of https and rtsps cameras must be signed "
+        "by one of them and name the host of their address; empty: not verified.",
+    )
+
     @field_validator("camera_files_folder", mode="before")
     @classmethod
     def _none_if_blank(cls, value: Any) -> Any:
@@ -316,6 +322,16 @@ class CameraAddressSettings(Fragment):
         if folder is not None and not folder.is_absolute():
             raise ValueError("must be a whole path, for example /srv/clips")
         return folder
+
+    @field_validator("camera_ca_file")
+    @classmethod
+    def _holds_certificates(cls, file: str) -> str:
+        if file:
+            try:
+                ssl.create_default_context(cafile=file)
+            except OSError as error:
+                raise ValueError("cannot be read, or holds no certificates (PEM)") from error
+        return file
 
 
 class WebhookAddressSettings(Fragment):
