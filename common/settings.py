@@ -24,7 +24,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.networks import IpNetwork, parse_networks
-from common.tls import tls_context
+from common.tls import file_of_certificates, tls_context
 
 SETTING_PREFIX: Final = "PLATESTREAM_"
 
@@ -326,12 +326,7 @@ class CameraAddressSettings(Fragment):
     @field_validator("camera_ca_file")
     @classmethod
     def _holds_certificates(cls, file: str) -> str:
-        if file:
-            try:
-                ssl.create_default_context(cafile=file)
-            except OSError as error:
-                raise ValueError("cannot be read, or holds no certificates (PEM)") from error
-        return file
+        return file_of_certificates(file)
 
 
 class WebhookAddressSettings(Fragment):
