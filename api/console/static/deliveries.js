@@ -6,6 +6,7 @@ import { useAction, useLoad } from "./load.js";
 import { Badge, Empty, Fault, FormFault, Moment, SelectField, Table, Waiting, tell } from "./ui.js";
 import { t } from "./words.js";
 
+/** @type {Record<string, [string, () => string]>} */
 const OUTCOMES = {
   delivered: ["good", () => t("delivered")],
   retrying: ["wait", () => t("trying again")],
