@@ -17,6 +17,7 @@ from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts, TriggerHistory, TriggerStore
 from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
+from api.cameras.probe import CameraProbe
 from api.cameras.service import Cameras, camera_rules
 from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
@@ -108,6 +109,7 @@ class Services:
     image_recognition: ImageRecognition
     credits: Credits
     cameras: Cameras
+    camera_probe: CameraProbe
     alerts: Alerts
     alert_deliveries: AlertDeliveries
     alert_insight: AlertInsight
@@ -252,6 +254,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         image_recognition=_image_recognition(settings, outside, limits),
         credits=Credits(database),
         cameras=_cameras(settings, outside, StreamVault(rules.streams, box), limits),
+        camera_probe=CameraProbe(settings),
         alerts=_alerts(outside, alerts, gate, limits),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),

@@ -24,7 +24,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.networks import IpNetwork, parse_networks
-from common.tls import tls_context
+from common.tls import file_of_certificates, tls_context
 
 SETTING_PREFIX: Final = "PLATESTREAM_"
 
@@ -305,6 +305,12 @@ class CameraAddressSettings(Fragment):
         "without it no file is a camera.",
     )
 
+    camera_ca_file: str = Field(
+        "",
+        description="File of certificates (PEM): those of https and rtsps cameras must be signed "
+        "by one of them and name the host of their address; empty: not verified.",
+    )
+
     @field_validator("camera_files_folder", mode="before")
     @classmethod
     def _none_if_blank(cls, value: Any) -> Any:
@@ -316,6 +322,11 @@ class CameraAddressSettings(Fragment):
         if folder is not None and not folder.is_absolute():
             raise ValueError("must be a whole path, for example /srv/clips")
         return folder
+
+    @field_validator("camera_ca_file")
+    @classmethod
+    def _holds_certificates(cls, file: str) -> str:
+        return file_of_certificates(file)
 
 
 class WebhookAddressSettings(Fragment):

@@ -1,4 +1,4 @@
-"""TLS of Kafka's clients. Apart from the settings, which check the files with it at start."""
+"""Files of TLS, Kafka's clients' above all. Apart from the settings, which check them at start."""
 
 import ssl
 from pathlib import Path
@@ -36,6 +36,20 @@ def tls_context(ca_file: str, certificate_file: str, key_file: str) -> ssl.SSLCo
                 f"{_CERTIFICATE}: it and its key are not PEM without a password, or not a pair"
             ) from error
     return context
+
+
+def file_of_certificates(file: str) -> str:
+    """Return the name of a file that holds certificates (PEM), or the empty one.
+
+    Raises:
+        ValueError: it cannot be read, or holds none.
+    """
+    if file:
+        try:
+            ssl.create_default_context(cafile=file)
+        except OSError as error:
+            raise ValueError("cannot be read, or holds no certificates (PEM)") from error
+    return file
 
 
 def _require_readable(setting: str, file: str) -> None:

@@ -1,8 +1,6 @@
 """Settings of the ingest process."""
 
-import ssl
-
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from common.settings import (
     CameraAddressSettings,
@@ -29,11 +27,6 @@ class IngestSettings(
         "",
         pattern=r"^[A-Za-z0-9._-]*$",
         description="Name of this worker in camera status; empty: host name and process id.",
-    )
-    camera_ca_file: str = Field(
-        "",
-        description="File of certificates (PEM): those of https and rtsps cameras must be signed "
-        "by one of them and name the host of their address; empty: not verified.",
     )
     ingest_motion_gate: bool = Field(
         True, description="Holds back frames of a scene in which nothing moves."
@@ -85,13 +78,3 @@ class IngestSettings(
     ingest_metrics_port: Port = Field(
         0, description="Local port of Prometheus metrics and /healthz; 0: none."
     )
-
-    @field_validator("camera_ca_file")
-    @classmethod
-    def _holds_certificates(cls, file: str) -> str:
-        if file:
-            try:
-                ssl.create_default_context(cafile=file)
-            except OSError as error:
-                raise ValueError("cannot be read, or holds no certificates (PEM)") from error
-        return file

@@ -4,13 +4,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
+from api.cameras.probe import CameraProbe
 from api.cameras.schemas import (
     CameraAnswer,
     CameraCreate,
     CameraDeleted,
     CameraList,
+    CameraTest,
+    CameraTestAnswer,
     CameraUpdate,
     camera_body,
+    camera_test_answer,
 )
 from api.cameras.service import Cameras
 from api.deps import Caller, ResourceId, service
@@ -22,6 +26,7 @@ from api.security.permissions import BodyKind, Scope, requires
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
 
 CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
+ProbeDep = Annotated[CameraProbe, Depends(service(CameraProbe))]
 
 
 @router.get("/api/cameras", summary="List cameras", responses=error_responses())
@@ -58,6 +63,23 @@ async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate)
 async def get_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraAnswer:
     """Return one of the caller's cameras."""
     return CameraAnswer(camera=camera_body(await cameras.one(caller.owner_id, id)))
+
+
+@router.post(
+    "/api/cameras/test",
+    summary="Try a camera's address",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
+async def test_camera(
+    cameras: CamerasDep, probe: ProbeDep, caller: Caller, body: CameraTest
+) -> CameraTestAnswer:
+    """Look at an address for its first picture, at most 20 s; say in words why there is none.
+
+    It is looked at from the API's machine. Nothing is kept. One at a time for each account.
+    """
+    address = await cameras.address_to_test(caller.owner_id, body)
+    return camera_test_answer(await probe.look(caller.owner_id, address))
 
 
 @router.put(

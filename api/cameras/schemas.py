@@ -1,9 +1,12 @@
 """JSON of the cameras resource."""
 
+import base64
 from typing import Annotated
+from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from api.cameras.probe import CameraLook
 from api.cameras.repository import CameraView
 from api.schemas import (
     FreeText,
@@ -16,7 +19,7 @@ from api.schemas import (
     TimeZone,
     json_number,
 )
-from api.validation.fields import validation_rules
+from api.validation.fields import uuid_text, validation_rules
 from common.errors import InvalidInputError
 from common.records.cameras import CameraState
 from common.records.frames import Point, Zone, ZoneKind
@@ -115,6 +118,44 @@ class CameraCreate(CameraUpdate):
     rtsp_url: StreamAddress
 
 
+class CameraTest(RequestModel):
+    """A camera's address to try."""
+
+    rtsp_url: StreamAddress
+    camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
+        default=None,
+        description="The camera whose stored password `***` in rtspUrl stands for.",
+    )
+
+
+class CameraTestBody(ResponseModel):
+    """What came of a look at a camera's address."""
+
+    reachable: bool = Field(description="Whether a picture came.")
+    code: str | None = Field(
+        description="Why none came, as a word: for example `unreachable`, `credentials`,"
+        " `no_stream`, `not_video`, `silent`; null where one came.",
+        examples=["credentials"],
+    )
+    error: str | None = Field(
+        description="The same in a sentence, as a camera's `lastError`.",
+        examples=["The camera refused the user name or the password."],
+    )
+    frame_width: int | None = Field(description="Width of the camera's pictures in pixels.")
+    frame_height: int | None = Field(description="Height of the camera's pictures in pixels.")
+    milliseconds: int | None = Field(description="Time until the first picture.")
+    picture: str | None = Field(
+        description="The first picture as JPEG in base64, at most 1,280 pixels wide.",
+        json_schema_extra={"contentEncoding": "base64", "contentMediaType": "image/jpeg"},
+    )
+
+
+class CameraTestAnswer(ResponseModel):
+    """The result of a test; nothing of it is kept."""
+
+    test: CameraTestBody
+
+
 class ZoneView(ResponseModel):
     """A polygon in which plates are read, or are not."""
 
@@ -181,6 +222,22 @@ def camera_body(view: CameraView) -> CameraBody:
         min_plate_width=values.min_plate_width_px,
         timezone=values.timezone,
         created_at=row.created_at,
+    )
+
+
+def camera_test_answer(look: CameraLook) -> CameraTestAnswer:
+    """Return the JSON form of a look at an address."""
+    result, has_picture = look.result, bool(look.picture)
+    return CameraTestAnswer(
+        test=CameraTestBody(
+            reachable=has_picture,
+            code=result.code,
+            error=result.error,
+            frame_width=result.frame_width_px if has_picture else None,
+            frame_height=result.frame_height_px if has_picture else None,
+            milliseconds=result.milliseconds if has_picture else None,
+            picture=base64.b64encode(look.picture).decode("ascii") if has_picture else None,
+        )
     )
 
 

@@ -17,9 +17,9 @@ from api.cameras.repository import (
     CameraView,
     DuplicateIdentifierError,
 )
-from api.cameras.schemas import CameraCreate, CameraUpdate
+from api.cameras.schemas import CameraCreate, CameraTest, CameraUpdate
 from api.cameras.status_cache import CameraStatusCache, condition_of
-from api.cameras.stream_vault import StreamVault, edited_values, new_values
+from api.cameras.stream_vault import StoredStream, StreamVault, edited_values, new_values
 from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
@@ -145,6 +145,18 @@ class Cameras:
             ApiError: 404.
         """
         return await self._database.run(lambda session: _delete(session, owner_id, camera_id))
+
+    async def address_to_test(self, owner_id: UUID, body: CameraTest) -> str:
+        """Return a camera's address in the clear, checked.
+
+        Raises:
+            ApiError: 400 for the address, 404 for the camera whose password it takes.
+        """
+        kept = None
+        if body.camera_id is not None:
+            values = (await self.require(owner_id, body.camera_id)).values
+            kept = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
+        return self._vault.address(body.rtsp_url, kept)
 
     async def sweep(self) -> int:
         """Delete the hidden cameras of calls that died while they waited for a worker."""

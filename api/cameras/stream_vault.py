@@ -63,6 +63,15 @@ class StreamVault:
             raise _refused(error) from error
         return kept if after == before else self._stored(after)
 
+    def address(self, text: str, kept: StoredStream | None) -> str:
+        """Return an address in the clear, checked; passwords that it masks are those of ``kept``.
+
+        Raises:
+            ApiError: 400 on ``rtspUrl``.
+        """
+        stream = self.store(text) if kept is None else self.replace(kept, text)
+        return self._box.decrypt(stream.encrypted)
+
     def derived_identifier(self, stream: StoredStream) -> str:
         """Return the identifier of a camera that was given none: one for each stream.
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 from uuid import UUID
 
 import httpx
@@ -278,6 +279,7 @@ class Options:
     demo_enabled: bool = True
     subscription_credits: int = 0
     image_retention_days: int = 0
+    camera_files: Path | None = None
     attempts: AttemptRules = NO_ATTEMPT_RULES
     feeds_streams: bool = False
     now_ms: Callable[[], int] = lambda: NOW_MS
@@ -296,6 +298,7 @@ class Options:
             "rate_limit_demo_per_minute": self.limits.demo_per_minute,
             "rate_limit_pictures_per_minute": self.limits.pictures_per_minute,
             "image_retention_days": self.image_retention_days,
+            "camera_files_folder": self.camera_files,
             "rate_limit_block_seconds": self.limits.block_seconds,
             "rate_limit_failed_authentications_per_minute": self.failed_authentications,
             "login_attempts_per_minute": self.attempts.per_minute,

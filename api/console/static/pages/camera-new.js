@@ -8,10 +8,21 @@ import { Link, go, unsaved } from "../router.js";
 import { FormFault, Head, tell } from "../ui.js";
 import { t } from "../words.js";
 
+/** @type {Record<string, () => string>} */
+const WORDS = {
+  unreachable: () => t("Nothing answers there: is the camera on, the port right, and can this machine reach it?"),
+  credentials: () => t("User or password is wrong."),
+  no_stream: () => t("The host answers, but has no stream under this path."),
+  not_video: () => t("Something answers, but it is no stream of pictures that can be read."),
+  silent: () => t("It answers, but no picture came in time."),
+};
+
 /** What a test of the address came to. */
 function Tested({ result }) {
   if (!result) return null;
-  if (!result.reachable) return html`<div class="alarm" role="alert"><p>${t("There is no picture.")} <bdi>${result.error}</bdi></p></div>`;
+  if (!result.reachable) {
+    return html`<div class="alarm" role="alert"><p>${WORDS[result.code]?.() ?? t("There is no picture.")}</p><p class="hint"><bdi>${result.error}</bdi></p></div>`;
+  }
   return html`<div class="tested" role="status">
     <p><strong>${t("There is a picture.")}</strong> ${result.frameWidth} × ${result.frameHeight}</p>
     ${result.picture && html`<${TestPicture} data=${result.picture} />`}

@@ -207,7 +207,6 @@ export const words = {
   "Nothing found.": "Nada encontrado.",
   "Nothing here": "Nada aqui",
   "Nothing is kept or sent. Its cooldown begins as if it had never fired.": "Nada é guardado nem enviado. A pausa começa como se nunca tivesse disparado.",
-  "Nothing was sent of it.": "Nada foi enviado dele.",
   "Nothing yet.": "Ainda nada.",
   "Notifications of alerts": "Notificações de alertas",
   "Of the last": "Dos últimos",
@@ -529,4 +528,9 @@ export const words = {
   "away from it": "a afastar-se",
   "to the left": "para a esquerda",
   "to the right": "para a direita",
+  "Nothing answers there: is the camera on, the port right, and can this machine reach it?": "Nada responde aí: a câmara está ligada, a porta certa, e esta máquina chega até ela?",
+  "User or password is wrong.": "O utilizador ou a palavra-passe está errado.",
+  "The host answers, but has no stream under this path.": "A máquina responde, mas não tem vídeo neste caminho.",
+  "Something answers, but it is no stream of pictures that can be read.": "Algo responde, mas não é um vídeo que se possa ler.",
+  "It answers, but no picture came in time.": "Responde, mas nenhuma imagem chegou a tempo.",
 };

@@ -1,0 +1,104 @@
+"""``python -m ingest.probe``: one look at a camera's address, in a process of its own.
+
+The address comes on standard input, so that it stands in no list of processes; the rules for it
+come from the environment. On standard output come a line of JSON, :class:`ProbeReport`, and the
+first picture as JPEG. What a camera sends is untrusted: memory and time are bounded here, and
+whoever starts this ends it when it takes too long.
+"""
+
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import BinaryIO, Final
+
+import msgspec
+
+from common.errors import InvalidInputError
+from common.settings import CameraAddressSettings, load_settings
+from common.urls.streams import StreamUrlRules, parse_stream_url, stream_url_rules
+from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.opening import CaptureLimits, open_stream
+from ingest.errors import CaptureError, CaptureErrorCode
+from ingest.frames.encoding import EncodedImage
+
+MAX_ADDRESS_BYTES: Final = 16_384
+_SECONDS: Final = 12.0
+"""For all of it; a stream may send a key frame every ten seconds."""
+_OPEN_SECONDS: Final = 8.0
+_READ_SECONDS: Final = 5.0
+_MEMORY_BYTES: Final = 4 * 1024**3
+_PROCESSOR_SECONDS: Final = 20
+_QUALITY: Final = 80
+_WIDTH_PX: Final = 1280
+
+
+class ProbeReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What came of a look; ``code`` and ``error`` say why there is no picture, None where there is.
+
+    The size is that of the camera's frame.
+    """
+
+    code: str | None = None
+    error: str | None = None
+    frame_width_px: int = 0
+    frame_height_px: int = 0
+    milliseconds: int = 0
+
+
+def look(
+    address: str,
+    rules: StreamUrlRules,
+    ca_file: str = "",
+    *,
+    seconds: float = _SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[ProbeReport, bytes]:
+    """Return what comes of a look at an address within so many seconds, and its first picture."""
+    began, deadline = clock(), ConnectionDeadline()
+    alarm = threading.Timer(seconds, deadline.stop)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        width_px, height_px, image = _first_frame(address, rules, ca_file, deadline)
+    except (CaptureError, InvalidInputError) as error:
+        code = error.code if isinstance(error, CaptureError) else CaptureErrorCode.FORBIDDEN
+        return ProbeReport(code=code.name.lower(), error=code.value), b""
+    finally:
+        alarm.cancel()
+    spent_ms = round((clock() - began) * 1000)
+    report = ProbeReport(frame_width_px=width_px, frame_height_px=height_px, milliseconds=spent_ms)
+    return report, image.data
+
+
+def _first_frame(
+    address: str, rules: StreamUrlRules, ca_file: str, deadline: ConnectionDeadline
+) -> tuple[int, int, EncodedImage]:
+    limits = CaptureLimits(
+        open_timeout_seconds=_OPEN_SECONDS,
+        read_timeout_seconds=_READ_SECONDS,
+        decoder_threads=1,
+        ca_file=ca_file,
+    )
+    with open_stream(parse_stream_url(address, rules), rules, limits, deadline) as stream:
+        for seen in stream.frames():
+            frame = seen.decoded
+            return frame.width_px, frame.height_px, frame.jpeg(_QUALITY, _WIDTH_PX)
+    raise CaptureError(CaptureErrorCode.SILENT)
+
+
+def main(given: BinaryIO, told: BinaryIO) -> None:
+    """Look at the address that is given, and tell what came of it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_SECONDS, _PROCESSOR_SECONDS))
+    settings = load_settings(CameraAddressSettings)
+    address = given.read(MAX_ADDRESS_BYTES).decode()
+    report, image = look(address, stream_url_rules(settings), settings.camera_ca_file)
+    told.write(msgspec.json.encode(report) + b"\n" + image)
+    told.flush()
+
+
+if __name__ == "__main__":
+    main(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,106 @@
+"""A camera's address tried before it is saved."""
+
+import asyncio
+import base64
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+
+from api.cameras.probe import CameraProbe
+from api.db.database import Database
+from api.errors import ApiError
+from common.settings import CameraAddressSettings
+from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.camera_worker import taking_cameras
+from tests.integration.ingest.clips import write_clip
+
+pytestmark = pytest.mark.integration
+
+PATH = "/api/cameras/test"
+
+
+@pytest.fixture
+async def application(database: Database, tmp_path: Path) -> AsyncIterator[Application]:
+    async with running_application(database, Options(camera_files=tmp_path)) as app:
+        yield app
+
+
+async def _tested(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await client.post(PATH, json=body)
+    assert answer.status_code == 200, answer.text
+    test: dict[str, Any] = answer.json()["test"]
+    return test
+
+
+async def test_the_first_picture_comes_with_its_size(
+    client: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    write_clip(tmp_path / "road.mp4", seconds=1, moving=True)
+    test = await _tested(client, {"rtspUrl": f"file://{tmp_path}/road.mp4"})
+
+    assert (test["reachable"], test["error"], test["code"]) == (True, None, None)
+    with Image.open(io.BytesIO(base64.b64decode(test["picture"]))) as image:
+        assert image.size == (test["frameWidth"], test["frameHeight"])
+    assert (await client.get("/api/cameras")).json() == {"cameras": []}
+
+
+async def test_what_is_wrong_is_said_in_words(client: httpx.AsyncClient, tmp_path: Path) -> None:
+    (tmp_path / "nothing.mp4").write_bytes(b"\x00\x00\x00\x18ftypmp42" + b"nothing" * 1000)
+    test = await _tested(client, {"rtspUrl": f"file://{tmp_path}/nothing.mp4"})
+
+    assert (test["reachable"], test["picture"]) == (False, None)
+    assert (test["code"], test["error"]) == (
+        "not_video",
+        "The address answered, but not with a video stream.",
+    )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nothing",
+        "rtsp://127.0.0.1/1",
+        "rtsp://169.254.169.254/1",
+        "file:///etc/passwd",
+        "rtsp://viewer:***@10.0.0.8/1",
+    ],
+)
+async def test_an_address_that_no_camera_may_have_is_400(
+    client: httpx.AsyncClient, address: str
+) -> None:
+    answer = await client.post(PATH, json={"rtspUrl": address})
+
+    assert (answer.status_code, answer.json()["fields"][0]["path"]) == (400, "rtspUrl")
+
+
+async def test_a_stored_password_is_taken_from_ones_own_camera_only(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    camera = {"name": "Gate", "rtspUrl": "rtsp://viewer:hunter2@10.0.0.8/1"}
+    async with taking_cameras(application):
+        made = (await client.post("/api/cameras", json=camera)).json()["camera"]
+    elsewhere = {"rtspUrl": "rtsp://viewer:***@10.0.0.9/1", "cameraId": made["id"]}
+    stranger = await application.new_owner()
+    async with application.client(stranger) as other:
+        anothers = await other.post(PATH, json={"rtspUrl": made["rtspUrl"], "cameraId": made["id"]})
+
+    assert (await client.post(PATH, json=elsewhere)).status_code == 400
+    assert anothers.status_code == 404
+
+
+async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> None:
+    probe = CameraProbe(CameraAddressSettings(camera_files_folder=tmp_path))
+    first = asyncio.create_task(probe.look(owner.owner_id, f"file://{tmp_path}/missing.mp4"))
+    await asyncio.sleep(0)
+    with pytest.raises(ApiError) as refused:
+        await probe.look(owner.owner_id, f"file://{tmp_path}/missing.mp4")
+
+    assert refused.value.code == "rate_limited"
+    assert (await first).result.code == "no_file"
+    # It is free again.
+    assert (await probe.look(owner.owner_id, "rtsp://[::1]/1")).result.code == "forbidden"
