@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -93,6 +93,12 @@ mutations: ## Send spoilt images and bodies; COUNT=10000 of each
 client: ## Make the typed Python client in tools/client from the API's description
 	$(BOOTSTRAP) python
 	$(PYTHON) -m tools.scripts.python_client
+
+console-types: ## Check the types of the console's JavaScript, also against the API's description (needs Node)
+	$(BOOTSTRAP) python
+	cd tools/console && npm ci --silent --no-audit --no-fund
+	$(PYTHON) -c "import json; from api.app import create_app; from api.openapi import describe; print(json.dumps(describe(create_app())))" > tools/console/openapi.json
+	cd tools/console && npx openapi-typescript openapi.json -o api.d.ts && npx tsc -p .
 
 # Training has an environment of its own, made here unless another Python is named: make ... TRAIN=python
 TRAIN ?= .venv-train/bin/python

@@ -48,7 +48,10 @@ const ROUTES = [
   { form: "/health", view: HealthPage, title: () => t("Health") },
 ];
 
-/** The navigation: path, name, the key after `g`, and its icon's strokes on a square of 24. */
+/**
+ * The navigation: path, name, the key after `g`, and its icon's strokes on a square of 24.
+ * @type {[string, () => string, string, string][]}
+ */
 const PLACES = [
   ["/", () => t("Live"), "l", "M3 12h4l3-8 4 16 3-8h4"],
   ["/search", () => t("Search"), "s", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l5 5"],
@@ -138,7 +141,7 @@ function Shell() {
   const [showsKeys, setShowsKeys] = useState(false);
   const wentTo = useRef(0);
   const toPlate = useRef(false);
-  const main = useRef(null);
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
   const found = match(ROUTES, path);
   const title = found ? found.route.title() : t("Nothing here");
 
@@ -153,7 +156,7 @@ function Shell() {
     // Who hears the page is told that it is another one.
     const wanted = toPlate.current ? PLATE_INPUT : "h1";
     toPlate.current = false;
-    if (!isFirst.current) main.current?.querySelector(wanted)?.focus({ preventScroll: true });
+    if (!isFirst.current) /** @type {HTMLElement | null | undefined} */ (main.current?.querySelector(wanted))?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [path]);
 
@@ -168,7 +171,7 @@ function Shell() {
     g: () => (wentTo.current = Date.now()),
     "?": () => setShowsKeys(true),
     "/": () => {
-      const input = document.querySelector(PLATE_INPUT);
+      const input = /** @type {HTMLInputElement | null} */ (document.querySelector(PLATE_INPUT));
       if (path === "/search") return input?.focus();
       toPlate.current = true;
       return go("/search");

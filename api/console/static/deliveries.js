@@ -6,6 +6,7 @@ import { useAction, useLoad } from "./load.js";
 import { Badge, Empty, Fault, FormFault, Moment, SelectField, Table, Waiting, tell } from "./ui.js";
 import { t } from "./words.js";
 
+/** @type {Record<string, [string, () => string]>} */
 const OUTCOMES = {
   delivered: ["good", () => t("delivered")],
   retrying: ["wait", () => t("trying again")],
@@ -20,12 +21,9 @@ const CAUSES = {
   replay: () => t("replay"),
 };
 
-export const deliveryColumns = (isRedelivered = false) => [
-  t("Event"), t("Outcome"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Answer"), ...(isRedelivered ? [{ text: t("Send again"), isHidden: true }] : []),
-];
+const columns = () => [t("Event"), t("Outcome"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Answer"), { text: t("Send again"), isHidden: true }];
 
-/** Rows of a table; with `onRedeliver` each may be sent again. */
-export function DeliveryRows({ rows, onRedeliver, isBusy }) {
+function DeliveryRows({ rows, onRedeliver, isBusy }) {
   return rows.map((one) => {
     const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
     return html`<tr key=${one.id}>
@@ -34,7 +32,7 @@ export function DeliveryRows({ rows, onRedeliver, isBusy }) {
       <td class="number">${one.attempts}</td>
       <td><${Moment} at=${one.lastAttemptAt} /> <span class="note">${t("{n} ms", { n: one.lastDurationMs })}</span></td>
       <td>${one.lastStatus ?? ""} <bdi>${one.lastError ?? ""}</bdi></td>
-      ${onRedeliver && html`<td><button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Send again")}</button></td>`}
+      <td><button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Send again")}</button></td>
     </tr>`;
   });
 }
@@ -64,5 +62,5 @@ export function Deliveries({ path, sent = 0 }) {
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && !rows.length && html`<${Empty} title=${t("No deliveries in the last seven days.")} />`}
-    ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${deliveryColumns(true)}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} /></${Table}>`}`;
+    ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${columns()}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} /></${Table}>`}`;
 }

@@ -7,6 +7,7 @@ import { goQuery } from "./router.js";
 import { SelectField, TextField } from "./ui.js";
 import { t } from "./words.js";
 
+/** @type {[string, () => string][]} */
 export const MODES = [
   ["", () => t("part of it")],
   ["exact", () => t("exactly")],
@@ -15,7 +16,9 @@ export const MODES = [
   ["fuzzy", () => t("about (one error)")],
 ];
 
-/** The cameras of the account, as the list shows them. */
+/** @typedef {import("#api").components["schemas"]["CameraBody"]} Camera */
+
+/** The cameras of the account, as the list shows them. @returns {ReturnType<typeof useLoad<Camera[]>>} */
 export function useCameras(options) {
   return useLoad((abort) => get("/api/cameras", {}, abort).then((answer) => answer.cameras), ["cameras"], options);
 }

@@ -35,7 +35,7 @@ function byCamera(rows) {
   /** @type {Map<string, {name: string, rows: any[]}>} */
   const cameras = new Map();
   for (const row of rows) {
-    const known = cameras.get(row.cameraId) ?? { name: row.cameraName, rows: [] };
+    const known = cameras.get(row.cameraId) ?? { name: row.cameraName, rows: /** @type {any[]} */ ([]) };
     known.rows.push(row);
     cameras.set(row.cameraId, known);
   }

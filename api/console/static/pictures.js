@@ -82,7 +82,7 @@ export function forgetPictures() {
 /**
  * Returns the URL of a picture: undefined while it comes, null where there is none.
  * @param {string | null} path
- * @param {import("preact").RefObject<Element>} [seen] only once this is in view
+ * @param {import("preact").RefObject<Element | null>} [seen] only once this is in view
  * @returns {string | null | undefined}
  */
 export function usePicture(path, seen) {
@@ -117,7 +117,7 @@ export function usePicture(path, seen) {
 
 /** The plate's crop of a recognition; `width` is that of the thumbnail in pixels. */
 export function Crop({ recognition, width = 192 }) {
-  const frame = useRef(null);
+  const frame = useRef(/** @type {Element | null} */ (null));
   const path = recognition.cropUrl ? `/api/recognitions/${recognition.id}/crop?width=${width}` : null;
   const url = usePicture(path, frame);
   return html`<span class="crop" ref=${frame}>

@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
  * A value with followers.
  * @template T
  */
-class Signal {
+export class Signal {
   /** @param {T} value */
   constructor(value) {
     /** @type {T} */

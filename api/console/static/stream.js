@@ -8,7 +8,7 @@ const DRAW_MS = 200;
 const RETRY_SECONDS = 5;
 const FILL_ROWS = 200;
 
-/** @typedef {{id: string, plate: string, cameraId: string, cameraName: string, confidence: number, timestamp: string, cropUrl?: string, region?: {code: string} }} Recognition */
+/** @typedef {import("#api").components["schemas"]["RecognitionBody"]} Recognition */
 
 /**
  * Gives new recognitions to `onRows`, newest first, several at once; each comes once.

@@ -14,7 +14,7 @@ const AT_LEAST_SECONDS = 3;
  * Returns the URL of a camera's latest picture, null where there is none yet.
  * @param {{id: string, frameWidth: number | null}} camera
  * @param {number} everySeconds 0: once
- * @param {import("preact").RefObject<Element>} [seen] only while this is in view
+ * @param {import("preact").RefObject<Element | null>} [seen] only while this is in view
  * @param {number} [width] of a thumbnail in pixels
  */
 export function useSnapshot(camera, everySeconds, seen, width) {
@@ -65,7 +65,7 @@ export function useSnapshot(camera, everySeconds, seen, width) {
 }
 
 function Tile({ camera, everySeconds }) {
-  const frame = useRef(null);
+  const frame = useRef(/** @type {Element | null} */ (null));
   const url = useSnapshot(camera, everySeconds, frame, 480);
   return html`<li class="tile" ref=${frame}>
     <${Link} href=${`/cameras/${camera.id}`}>

@@ -17,7 +17,7 @@ const KINDS = { include: () => t("plates count"), exclude: () => t("plates do no
 /** @param {number} value */
 const within = (value) => Math.min(1, Math.max(0, Math.round(value * 10000) / 10000));
 
-/** @param {{zones: any[], minPlateWidth: number}} drawing */
+/** @param {{camera: any, zones: any[], minPlateWidth: number, onZones: (zones: any[]) => void, onMinPlateWidth: (width: number) => void, fault?: string}} props */
 export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWidth, fault }) {
   const picture = useSnapshot(camera, 5);
   const [chosen, setChosen] = useState(0);

@@ -25,6 +25,7 @@ class ConsolePage:
         self.stack = stack
         self.complaints: list[str] = []
         self.expected: list[str] = []
+        self.is_dark = False
         page.set_default_timeout(WAIT_MS)
         page.on("console", self._note)
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
@@ -67,10 +68,14 @@ class ConsolePage:
         found.wait_for()
         return found
 
-    def violations(self) -> list[str]:
-        """Return what axe finds at fault with the page as it stands, each with its first place."""
+    def violations(self, *rules: str) -> list[str]:
+        """Return what axe finds at fault with the page as it stands, each with its first place.
+
+        Without ``rules`` it looks for all that it knows.
+        """
         self.page.evaluate(_axe())
-        found: dict[str, Any] = self.page.evaluate("() => axe.run(document)")
+        only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+        found: dict[str, Any] = self.page.evaluate("(only) => axe.run(document, only)", only)
         return [
             f"{one['id']}: {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}"
             for one in found["violations"]
@@ -79,7 +84,7 @@ class ConsolePage:
     def check(self) -> None:
         """Fail where the browser complained of something that no test expects."""
         others = [one for one in self.complaints if not any(text in one for text in self.expected)]
-        assert others == []
+        assert others == [], others
 
 
 @contextmanager

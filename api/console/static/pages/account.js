@@ -47,12 +47,12 @@ function Zone({ who }) {
 
 function Password({ who }) {
   const [currentPassword, setCurrent] = useState("");
-  const [password, setPassword] = useState("");
+  const [newPassword, setPassword] = useState("");
   const { isBusy, failure, run } = useAction();
   const submit = (event) => {
     event.preventDefault();
     run(async () => {
-      await call("PUT", "/api/account", { body: { currentPassword, password } });
+      await call("PUT", "/api/account", { body: { currentPassword, newPassword } });
       setCurrent("");
       setPassword("");
       tell(t("The password is changed."));
@@ -61,8 +61,8 @@ function Password({ who }) {
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Password")}</h2>
     <input type="email" hidden autocomplete="username" value=${who.email} readonly />
     <${TextField} label=${t("Present password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
-    <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${password} onValue=${setPassword} fault=${failure?.fault("password")} />
-    <${FormFault} failure=${failure} shown=${["currentPassword", "password"]} />
+    <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${newPassword} onValue=${setPassword} fault=${failure?.fault("newPassword")} />
+    <${FormFault} failure=${failure} shown=${["currentPassword", "newPassword"]} />
     <div class="actions"><button disabled=${isBusy}>${t("Change the password")}</button></div>
   </form>`;
 }
@@ -78,7 +78,7 @@ function Sessions({ who }) {
     <${Fault} failure=${found.failure} retry=${found.reload} /><${FormFault} failure=${failure} />
     ${found.data && html`<${Table} caption=${t("Sessions")} columns=${[t("Begun"), t("Ends"), { text: t("End"), isHidden: true }]}>
       ${found.data.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
-        <td>${one.id === who.credentialId || one.isCurrent ? t("this one") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End it")}</button>`}</td></tr>`)}
+        <td>${one.isCurrent ? t("this one") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End it")}</button>`}</td></tr>`)}
     </${Table}>`}
   </section>`;
 }

@@ -8,28 +8,24 @@ import { Link, go, unsaved } from "../router.js";
 import { FormFault, Head, tell } from "../ui.js";
 import { t } from "../words.js";
 
+/** @type {Record<string, () => string>} */
 const WORDS = {
-  name_not_found: () => t("The name of the host is not known."),
-  not_found: () => t("The host answers, but has no stream under this path."),
-  refused: () => t("The host refuses the connection: is the port right, and the camera on?"),
-  timed_out: () => t("Nothing answered in time: is the camera on, and can this machine reach it?"),
-  unauthorized: () => t("User or password is wrong."),
-  unauthorised: () => t("User or password is wrong."),
-  forbidden: () => t("The address may not be used here."),
-  unreadable: () => t("Something answers, but it is no stream of pictures that can be read."),
+  unreachable: () => t("Nothing answers there: is the camera on, the port right, and can this machine reach it?"),
+  credentials: () => t("User or password is wrong."),
+  no_stream: () => t("The host answers, but has no stream under this path."),
+  not_video: () => t("Something answers, but it is no stream of pictures that can be read."),
+  silent: () => t("It answers, but no picture came in time."),
 };
 
 /** What a test of the address came to. */
 function Tested({ result }) {
   if (!result) return null;
-  if (!result.ok) {
-    const known = WORDS[result.reason ?? result.code];
-    return html`<div class="alarm" role="alert"><p>${known ? known() : t("There is no picture.")}</p>${result.message && html`<p class="hint"><bdi>${result.message}</bdi></p>`}</div>`;
+  if (!result.reachable) {
+    return html`<div class="alarm" role="alert"><p>${WORDS[result.code]?.() ?? t("There is no picture.")}</p><p class="hint"><bdi>${result.error}</bdi></p></div>`;
   }
-  const picture = result.image ?? result.picture;
   return html`<div class="tested" role="status">
-    <p><strong>${t("There is a picture.")}</strong> ${result.width ? `${result.width} × ${result.height}` : ""}</p>
-    ${picture && html`<${TestPicture} data=${picture} />`}
+    <p><strong>${t("There is a picture.")}</strong> ${result.frameWidth} × ${result.frameHeight}</p>
+    ${result.picture && html`<${TestPicture} data=${result.picture} />`}
   </div>`;
 }
 
@@ -47,7 +43,7 @@ function TestPicture({ data }) {
 
 export function NewCameraPage() {
   const [form, setForm] = useState(formOf(null));
-  const [result, setResult] = useState(null);
+  const [result, setResult] = useState(/** @type {any} */ (null));
   const test = useAction();
   const save = useAction();
   const edited = useRef(false);
@@ -58,7 +54,7 @@ export function NewCameraPage() {
     setForm(next);
   };
   useEffect(() => () => void (unsaved.value = ""), []);
-  const tryAddress = () => test.run(async () => setResult(await call("POST", "/api/cameras/test", { body: { rtspUrl: form.rtspUrl.trim() } })));
+  const tryAddress = () => test.run(async () => setResult((await call("POST", "/api/cameras/test", { body: { rtspUrl: form.rtspUrl.trim() } })).test));
   const submit = (event) => {
     event.preventDefault();
     save.run(async () => {

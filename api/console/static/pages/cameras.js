@@ -34,8 +34,8 @@ export function CamerasPage({ query }) {
   const shown = cameras.filter(
     (camera) => (!query.state || camera.status === query.state) && (!wanted || `${camera.name} ${camera.location} ${camera.identifier}`.toLowerCase().includes(wanted)),
   );
-  const counts = STATES.map((state) => [state, cameras.filter((camera) => camera.status === state).length]).filter(([, count]) => count);
-  return html`<${Head} title=${t("Cameras")} note=${found.data ? counts.map(([state, count]) => `${number(count)} ${NAMES[state]()}`).join(" · ") : ""}>
+  const counts = STATES.map((state) => ({ state, count: cameras.filter((camera) => camera.status === state).length })).filter(({ count }) => count);
+  return html`<${Head} title=${t("Cameras")} note=${found.data ? counts.map(({ state, count }) => `${number(count)} ${NAMES[state]()}`).join(" · ") : ""}>
       <${Segments} label=${t("View")} value=${view} onValue=${(value) => goQuery({ view: value === "list" ? "" : value })} options=${[["list", t("List")], ["wall", t("Wall")]]} />
       <${Link} class="button" href="/cameras/import">${t("Import CSV")}</${Link}>
       <${Link} class="button main" href="/cameras/new">${t("Add a camera")}</${Link}>

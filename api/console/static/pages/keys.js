@@ -61,8 +61,8 @@ function State({ one }) {
 export function KeysPage() {
   const found = useLoad((abort) => get("/api/api-keys", {}, abort).then((answer) => answer.apiKeys), ["keys"]);
   const [isMaking, setMaking] = useState(false);
-  const [made, setMade] = useState(null);
-  const [revoked, setRevoked] = useState(null);
+  const [made, setMade] = useState(/** @type {any} */ (null));
+  const [revoked, setRevoked] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run } = useAction();
   const keys = found.data ?? [];
   const names = new Map(keys.map((one) => [one.id, one.name]));

@@ -91,8 +91,8 @@ function Pass({ row, fired }) {
 
 export function LivePage({ query }) {
   const filter = filterOf(query);
-  const [rows, setRows] = useState([]);
-  const [held, setHeld] = useState([]);
+  const [rows, setRows] = useState(/** @type {any[]} */ ([]));
+  const [held, setHeld] = useState(/** @type {any[]} */ ([]));
   const [isPaused, setPaused] = useState(false);
   const isHeard = useSignal(sound);
   const cameras = useCameras({ everySeconds: 10 });

@@ -2,7 +2,6 @@
 
 import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { DeliveryRows, deliveryColumns } from "../deliveries.js";
 import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
@@ -110,18 +109,6 @@ function Alerts({ id }) {
   </section>`;
 }
 
-function Deliveries({ id }) {
-  const found = useLoad((abort) => get(`/api/recognitions/${id}/deliveries`, {}, abort), [id]);
-  if (found.failure?.status === 404) return null;
-  const rows = found.data?.deliveries ?? [];
-  return html`<section><h2>${t("Deliveries")}</h2>
-    <${Fault} failure=${found.failure} retry=${found.reload} />
-    ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
-    ${found.data && !rows.length && html`<p class="note">${t("Nothing was sent of it.")}</p>`}
-    ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${deliveryColumns()}><${DeliveryRows} rows=${rows} /></${Table}>`}
-  </section>`;
-}
-
 export function RecognitionPage({ id }) {
   const found = useLoad((abort) => get(`/api/recognitions/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.recognition), [id]);
   const one = found.data;
@@ -158,6 +145,5 @@ export function RecognitionPage({ id }) {
         <${Characters} plate=${one.plate} confidences=${one.characterConfidences} />
       </div>
     </div>
-    <${Alerts} id=${one.id} />
-    <${Deliveries} id=${one.id} />`;
+    <${Alerts} id=${one.id} />`;
 }

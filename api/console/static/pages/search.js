@@ -15,6 +15,7 @@ import { t } from "../words.js";
 
 const ROWS = 50;
 const HOUR_MS = 3_600_000;
+/** @type {[string, () => string][]} */
 const SPANS = [
   ["1", () => t("last hour")],
   ["24", () => t("last 24 hours")],
@@ -43,7 +44,7 @@ function exported(rows) {
 
 function Results({ rows, at, onAt }) {
   const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, { text: t("Camera"), kind: "wide-cell" }, { text: t("Time"), kind: "wide-cell" }, { text: t("History"), isHidden: true }];
-  const list = useRef(null);
+  const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
   return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
     ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
