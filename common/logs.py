@@ -5,14 +5,13 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection
+from enum import StrEnum
 from threading import Lock
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 from cachetools import LRUCache
-
-from common.settings import LogFormat, ProcessSettings
 
 SUPPRESSED = "held_back"
 """Attribute of a record that is let through: how many like it were suppressed before."""
@@ -130,7 +129,26 @@ _LIBRARY_REPEAT_SECONDS = 30.0
 each broker and partition, for as long as a broker is unavailable."""
 
 
-def configure_logging(settings: ProcessSettings) -> None:
+class LogFormat(StrEnum):
+    """The form of a log line."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+class LogSettings(Protocol):
+    """How a process logs (see :class:`common.settings.ProcessSettings`)."""
+
+    @property
+    def log_level(self) -> str:
+        """The lowest level that is written."""
+
+    @property
+    def log_format(self) -> LogFormat:
+        """The form of a line."""
+
+
+def configure_logging(settings: LogSettings) -> None:
     """Send structlog's and the standard library's records to standard error, in one format."""
     level = getattr(logging, settings.log_level.upper())
     shared: list[structlog.types.Processor] = [

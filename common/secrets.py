@@ -1,13 +1,8 @@
 """Encryption of texts that must not be readable in Postgres or on a topic."""
 
-from typing import Final
-
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from common.errors import MisconfiguredError
-
-MASK: Final = "***"
-"""Stands in the place of a secret wherever it is not shown."""
 
 
 class SecretBox:

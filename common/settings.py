@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.logs import LogFormat
 from common.networks import IpNetwork, parse_networks
 from common.tls import file_of_certificates, tls_context
 
@@ -40,13 +41,6 @@ class Fragment(BaseSettings):
     def environment_names(cls) -> dict[str, str]:
         """Return the variables that the class is read from, each with its field."""
         return {SETTING_PREFIX + name.upper(): name for name in cls.model_fields}
-
-
-class LogFormat(StrEnum):
-    """The form of a log line."""
-
-    JSON = "json"
-    CONSOLE = "console"
 
 
 def _http_url(value: str) -> str:

@@ -8,9 +8,10 @@ from api.cameras.repository import CameraValues
 from api.cameras.schemas import CameraCreate, CameraUpdate, zones_of
 from api.errors import ApiError, invalid_field
 from common.errors import InvalidInputError
-from common.secrets import MASK, SecretBox
+from common.secrets import SecretBox
 from common.urls.files import video_file
 from common.urls.streams import (
+    MASK,
     StreamScheme,
     StreamUrlRules,
     mask_password,

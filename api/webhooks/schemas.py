@@ -21,7 +21,7 @@ from api.security.credentials import MAX_SECRET_CHARACTERS
 from api.webhooks.repository import WebhookRow
 from common.errors import InvalidInputError
 from common.records.webhooks import MAX_HEADERS, EventName, check_header_name, check_header_value
-from common.secrets import MASK
+from common.urls.streams import MASK
 
 _WEEK_HOURS = 168
 _NOTHING_HIDDEN = f"may not be {MASK}, which stands for a value that is stored and not shown"

@@ -21,8 +21,8 @@ from api.webhooks.repository import (
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate
 from api.webhooks.status_cache import WebhookStatusCache
 from common.records.deliveries import WebhookStatus
-from common.secrets import MASK
 from common.urls.outbound import outbound_endpoint
+from common.urls.streams import MASK
 
 _URL, _HEADERS = "url", "headers"
 

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from common.errors import InvalidInputError
 from common.networks import IpAddress
-from common.secrets import MASK
-from common.settings import CameraAddressSettings
 from common.urls.outbound import FORBIDDEN_CHARACTERS, METADATA_NAMES
 
 MAX_STREAM_URL_LENGTH: Final = 2048
+
+MASK: Final = "***"
+"""Stands in the place of a secret wherever it is not shown."""
 
 
 class StreamScheme(StrEnum):
@@ -94,7 +95,19 @@ _USER_INFO: Final = re.compile(
 )
 
 
-def stream_url_rules(settings: CameraAddressSettings) -> StreamUrlRules:
+class CameraAddresses(Protocol):
+    """The settings that make the rules (see :class:`common.settings.CameraAddressSettings`)."""
+
+    @property
+    def camera_allow_loopback(self) -> bool:
+        """Whether a camera may be on this machine."""
+
+    @property
+    def camera_files_folder(self) -> Path | None:
+        """Folder of the video files that cameras may play; None: no file is a camera."""
+
+
+def stream_url_rules(settings: CameraAddresses) -> StreamUrlRules:
     """Return the rules that an installation's settings make."""
     return StreamUrlRules(
         allow_loopback=settings.camera_allow_loopback, files_folder=settings.camera_files_folder

@@ -10,6 +10,7 @@ is.
 import re
 import select
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from typing import Final
@@ -164,9 +165,8 @@ class RtspRelay:
                     self._pass_on(self._ours)
 
     def _pass_on(self, ours: socket.socket) -> None:
-        ours.settimeout(_SEND_SECONDS)
-        self._camera.settimeout(_SEND_SECONDS)
         for connection in (ours, self._camera):
+            connection.settimeout(_SEND_SECONDS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while True:
             readable, _, _ = select.select((ours, self._camera), (), ())
@@ -180,11 +180,9 @@ class RtspRelay:
 
     def _answer(self, ours: socket.socket) -> bool:
         """Hand on what came from the camera; returns whether there can be more."""
-        data = self._camera.recv(_BLOCK_BYTES)
-        # What TLS has decrypted already no select() tells of.
-        pending = getattr(self._camera, "pending", None)
-        while pending is not None and pending():
-            data += self._camera.recv(_BLOCK_BYTES)
+        data = self._received()
+        if data is None:
+            return True
         if not data:
             return False
         if self._is_open:
@@ -197,3 +195,20 @@ class RtspRelay:
             self.refusal = CaptureErrorCode.NOT_VIDEO
             raise
         return self._reader.redirected_to is None
+
+    def _received(self) -> bytes | None:
+        """Return what is there from the camera; empty at its end, None where it was none of ours:
+        TLS has messages of its own, after which nothing need follow.
+        """
+        parts: list[bytes] = []
+        self._camera.settimeout(0)
+        try:
+            while True:
+                parts.append(self._camera.recv(_BLOCK_BYTES))
+                # What is decrypted already select() does not tell of.
+                if not isinstance(self._camera, ssl.SSLSocket) or not self._camera.pending():
+                    return b"".join(parts)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return b"".join(parts) or None
+        finally:
+            self._camera.settimeout(_SEND_SECONDS)

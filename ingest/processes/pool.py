@@ -136,7 +136,7 @@ class CapturePool:
         on_processes: Callable[[int], None] = lambda _: None,
         on_crash: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start the keeper; there is no process before there is a capture.
+        """Start the keeper, and the first process.
 
         ``on_processes`` is told how many there are, ``on_crash`` of each that ended by itself.
         """
@@ -151,6 +151,8 @@ class CapturePool:
         self._waiting: list[Capture] = []
         self._keeper = threading.Thread(target=self._run, name="captures", daemon=True)
         self._keeper.start()
+        # It takes a second to start: long before the worker has its cameras.
+        self.put(lambda: self._new_place(is_for_one=False))
 
     def capture(
         self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
@@ -214,7 +216,10 @@ class CapturePool:
                 live = sum(not each.is_stopped for each in place.captures.values())
                 if not place.is_for_one and live < self._settings.max_captures:
                     return place
-        place = _Place(is_for_one=capture.is_suspect)
+        return self._new_place(is_for_one=capture.is_suspect)
+
+    def _new_place(self, *, is_for_one: bool) -> _Place | None:
+        place = _Place(is_for_one=is_for_one)
         try:
             place.process = self._start_process(
                 self._settings,
@@ -226,7 +231,7 @@ class CapturePool:
             return None
         self._places.append(place)
         self._on_processes(len(self._places))
-        log.info("capture_process_started", pid=place.process.pid, suspect=place.is_for_one)
+        log.info("capture_process_started", pid=place.process.pid, suspect=is_for_one)
         return place
 
     def _on_report(self, place: _Place, report: Report) -> None:
@@ -278,14 +283,11 @@ class CapturePool:
         # The harmless first: they are to miss as little as can be.
         for capture in live:
             if capture not in blamed:
-                self._go_on(capture, is_suspect=not blamed)
+                capture.is_suspect = capture.is_suspect or not blamed
+                capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
+                self.place(capture)
         for capture in blamed:
             self._quarantine(capture)
-
-    def _go_on(self, capture: Capture, *, is_suspect: bool) -> None:
-        capture.is_suspect = capture.is_suspect or is_suspect
-        capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
-        self.place(capture)
 
     def _quarantine(self, capture: Capture) -> None:
         now_seconds = self._seconds()

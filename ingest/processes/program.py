@@ -20,7 +20,6 @@ from typing import Final, NoReturn
 import structlog
 
 from common.logs import configure_logging
-from common.settings import ProcessSettings
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
     Adjust,
@@ -184,7 +183,7 @@ def main() -> None:
 
     settings = read_command(read_exactly)
     assert isinstance(settings, Configure), "the first command"
-    configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
+    configure_logging(settings)
     _limit(settings)
     program = CaptureProgram(settings, ReportSender(connection))
     while True:
