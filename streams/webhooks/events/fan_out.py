@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 import faust
+import msgspec
 import structlog
 from cachetools import TTLCache
 
@@ -168,7 +169,7 @@ class FanOut:
         if delivery.owner_id not in self._told:
             self._told[delivery.owner_id] = None
             log.warning("deliveries_left_out", owner_id=str(delivery.owner_id), reason=reason)
-        attempt = unmade_attempt(delivery, reason, self._now_ms())
+        attempt = unmade_attempt(_nameless(delivery), reason, self._now_ms())
         await self._topics.attempts([attempt])
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Plan]:
@@ -271,6 +272,18 @@ def _notification_delivery(
             secret_encrypted=alert.notification_secret_encrypted,
         )
     return trigger_delivery(trigger, endpoint, target)
+
+
+def _nameless(delivery: Delivery) -> Delivery:
+    """Return a delivery without its alert's name, which is looked up where it is sent after all.
+
+    There may be one for each of hundreds of alerts, whose names are what cannot be compressed.
+    """
+    trigger = delivery.trigger
+    if trigger is None or not trigger.alert.is_reference:
+        return delivery
+    alert = msgspec.structs.replace(trigger.alert, name="")
+    return msgspec.structs.replace(delivery, trigger=msgspec.structs.replace(trigger, alert=alert))
 
 
 def _is_notified_of(phase: TriggerPhase, *, is_email: bool) -> bool:
