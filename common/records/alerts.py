@@ -162,7 +162,8 @@ def by_reference(alert: AlertConfig) -> AlertConfig:
 def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
     """Return a reference as the alert that it stands for; ``content`` has what was left out."""
     fields = {name: getattr(content, name) for name in _REFERRED}
-    return msgspec.structs.replace(reference, is_reference=False, **fields)
+    name = reference.name or content.name
+    return msgspec.structs.replace(reference, is_reference=False, name=name, **fields)
 
 
 class EarlyAlerts(StrEnum):

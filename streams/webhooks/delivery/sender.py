@@ -1,12 +1,13 @@
 """One attempt: looks up the destination of a delivery, signs it, and hands it to a transport."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
 
 import msgspec
 import structlog
+from cachetools import LRUCache
 
 from common.errors import MisconfiguredError
 from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, UrlTarget, WebhookTarget
@@ -30,6 +31,8 @@ USER_AGENT = f"Platestream/{version('platestream')}"
 
 _KNOWN_WITHIN_SECONDS = 5.0
 _DECRYPTED_ADDRESSES = 4096
+_BODIES = 64
+"""Of alerts: half a megabyte each at most, for up to a hundred endpoints at about one time."""
 
 
 class RequestTransport(Protocol):
@@ -66,6 +69,7 @@ class DeliverySender:
         self._email = email
         self._now_ms = now_ms
         # Each delivery of an alert brings its address encrypted again, its retries the same text.
+        self._bodies: LRUCache[Hashable, bytes] = LRUCache(_BODIES)
         self._decrypted = lru_cache(_DECRYPTED_ADDRESSES)(box.decrypt)
 
     async def send(self, delivery: Delivery, number: int) -> SendResult:
@@ -108,7 +112,7 @@ class DeliverySender:
         )
 
     def _request(self, delivery: Delivery, destination: Destination, number: int) -> SignedRequest:
-        body = delivery_body(delivery, self._box)
+        body = self._body(delivery)
         headers = {
             **_content_type(destination),
             **destination.headers,
@@ -126,6 +130,16 @@ class DeliverySender:
         if destination.webhook_id is not None:
             headers[WEBHOOK_ID_HEADER] = destination.webhook_id
         return SignedRequest(destination.url, headers, body)
+
+    def _body(self, delivery: Delivery) -> bytes:
+        """Return the body, which is the same for all endpoints of an event."""
+        key = (delivery.event_id, delivery.event, delivery.cause, delivery.created_ms)
+        if delivery.trigger is None:
+            return delivery_body(delivery, self._box)
+        known = self._bodies.get(key)
+        if known is None:
+            known = self._bodies[key] = delivery_body(delivery, self._box)
+        return known
 
 
 def _content_type(destination: Destination) -> dict[str, str]:

@@ -1,15 +1,16 @@
 """The deliveries that an event gives, and the agents' bodies that publish them."""
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 from uuid import UUID
 
 import faust
+import msgspec
 import structlog
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from common.errors import MisconfiguredError
 from common.records.alerts import (
@@ -49,6 +50,7 @@ log = structlog.get_logger()
 _ENDPOINT_DIGITS = 32
 _PUBLISHED_TOGETHER = 200
 """Deliveries made before they are sent."""
+_DECRYPTED_ALERTS = 256
 _TOLD_OWNERS = 1_000
 _TOLD_SECONDS = 60.0
 
@@ -110,6 +112,7 @@ class FanOut:
         self._budget = budget
         self._sends_email = sends_email
         self._now_ms = now_ms
+        self._destinations: LRUCache[tuple[UUID, int], Destinations] = LRUCache(_DECRYPTED_ALERTS)
         self._told: TTLCache[UUID, None] = TTLCache(_TOLD_OWNERS, _TOLD_SECONDS)
 
     async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
@@ -152,24 +155,29 @@ class FanOut:
     async def _publish_all(self, events: AsyncIterator[list[Plan]]) -> None:
         """Publish in parts: a batch may give very many."""
         made: list[Delivery] = []
+        unmade: list[DeliveryAttempt] = []
         async for plans in events:
             share = self._budget.share(plans)
             made += share.made
             if share.left_out is not None:
-                await self._record_left_out(share.left_out, share.reason)
-            if len(made) >= _PUBLISHED_TOGETHER:
-                await self._topics.deliveries(made)
-                made = []
+                unmade.append(self._unmade(share.left_out, share.reason))
+            if len(made) + len(unmade) >= _PUBLISHED_TOGETHER:
+                await self._publish(made, unmade)
+                made, unmade = [], []
+        await self._publish(made, unmade)
+
+    async def _publish(self, made: list[Delivery], unmade: list[DeliveryAttempt]) -> None:
         if made:
             await self._topics.deliveries(made)
+        if unmade:
+            await self._topics.attempts(unmade)
 
-    async def _record_left_out(self, delivery: Delivery, reason: str) -> None:
-        """Record one of an event's deliveries that are beyond a limit, for all of them."""
+    def _unmade(self, delivery: Delivery, reason: str) -> DeliveryAttempt:
+        """Return the record of one of an event's deliveries that are left out, for all of them."""
         if delivery.owner_id not in self._told:
             self._told[delivery.owner_id] = None
             log.warning("deliveries_left_out", owner_id=str(delivery.owner_id), reason=reason)
-        attempt = unmade_attempt(delivery, reason, self._now_ms())
-        await self._topics.attempts([attempt])
+        return unmade_attempt(_nameless(delivery), reason, self._now_ms())
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Plan]:
         wanted = EventName.RECOGNITION_CREATED
@@ -181,7 +189,12 @@ class FanOut:
 
     async def _of_trigger(self, event: Event, trigger: AlertTrigger) -> list[Plan]:
         alert = await self._alerts.whole(trigger.alert)
-        plans = trigger_plans(trigger, alert, self._webhooks_for(event, trigger), self._box)
+        place = (alert.alert_id, alert.revision)
+        destinations = self._destinations.get(place)
+        if destinations is None:
+            destinations = self._destinations[place] = destinations_of(alert, self._box)
+        webhooks = self._webhooks_for(event, trigger)
+        plans = trigger_plans(trigger, alert, destinations, webhooks, self._box)
         if self._sends_email:
             return [plan for plan, _ in plans]
         left = [plan for plan, is_email in plans if not is_email]
@@ -212,20 +225,21 @@ def recognition_deliveries(
 
 
 def trigger_plans(
-    trigger: AlertTrigger, alert: AlertConfig, webhooks: Iterable[WebhookConfig], box: SecretBox
+    trigger: AlertTrigger,
+    alert: AlertConfig,
+    destinations: "Destinations",
+    webhooks: Iterable[WebhookConfig],
+    box: SecretBox,
 ) -> list[tuple[Plan, bool]]:
     """Return the deliveries of alert.triggered: to webhooks and to the alert's notifications.
 
     Each with whether it is an e-mail. ``alert`` is the trigger's, whole. ``webhooks`` are those
     that subscribe to the trigger's phase. The alert's own URLs get it early, and again only where
     that was wrong. E-mail is for people: it waits until the vehicle is gone, and has its picture
-    then. An address that is named twice gets one delivery.
-
-    Raises:
-        MisconfiguredError: the notifications were encrypted with another key.
+    then.
     """
     plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
-    for endpoint, notification in _destinations(trigger, alert, box).items():
+    for endpoint, notification in destinations.items():
         is_email = isinstance(notification, _EmailAddress)
         if _is_notified_of(trigger.phase, is_email=is_email):
             plan = partial(_notification_delivery, trigger, alert, endpoint, notification, box)
@@ -237,7 +251,9 @@ def trigger_deliveries(
     trigger: AlertTrigger, webhooks: Iterable[WebhookConfig], box: SecretBox
 ) -> list[Delivery]:
     """Return what :func:`trigger_plans` gives of a trigger that holds its alert whole, made."""
-    return [plan() for plan, _ in trigger_plans(trigger, trigger.alert, webhooks, box)]
+    destinations = destinations_of(trigger.alert, box)
+    plans = trigger_plans(trigger, trigger.alert, destinations, webhooks, box)
+    return [plan() for plan, _ in plans]
 
 
 def webhook_plans(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> list[Plan]:
@@ -273,6 +289,18 @@ def _notification_delivery(
     return trigger_delivery(trigger, endpoint, target)
 
 
+def _nameless(delivery: Delivery) -> Delivery:
+    """Return a delivery without its alert's name, which is looked up where it is sent after all.
+
+    There may be one for each of hundreds of alerts, whose names are what cannot be compressed.
+    """
+    trigger = delivery.trigger
+    if trigger is None or not trigger.alert.is_reference:
+        return delivery
+    alert = msgspec.structs.replace(trigger.alert, name="")
+    return msgspec.structs.replace(delivery, trigger=msgspec.structs.replace(trigger, alert=alert))
+
+
 def _is_notified_of(phase: TriggerPhase, *, is_email: bool) -> bool:
     if is_email:
         return phase not in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
@@ -291,22 +319,28 @@ class _EmailAddress:
     address: str
 
 
-def _destinations(
-    trigger: AlertTrigger, alert: AlertConfig, box: SecretBox
-) -> dict[str, _EmailAddress | WebhookNotification]:
-    """Return an alert's own destinations by endpoint; of one that is named twice the last."""
+Destinations = Mapping[str, _EmailAddress | WebhookNotification]
+"""An alert's own destinations, by endpoint."""
+
+
+def destinations_of(alert: AlertConfig, box: SecretBox) -> Destinations:
+    """Return an alert's own destinations; one that is named twice is there once.
+
+    Raises:
+        MisconfiguredError: the notifications were encrypted with another key.
+    """
     found: dict[str, _EmailAddress | WebhookNotification] = {}
     for notification in notifications_of(alert, box):
         if isinstance(notification, EmailNotification):
             for address in notification.addresses:
-                endpoint = _endpoint("email", trigger, address.lower())
+                endpoint = _endpoint("email", alert.owner_id, address.lower())
                 found[endpoint] = _EmailAddress(address)
         else:
-            found[_endpoint("url", trigger, notification.url)] = notification
+            found[_endpoint("url", alert.owner_id, notification.url)] = notification
     return found
 
 
-def _endpoint(kind: str, trigger: AlertTrigger, place: str) -> str:
+def _endpoint(kind: str, owner_id: UUID, place: str) -> str:
     """Return the name of an owner's endpoint, without its address."""
-    text = "\x1f".join((kind, str(trigger.owner_id), place))
+    text = "\x1f".join((kind, str(owner_id), place))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:_ENDPOINT_DIGITS]}"

@@ -37,6 +37,7 @@ async def test_a_reference_stands_for_the_alert_as_it_was(book: AlertBook) -> No
     sent = decode(AlertConfig, encode(by_reference(FIRST)))
     assert (sent.plates, sent.description, sent.notifications_encrypted) == ((), "", "")
     assert await book.whole(sent) == FIRST
+    assert await book.whole(msgspec.structs.replace(sent, name="")) == FIRST
     # Also once it was changed or deleted.
     book.apply([(FIRST.alert_id, SECOND)])
     assert await book.whole(sent) == FIRST
