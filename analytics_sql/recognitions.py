@@ -50,6 +50,7 @@ _EXPECTED_COPIES = 4
 # does not there are few rows, whose times the projections find. Fewer where a page is unlikely.
 _NEWEST_ROWS = 65_536
 _NEWEST_OF_RARE = 8_192
+_NEWEST_WITHOUT_PIECE = 1_048_576
 _RARE_CHARACTERS = 3
 
 
@@ -156,6 +157,10 @@ async def list_recognitions(
 def _newest_rows(wanted: RecognitionFilter) -> int:
     text = (wanted.plate or "").replace(ANY_TEXT, "").replace(ANY_CHARACTER, "")
     is_rare = len(text) >= _RARE_CHARACTERS or (bool(text) and wanted.camera_id is not None)
+    pieces = plate_question(wanted.plate, wanted.match).pieces
+    if wanted.match is MatchMode.WILDCARD and "pieces" not in pieces:
+        # No two neighbours are given: nearly all plates would have to be looked at.
+        return _NEWEST_WITHOUT_PIECE
     return _NEWEST_OF_RARE if is_rare else _NEWEST_ROWS
 
 

@@ -3,7 +3,8 @@
 -- Instead of all columns once more by camera (as long as the table itself), two projections hold the columns that
 -- a list looks at, without the id: 16 bytes that do not compress. A list asks them for the times of a page, and
 -- the table for the rows of these times. `id_hash` tells copies of a row from other rows of the plate, camera and
--- millisecond. `ingested_range` finds what came in since a moment, however old: rows that came late or again.
+-- millisecond. Plates are looked up one by one, each in a granule of its own: 128 rows, where 1,024 would read eight
+-- times as many. `ingested_range` finds what came in since a moment, however old: rows that came late or again.
 ALTER TABLE recognitions MODIFY COLUMN ingested_at CODEC(Delta(8), ZSTD(1));
 ALTER TABLE recognitions MODIFY COLUMN character_confidences CODEC(ZSTD(3));
 ALTER TABLE recognitions MODIFY COLUMN confidence CODEC(ZSTD(3));
@@ -12,7 +13,8 @@ ALTER TABLE recognitions ADD INDEX IF NOT EXISTS ingested_range ingested_at TYPE
 ALTER TABLE recognitions ADD PROJECTION IF NOT EXISTS times_by_camera
     (SELECT user_id, camera_id, ts, plate, confidence ORDER BY user_id, camera_id, ts);
 ALTER TABLE recognitions ADD PROJECTION IF NOT EXISTS times_by_plate
-    (SELECT user_id, plate, ts, camera_id, confidence, id_hash ORDER BY user_id, plate, ts);
+    (SELECT user_id, plate, ts, camera_id, confidence, id_hash ORDER BY user_id, plate, ts)
+    WITH SETTINGS (index_granularity = 128);
 ALTER TABLE recognitions DROP PROJECTION IF EXISTS by_camera SETTINGS mutations_sync = 0, alter_sync = 0;
 ALTER TABLE recognitions DROP INDEX IF EXISTS plate_trigrams SETTINGS mutations_sync = 0, alter_sync = 0;
 -- For the rows that are there. It runs in the background and blocks nothing; until then they are read as before.

@@ -239,13 +239,13 @@ def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouse
 
         # Nothing is shrunk: each try takes the time of its inserts.
         @settings(
-            max_examples=25,
+            max_examples=10,
             deadline=None,
             database=None,
             phases=[Phase.generate],
             suppress_health_check=[HealthCheck.too_slow],
         )
-        @given(st.lists(_steps, min_size=2, max_size=12))
+        @given(st.lists(_steps, min_size=4, max_size=10))
         def holds(steps: list[tuple[str, object]]) -> None:
             runner.run(_run(client, clickhouse_address, next(owners), steps))
 
