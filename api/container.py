@@ -36,9 +36,9 @@ from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.cursor import ResumeTokens
 from api.live.service import LiveRecognitions, stream_rules
 from api.live.topics import TopicCaches, followed_topics
+from api.paging.cursor import CursorSealer
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
-from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
 from api.recognize.readers import FairReader, RecognizerEngine, fair_shares
@@ -101,6 +101,7 @@ class Services:
     limiter: RateLimiter
     owner_limits: OwnerLimits
     body_budget: BodyBudget
+    cursors: CursorSealer
     recognitions: Recognitions
     exports: Exports
     pictures: Pictures
@@ -239,13 +240,14 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
     sessions = _sessions(settings, outside, authenticator, box, limits)
-    images, sealer = outside.images, CursorSealer(keys)
-    recognitions = Recognitions(found.recognitions, images, sealer, image_retention=retention)
+    images, cursors = outside.images, CursorSealer(keys)
+    recognitions = Recognitions(found.recognitions, images, cursors, image_retention=retention)
     return Services(
         authenticator=authenticator,
         limiter=limiter,
         owner_limits=limits,
         body_budget=BodyBudget(body_bounds(settings), limits),
+        cursors=cursors,
         recognitions=recognitions,
         exports=Exports(found.exports, recognitions, limits, limiter),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
