@@ -1,6 +1,6 @@
 """Takes the pictures of docs/console.md anew: the account of the console's tests, in Chromium.
 
-    python -m tools.scripts.console_pictures
+python -m tools.scripts.console_pictures
 """
 
 import io
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from common.timestamps import now_ms
 from deploy.local.servers.postgres import PostgresServer
-from tests.e2e.console.browser import CHROMIUM, ConsolePage, opened_page
+from tests.e2e.console.browser import CHROMIUM, NOT_READY, ConsolePage, opened_page
 from tests.e2e.console.footage import SEEN
 from tests.e2e.console.scene import Scene, furnish
 from tests.e2e.console.stack import ConsoleStack, console_stack, passed
@@ -26,10 +26,11 @@ from tests.services.postgres import postgres_process
 from tests.services.s3 import fresh_bucket, s3_process, settings_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images" / "console"
-_COLOURS = 200
+_COLOURS = 256
 _WIDE: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 _DARK: dict[str, Any] = {**_WIDE, "color_scheme": "dark"}
 _PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
+_TALL_PX = 1750
 _SETTLE_MS = 4000
 
 
@@ -60,6 +61,7 @@ def main() -> None:
 def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     history = f"/search?plate={scene.newest.plate}&match=exact&view=history"
     with opened_page(browser, stack, **_WIDE) as page:
+        page.expected.append(NOT_READY)
         page.go("/")
         _take(page, "log-in")
         page.log_in(scene.account)
@@ -78,9 +80,10 @@ def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
             page.go(path)
             _take(page, name)
         page.go(f"/alerts/{scene.alert_id}")
+        page.page.set_viewport_size({"width": 1440, "height": _TALL_PX})
         page.press("Try it")
         page.page.get_by_text("It would have fired").wait_for(timeout=60_000)
-        _take(page, "alert", is_whole=True)
+        _take(page, "alert")
     with opened_page(browser, stack, **_DARK) as page:
         page.log_in(scene.account, "/analytics")
         _take(page, "analytics-dark")
@@ -96,10 +99,10 @@ def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
         _take(page, "live-telephone")
 
 
-def _take(page: ConsolePage, name: str, *, is_whole: bool = False) -> None:
+def _take(page: ConsolePage, name: str) -> None:
     page.page.wait_for_timeout(_SETTLE_MS)
-    shot = Image.open(io.BytesIO(page.page.screenshot(full_page=is_whole)))
-    few = shot.convert("RGB").quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
+    shot = Image.open(io.BytesIO(page.page.screenshot()))
+    few = shot.convert("RGB").quantize(_COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=2)
     few.save(FOLDER / f"{name}.png", optimize=True)
 
 

@@ -138,7 +138,7 @@ export function Trial({ form }) {
       <button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Trying …") : t("Try it")}</button>
     </div>
     <${FormFault} failure=${failure} />
-    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>
+    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>${" "}
       ${t("{evaluated} passes were looked at, {matched} fit; its cooldown held back {held}.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
       ${!result.isComplete && !isBusy && t("It did not come to the end.")}</p>`}</div>
     ${result?.triggers.length > 0 && html`<${Table} caption=${t("What it would have fired for")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
