@@ -38,9 +38,9 @@ from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.cursor import ResumeTokens
 from api.live.service import LiveRecognitions, stream_rules
 from api.live.topics import TopicCaches, followed_topics
+from api.paging.cursor import CursorSealer
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
-from api.recognitions.cursor import CursorSealer
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.engine import RecognizerEngine
 from api.recognize.fair_reader import FairReader, fair_shares
@@ -103,6 +103,7 @@ class Services:
     limiter: RateLimiter
     owner_limits: OwnerLimits
     body_budget: BodyBudget
+    cursors: CursorSealer
     recognitions: Recognitions
     pictures: Pictures
     live: LiveRecognitions
@@ -240,14 +241,16 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
     sessions = _sessions(settings, outside, authenticator, box, limits)
+    cursors = CursorSealer(keys)
     recognitions = Recognitions(
-        found.recognitions, outside.images, CursorSealer(keys), image_retention=retention
+        found.recognitions, outside.images, cursors, image_retention=retention
     )
     return Services(
         authenticator=authenticator,
         limiter=RateLimiter(limit_rules(settings), limits, outside.shared_limits),
         owner_limits=limits,
         body_budget=BodyBudget(body_bounds(settings), limits),
+        cursors=cursors,
         recognitions=recognitions,
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=_live(settings, outside, box, watch, limits),

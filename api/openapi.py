@@ -26,6 +26,7 @@ from api.security.permissions import (
 )
 
 _EVERYWHERE = (
+    ErrorCode.INVALID_REQUEST,
     ErrorCode.MISSING_CREDENTIALS,
     ErrorCode.INVALID_CREDENTIALS,
     ErrorCode.EXPIRED_CREDENTIALS,
@@ -85,7 +86,7 @@ class ErrorBody(ResponseModel):
 def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
     """Return FastAPI's ``responses`` for ``codes`` and for those that every call may give."""
     by_status: dict[int, list[ErrorCode]] = defaultdict(list)
-    for code in (*codes, *_EVERYWHERE):
+    for code in dict.fromkeys((*codes, *_EVERYWHERE)):
         by_status[ERROR_RULES[code].status].append(code)
     return {status: _response(status, of_status) for status, of_status in by_status.items()}
 

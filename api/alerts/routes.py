@@ -1,8 +1,9 @@
 """``/api/alertas``, and why alerts fired for a recognition."""
 
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.alerts.insight import AlertInsight
 from api.alerts.insight_schemas import (
@@ -25,6 +26,7 @@ from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
+from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.recognitions.service import Recognitions
 from api.security.permissions import BodyKind, Scope, requires
 
@@ -35,11 +37,20 @@ InsightDep = Annotated[AlertInsight, Depends(service(AlertInsight))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 
-@router.get("/api/alertas", summary="List alerts", responses=error_responses())
+@router.get(
+    "/api/alertas",
+    summary="List alerts",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+)
 @requires(Scope.ALERTS_READ)
-async def list_alerts(alerts: AlertsDep, caller: Caller) -> AlertList:
-    """Return the caller's alerts, newest first."""
-    return alert_list(await alerts.all_of(caller.owner_id))
+async def list_alerts(
+    alerts: AlertsDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
+) -> AlertList:
+    """Return the caller's alerts, newest first; all of them unless a page is asked for."""
+    listing = await alerts.all_of(caller.owner_id)
+    wanted = ListFilter("alertas", caller.owner_id)
+    page, next_key = page_of(listing.alerts, query, wanted, cursors, lambda row: row)
+    return alert_list(replace(listing, alerts=tuple(page)), next_key)
 
 
 @router.post(

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from api.alerts.repository import AlertListing, AlertRow
 from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.paging.lists import next_key_field
 from api.schemas import (
     CleanText,
     FreeText,
@@ -262,6 +263,7 @@ class AlertList(ResponseModel):
     """The caller's alerts, newest first."""
 
     alerts: list[AlertBody]
+    next_key: str | None = next_key_field()
     counted_at: Timestamp | None = Field(
         description="When it was counted how often alerts fired; null: it is not known just now, "
         "and `triggerCount` is 0."
@@ -288,9 +290,10 @@ def alert_body(row: AlertRow) -> AlertBody:
     return shown
 
 
-def alert_list(listing: AlertListing) -> AlertList:
-    """Return the JSON form of an owner's alerts."""
+def alert_list(listing: AlertListing, next_key: str | None) -> AlertList:
+    """Return the JSON form of an owner's alerts, or of a page of them."""
     return AlertList(
+        next_key=next_key,
         alerts=[alert_body(row) for row in listing.alerts],
         counted_at=listing.counted_at,
         notification_secret=listing.notification_secret,

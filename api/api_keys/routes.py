@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.api_keys.schemas import (
     ApiKeyAnswer,
@@ -17,6 +17,7 @@ from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
+from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["API keys"])
@@ -24,12 +25,20 @@ router = APIRouter(route_class=GuardedRoute, tags=["API keys"])
 ApiKeysDep = Annotated[ApiKeys, Depends(service(ApiKeys))]
 
 
-@router.get("/api/api-keys", summary="List API keys", responses=error_responses())
+@router.get(
+    "/api/api-keys",
+    summary="List API keys",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+)
 @requires(Scope.API_KEYS_READ)
-async def list_api_keys(api_keys: ApiKeysDep, caller: Caller) -> ApiKeyList:
-    """Return the caller's keys, newest first."""
+async def list_api_keys(
+    api_keys: ApiKeysDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
+) -> ApiKeyList:
+    """Return the caller's keys, newest first; all of them unless a page is asked for."""
     records = await api_keys.all_of(caller.owner_id)
-    return ApiKeyList(api_keys=[api_key_body(record) for record in records])
+    wanted = ListFilter("api-keys", caller.owner_id)
+    page, next_key = page_of(records, query, wanted, cursors, lambda record: record)
+    return ApiKeyList(api_keys=[api_key_body(record) for record in page], next_key=next_key)
 
 
 @router.post(

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from api.accounts.service import MAX_KEY_NAME_CHARACTERS
+from api.paging.lists import next_key_field
 from api.schemas import (
     JsonBoolean,
     NameText,
@@ -102,6 +103,7 @@ class ApiKeyList(ResponseModel):
     """The caller's keys, newest first."""
 
     api_keys: list[ApiKeyBody]
+    next_key: str | None = next_key_field()
 
 
 def api_key_body(record: KeyRecord) -> ApiKeyBody:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 
 from api.cameras.probe import CameraProbe
 from api.cameras.schemas import (
@@ -21,6 +21,7 @@ from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
+from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
@@ -29,12 +30,20 @@ CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
 ProbeDep = Annotated[CameraProbe, Depends(service(CameraProbe))]
 
 
-@router.get("/api/cameras", summary="List cameras", responses=error_responses())
+@router.get(
+    "/api/cameras",
+    summary="List cameras",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+)
 @requires(Scope.CAMERAS_READ)
-async def list_cameras(cameras: CamerasDep, caller: Caller) -> CameraList:
-    """Return the caller's cameras, newest first."""
+async def list_cameras(
+    cameras: CamerasDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
+) -> CameraList:
+    """Return the caller's cameras, newest first; all of them unless a page is asked for."""
     views = await cameras.all_of(caller.owner_id)
-    return CameraList(cameras=[camera_body(view) for view in views])
+    wanted = ListFilter("cameras", caller.owner_id)
+    page, next_key = page_of(views, query, wanted, cursors, lambda view: view.row)
+    return CameraList(cameras=[camera_body(view) for view in page], next_key=next_key)
 
 
 @router.post(

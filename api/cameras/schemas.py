@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from api.cameras.probe import CameraLook
 from api.cameras.repository import CameraView
+from api.paging.lists import next_key_field
 from api.schemas import (
     FreeText,
     JsonBoolean,
@@ -145,8 +146,7 @@ class CameraTestBody(ResponseModel):
     frame_height: int | None = Field(description="Height of the camera's pictures in pixels.")
     milliseconds: int | None = Field(description="Time until the first picture.")
     picture: str | None = Field(
-        description="The first picture as JPEG in base64, at most 1,280 pixels wide.",
-        json_schema_extra={"contentEncoding": "base64", "contentMediaType": "image/jpeg"},
+        description="The first picture as JPEG in base64, at most 1,280 pixels wide."
     )
 
 
@@ -194,6 +194,7 @@ class CameraList(ResponseModel):
     """The caller's cameras, newest first."""
 
     cameras: list[CameraBody]
+    next_key: str | None = next_key_field()
 
 
 class CameraDeleted(ResponseModel):

@@ -4,16 +4,18 @@ It stands before FastAPI reads anything of the request, so a caller without righ
 and costs nothing.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
+from pydantic import BaseModel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from api.deps import service_of
-from api.errors import ApiError, BodyRefusedError, ErrorCode
+from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.limits.body_budget import BodyBudget, BodyShare
 from api.limits.limiter import RateLimiter
 from api.middleware.bodies import (
@@ -43,6 +45,7 @@ from api.validation.fields import ValidationRules, validating_by
 from common.errors import MisconfiguredError
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_SHOWN_CHARACTERS, _SHOWN_NAMES = 100, 20
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -67,10 +70,12 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> _Handler:
         """Return FastAPI's handler with the gate before it."""
         inner = super().get_route_handler()
-        access = self.access
+        access, names = self.access, _query_names(self)
 
         async def guarded(request: Request) -> Response:
             await _admit_request(request, access)
+            if names is not None:
+                _check_query(request, names)
             with validating_by(service_of(request, ValidationRules)):
                 if access.body is BodyKind.NONE:
                     return await inner(request)
@@ -79,6 +84,41 @@ class GuardedRoute(APIRoute):
                     return await inner(with_limited_body(request, rule, share.keep))
 
         return guarded
+
+
+def _query_names(route: APIRoute) -> frozenset[str] | None:
+    """Return the query parameters of a route; None: probes and scrapers may send any."""
+    if not route.include_in_schema:
+        return None
+    return frozenset(_names_below(route.dependant))
+
+
+def _names_below(dependant: Dependant) -> Iterator[str]:
+    for field in dependant.query_params:
+        yield from _names_of(field.field_info.annotation, field.alias)
+    for each in dependant.dependencies:
+        yield from _names_below(each)
+
+
+def _names_of(kind: Any, alias: str) -> Sequence[str]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [field.alias or name for name, field in kind.model_fields.items()]
+    return [alias]
+
+
+def _check_query(request: Request, names: frozenset[str]) -> None:
+    """Refuse parameters that the route does not have: a misspelt filter would find too much.
+
+    Raises:
+        ApiError: 400, naming each.
+    """
+    unknown = [name for name in request.query_params if name not in names]
+    if unknown:
+        faults = [
+            FieldFault(name[:_SHOWN_CHARACTERS], "is not a parameter of this call")
+            for name in unknown[:_SHOWN_NAMES]
+        ]
+        raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
 
 
 def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:

@@ -14,7 +14,7 @@ from analytics_sql.recognitions import (
 from analytics_sql.rows import LAST_STORABLE_MS
 from api.adapters.image_store import ImageStore
 from api.errors import ApiError, ErrorCode, FieldFault
-from api.recognitions.cursor import CursorSealer
+from api.paging.cursor import CursorSealer
 from api.validation.fields import from_unix_ms
 
 

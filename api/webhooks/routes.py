@@ -3,12 +3,13 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
+from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.security.credentials import new_signing_secret
 from api.security.permissions import BodyKind, Principal, Scope, requires
 from api.webhooks.repository import WebhookRow
@@ -30,12 +31,21 @@ _NEW_SECRET = RotateSecret()
 """Stands for a body that is not sent."""
 
 
-@router.get("/api/webhooks", summary="List webhooks", responses=error_responses())
+@router.get(
+    "/api/webhooks",
+    summary="List webhooks",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
+)
 @requires(Scope.WEBHOOKS_READ)
-async def list_webhooks(webhooks: WebhooksDep, caller: Caller) -> WebhookList:
-    """Return the caller's webhooks, newest first."""
+async def list_webhooks(
+    webhooks: WebhooksDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
+) -> WebhookList:
+    """Return the caller's webhooks, newest first; all of them unless a page is asked for."""
     rows = await webhooks.all_of(caller.owner_id)
-    return WebhookList(webhooks=[webhook_body(row, shows_secrets=True) for row in rows])
+    wanted = ListFilter("webhooks", caller.owner_id)
+    page, next_key = page_of(rows, query, wanted, cursors, lambda row: row)
+    bodies = [webhook_body(row, shows_secrets=True) for row in page]
+    return WebhookList(webhooks=bodies, next_key=next_key)
 
 
 @router.post(

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from api.paging.lists import next_key_field
 from api.schemas import (
     CleanText,
     JsonBoolean,
@@ -190,6 +191,7 @@ class WebhookList(ResponseModel):
     """The caller's webhooks, newest first."""
 
     webhooks: list[WebhookBody]
+    next_key: str | None = next_key_field()
 
 
 def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:

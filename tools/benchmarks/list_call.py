@@ -31,7 +31,7 @@ from analytics_sql.recognitions import (
     RecognitionRow,
     insert_recognitions,
 )
-from api.recognitions.cursor import CursorSealer
+from api.paging.cursor import CursorSealer
 from api.settings import ApiSettings
 from common.records.object_keys import crop_key, photo_key
 from common.settings import ClickHouseSettings

@@ -94,7 +94,7 @@ async def test_a_stored_password_is_taken_from_ones_own_camera_only(
 
 
 async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> None:
-    probe = CameraProbe(CameraAddressSettings(camera_files_folder=tmp_path))
+    probe = CameraProbe(CameraAddressSettings.model_validate({"camera_files_folder": tmp_path}))
     first = asyncio.create_task(probe.look(owner.owner_id, f"file://{tmp_path}/missing.mp4"))
     await asyncio.sleep(0)
     with pytest.raises(ApiError) as refused:

@@ -6,14 +6,21 @@ import hashlib
 import hmac
 import struct
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import Field, fields
+from typing import Any, ClassVar, Protocol
 from uuid import UUID
 
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from analytics_sql.recognitions import RecognitionCursor
 
 _VERSION = 1
 _POSITION = struct.Struct(">Bq16s")
 _SEAL_BYTES = 16
+
+
+class Filter(Protocol):
+    """What a list was asked for: a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 class CursorSealer:
@@ -27,12 +34,12 @@ class CursorSealer:
             for key in keys.split(",")
         ]
 
-    def seal(self, wanted: RecognitionFilter, position: RecognitionCursor) -> str:
+    def seal(self, wanted: Filter, position: RecognitionCursor) -> str:
         """Return the cursor that goes on after ``position`` in the list of ``wanted``."""
         place = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
         return _text(place + _seal(self._keys[0], wanted, place))
 
-    def open(self, wanted: RecognitionFilter, cursor: str) -> RecognitionCursor | None:
+    def open(self, wanted: Filter, cursor: str) -> RecognitionCursor | None:
         """Return where the cursor goes on, None where it was not sealed for this ``wanted``."""
         data = _bytes(cursor)
         if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
@@ -48,11 +55,11 @@ class CursorSealer:
         return RecognitionCursor(captured_ms, UUID(bytes=identifier))
 
 
-def _seal(key: bytes, wanted: RecognitionFilter, place: bytes) -> bytes:
+def _seal(key: bytes, wanted: Filter, place: bytes) -> bytes:
     return hmac.digest(key, _fingerprint(wanted) + place, "sha256")[:_SEAL_BYTES]
 
 
-def _fingerprint(wanted: RecognitionFilter) -> bytes:
+def _fingerprint(wanted: Filter) -> bytes:
     values = [getattr(wanted, field.name) for field in fields(wanted)]
     return hashlib.sha256(repr(values).encode()).digest()
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
-from api.recognitions.cursor import CursorSealer
+from api.paging.cursor import CursorSealer
 from common.plates.matching import MatchMode
 
 OWNER = UUID(int=7)

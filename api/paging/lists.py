@@ -1,0 +1,104 @@
+"""Pages of the lists that are read whole: cameras, alerts, webhooks, keys."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, Protocol, TypeVar
+from uuid import UUID
+
+from fastapi import Depends
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from analytics_sql.recognitions import RecognitionCursor
+from api.deps import service
+from api.errors import ApiError, ErrorCode, FieldFault
+from api.paging.cursor import CursorSealer
+from api.validation.fields import to_unix_ms, whole_number
+
+_MAX_LIMIT: Final = 200
+_MICROSECONDS: Final = 1000
+_NOT_PAGED: Final = ""
+
+CursorsDep = Annotated[CursorSealer, Depends(service(CursorSealer))]
+
+
+class ListQuery(BaseModel):
+    """The query parameters of a list that is sent whole unless a page is asked for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT), BeforeValidator(whole_number)] | None = Field(
+        default=None, description="Most entries of the page; left out: all."
+    )
+    last_key: str | None = Field(
+        default=None, alias="lastKey", description="nextKey of the page before."
+    )
+
+
+class Dated(Protocol):
+    """An entry of a list: newest first, and by id where several were made at once."""
+
+    @property
+    def id(self) -> UUID:
+        """Names it."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was made (UTC)."""
+
+
+@dataclass(frozen=True)
+class ListFilter:
+    """The list that a cursor belongs to."""
+
+    name: str
+    owner_id: UUID
+
+
+_T = TypeVar("_T")
+
+
+def next_key_field() -> Any:
+    """Return the field of a list's answer that leads to the next page."""
+    return Field(
+        default=_NOT_PAGED,
+        exclude_if=lambda key: key == _NOT_PAGED,
+        description="Only where `limit` or `lastKey` was sent: send it as lastKey for the next"
+        " page; null where nothing follows.",
+    )
+
+
+def page_of(
+    entries: Sequence[_T],
+    query: ListQuery,
+    wanted: ListFilter,
+    cursors: CursorSealer,
+    dated: Callable[[_T], Dated],
+) -> tuple[Sequence[_T], str | None]:
+    """Return the part of a whole list that is asked for, and its ``nextKey``.
+
+    Raises:
+        ApiError: 400, the cursor is not one of this list.
+    """
+    if query.limit is None and query.last_key is None:
+        return entries, _NOT_PAGED
+    if query.last_key is not None:
+        after = cursors.open(wanted, query.last_key)
+        if after is None:
+            fault = FieldFault("lastKey", "is not a nextKey of this list")
+            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
+        entries = [each for each in entries if _order(_place(dated(each))) > _order(after)]
+    if query.limit is None or len(entries) <= query.limit:
+        return entries, None
+    page = entries[: query.limit]
+    return page, cursors.seal(wanted, _place(dated(page[-1])))
+
+
+def _place(entry: Dated) -> RecognitionCursor:
+    """Return where an entry stands; its time in microseconds."""
+    at_us = to_unix_ms(entry.created_at.replace(microsecond=0)) * _MICROSECONDS
+    return RecognitionCursor(at_us + entry.created_at.microsecond, entry.id)
+
+
+def _order(place: RecognitionCursor) -> tuple[int, int]:
+    return -place.captured_ms, place.id.int
