@@ -4,6 +4,7 @@ python -m tools.scripts.console_pictures
 """
 
 import io
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,8 +35,8 @@ _TALL_PX = 1750
 _SETTLE_MS = 4000
 
 
-def main() -> None:
-    """Start the servers, furnish the account, and take each picture."""
+def main(kinds: list[str]) -> None:
+    """Start the servers, furnish the account, and take the pictures; without ``kinds``, all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         folder = Path(held.enter_context(TemporaryDirectory(prefix="platestream-pictures-")))
@@ -54,11 +55,13 @@ def main() -> None:
         scene = furnish(stack)
         playwright = held.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        _take_all(browser, stack, scene)
+        for name, take in {"wide": _wide, "dark": _dark, "telephone": _telephone}.items():
+            if name in kinds or not kinds:
+                take(browser, stack, scene)
         browser.close()
 
 
-def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
+def _wide(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     history = f"/search?plate={scene.newest.plate}&match=exact&view=history"
     with opened_page(browser, stack, **_WIDE) as page:
         page.expected.append(NOT_READY)
@@ -84,9 +87,15 @@ def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
         page.press("Try it")
         page.page.get_by_text("It would have fired").wait_for(timeout=60_000)
         _take(page, "alert")
+
+
+def _dark(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     with opened_page(browser, stack, **_DARK) as page:
         page.log_in(scene.account, "/analytics")
         _take(page, "analytics-dark")
+
+
+def _telephone(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     with opened_page(browser, stack, **_PHONE) as page:
         page.log_in(scene.account)
         for number in range(3):
@@ -107,4 +116,4 @@ def _take(page: ConsolePage, name: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
