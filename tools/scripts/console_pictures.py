@@ -4,6 +4,7 @@ python -m tools.scripts.console_pictures
 """
 
 import io
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from common.timestamps import now_ms
 from deploy.local.servers.postgres import PostgresServer
-from tests.e2e.console.browser import CHROMIUM, ConsolePage, opened_page
+from tests.e2e.console.browser import CHROMIUM, NOT_READY, ConsolePage, opened_page
 from tests.e2e.console.footage import SEEN
 from tests.e2e.console.scene import Scene, furnish
 from tests.e2e.console.stack import ConsoleStack, console_stack, passed
@@ -26,15 +27,16 @@ from tests.services.postgres import postgres_process
 from tests.services.s3 import fresh_bucket, s3_process, settings_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images" / "console"
-_COLOURS = 200
+_COLOURS = 256
 _WIDE: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 _DARK: dict[str, Any] = {**_WIDE, "color_scheme": "dark"}
 _PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
+_TALL_PX = 1750
 _SETTLE_MS = 4000
 
 
-def main() -> None:
-    """Start the servers, furnish the account, and take each picture."""
+def main(kinds: list[str]) -> None:
+    """Start the servers, furnish the account, and take the pictures; without ``kinds``, all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         folder = Path(held.enter_context(TemporaryDirectory(prefix="platestream-pictures-")))
@@ -53,13 +55,16 @@ def main() -> None:
         scene = furnish(stack)
         playwright = held.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        _take_all(browser, stack, scene)
+        for name, take in {"wide": _wide, "dark": _dark, "telephone": _telephone}.items():
+            if name in kinds or not kinds:
+                take(browser, stack, scene)
         browser.close()
 
 
-def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
+def _wide(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     history = f"/search?plate={scene.newest.plate}&match=exact&view=history"
     with opened_page(browser, stack, **_WIDE) as page:
+        page.expected.append(NOT_READY)
         page.go("/")
         _take(page, "log-in")
         page.log_in(scene.account)
@@ -78,12 +83,19 @@ def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
             page.go(path)
             _take(page, name)
         page.go(f"/alerts/{scene.alert_id}")
+        page.page.set_viewport_size({"width": 1440, "height": _TALL_PX})
         page.press("Try it")
         page.page.get_by_text("It would have fired").wait_for(timeout=60_000)
-        _take(page, "alert", is_whole=True)
+        _take(page, "alert")
+
+
+def _dark(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     with opened_page(browser, stack, **_DARK) as page:
         page.log_in(scene.account, "/analytics")
         _take(page, "analytics-dark")
+
+
+def _telephone(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     with opened_page(browser, stack, **_PHONE) as page:
         page.log_in(scene.account)
         for number in range(3):
@@ -96,12 +108,12 @@ def _take_all(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
         _take(page, "live-telephone")
 
 
-def _take(page: ConsolePage, name: str, *, is_whole: bool = False) -> None:
+def _take(page: ConsolePage, name: str) -> None:
     page.page.wait_for_timeout(_SETTLE_MS)
-    shot = Image.open(io.BytesIO(page.page.screenshot(full_page=is_whole)))
-    few = shot.convert("RGB").quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
+    shot = Image.open(io.BytesIO(page.page.screenshot()))
+    few = shot.convert("RGB").quantize(_COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=2)
     few.save(FOLDER / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

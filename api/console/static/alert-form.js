@@ -25,7 +25,7 @@ export function formOf(alert, given = {}) {
     plateMatchMode: alert?.plateMatchMode ?? "specific",
     plates: (alert?.plates ?? (given.plate ? [given.plate] : [])).join("\n"),
     matchTolerance: String(alert?.matchTolerance ?? 0),
-    early: alert?.early ?? false,
+    early: alert ? alert.early : false,
     cameraScope: alert?.cameraScope ?? "all",
     cameraIds: alert?.cameraIds ?? [],
     scheduleEnabled: alert?.scheduleEnabled ?? false,
@@ -51,7 +51,8 @@ export function bodyOf(form) {
     plateMatchMode: form.plateMatchMode,
     plates: form.plateMatchMode === "any" ? [] : platesOf(form.plates),
     matchTolerance: Number(form.matchTolerance),
-    early: form.early,
+    // Null is that of an alert from before the field, which is left as it is.
+    ...(form.early === null ? {} : { early: form.early }),
     cameraScope: form.cameraScope,
     cameraIds: form.cameraScope === "specific" ? form.cameraIds : [],
     scheduleEnabled: form.scheduleEnabled,
@@ -95,7 +96,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone }) {
         <${Field} label=${t("Minutes until it may fire again")} fault=${fault("cooldownMinutes")} hint=${t("Its cooldown; 0: none.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="527040" step="any" required value=${form.cooldownMinutes} onInput=${(event) => set("cooldownMinutes")(event.currentTarget.value)} />`}</${Field}>
         <${SelectField} label=${t("What that holds back")} value=${form.cooldownScope} onValue=${set("cooldownScope")} options=${[["alert", t("the whole alert")], ["plate", t("the same plate")], ["plate_camera", t("the same plate at the same camera")]]} />
       </div>
-      <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early} onValue=${set("early")}
+      <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early === true} onValue=${set("early")}
         hint=${t("It fires as soon as two readings of a vehicle agree, often seconds sooner. Once the vehicle is gone it is confirmed, or corrected where the plate was another: who acts on it must be able to take it back. E-mail waits for the end.")} />
     </section>
     <section class="panel"><h2>${t("Whom it tells")}</h2><div class="fields">
@@ -138,7 +139,7 @@ export function Trial({ form }) {
       <button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Trying …") : t("Try it")}</button>
     </div>
     <${FormFault} failure=${failure} />
-    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>
+    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>${" "}
       ${t("{evaluated} passes were looked at, {matched} fit; its cooldown held back {held}.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
       ${!result.isComplete && !isBusy && t("It did not come to the end.")}</p>`}</div>
     ${result?.triggers.length > 0 && html`<${Table} caption=${t("What it would have fired for")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>

@@ -2,6 +2,8 @@
 
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 import { Failure } from "./api.js";
+import { logIns } from "./session.js";
+import { useSignal } from "./signal.js";
 
 const RETRY_SECONDS = [2, 5, 10, 20];
 
@@ -19,6 +21,7 @@ const RETRY_SECONDS = [2, 5, 10, 20];
 export function useLoad(read, inputs, { everySeconds = 0 } = {}) {
   const [state, setState] = useState({ data: /** @type {T | null} */ (null), failure: /** @type {Failure | null} */ (null), isLoading: true });
   const [round, setRound] = useState(0);
+  const logIn = useSignal(logIns);
   const failures = useRef(0);
   const reader = useRef(read);
   reader.current = read;
@@ -54,7 +57,7 @@ export function useLoad(read, inputs, { everySeconds = 0 } = {}) {
       abort.abort();
       clearTimeout(timer);
     };
-  }, [of, round]);
+  }, [of, round, logIn]);
 
   const reload = useCallback(() => setRound((count) => count + 1), []);
   const change = useCallback(

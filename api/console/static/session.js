@@ -15,6 +15,9 @@ export const state = signal(/** @type {"out" | "in" | "ended"} */ (localStorage.
 /** @type {import("./signal.js").Signal<Session | null>} */
 export const session = signal(/** @type {Session | null} */ (null));
 
+/** Counts the log-ins of this page: what a view could not read before is read then. */
+export const logIns = signal(0);
+
 onSessionEnd(() => {
   if (state.value === "in") state.value = "ended";
 });
@@ -38,6 +41,7 @@ export async function logIn(email, password) {
   }
   session.value = answer.session;
   state.value = "in";
+  logIns.value += 1;
 }
 
 export async function logOut() {

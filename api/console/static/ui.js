@@ -175,8 +175,8 @@ export function Table({ caption, columns, children, kind = "" }) {
   </div>`;
 }
 
-/** A dialog over the page; Escape closes it. */
-export function Dialog({ title, onClose, children }) {
+/** A dialog over the page; Escape closes it, unless it is kept. */
+export function Dialog({ title, onClose, isKept = false, children }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId("dialog");
   useEffect(() => {
@@ -184,7 +184,8 @@ export function Dialog({ title, onClose, children }) {
     dialog.current?.showModal();
     return () => /** @type {HTMLElement | null} */ (before)?.focus?.();
   }, []);
-  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }}
+    onClose=${() => isKept && dialog.current?.showModal()}>
     <h2 id=${id}>${title}</h2>${children}
   </dialog>`;
 }

@@ -111,11 +111,11 @@ def _pictures(clip: av.container.InputContainer, seen: Seen) -> Pictures:
 
 def _frame(clip: av.container.InputContainer, number: int) -> Image.Image:
     stream = clip.streams.video[0]
+    assert stream.time_base is not None
     clip.seek(int(number / _FPS / stream.time_base), stream=stream)
     for frame in clip.decode(stream):
         if frame.time is not None and round(frame.time * _FPS) >= number:
-            shown: Image.Image = frame.to_image()
-            return shown
+            return Image.fromarray(frame.to_ndarray(format="rgb24"))
     raise AssertionError(f"the clip has no frame {number}")
 
 

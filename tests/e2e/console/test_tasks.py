@@ -1,18 +1,19 @@
 """What people come to the console for, from the log-in on."""
 
+import base64
 import re
 import uuid
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from analytics_sql.triggers import TriggerRow
 from common.records.alerts import TriggerPhase
 from common.timestamps import now_ms
 from tests.e2e.console.browser import ConsolePage, opened_page
-from tests.e2e.console.footage import SEEN
+from tests.e2e.console.footage import SEEN, pictures
 from tests.e2e.console.scene import Camera, Scene
 from tests.e2e.console.stack import TIMEZONE, Account, ConsoleStack, passed
 
@@ -121,7 +122,13 @@ def test_add_a_camera_and_draw_its_zones(
     console.fill("Address of the stream", "ftp://nowhere")
     console.press("Add the camera")
     console.sees("must begin with")
+    console.fill("Address of the stream", "rtsp://no-such-camera.invalid/1")
+    console.press("Test the address")
+    expect(console.page.get_by_role("alert")).to_contain_text("no-such-camera.invalid")
+    console.page.route("**/api/cameras/test", _first_picture)
     console.fill("Address of the stream", "rtsp://viewer:secret@192.168.7.7/1")
+    console.press("Test the address")
+    expect(console.page.get_by_role("img", name="First picture of the camera")).to_be_visible()
     console.press("Add the camera")
     console.page.wait_for_url(re.compile(r"/cameras/[0-9a-f-]{36}$"))
     console.sees("No zone: plates are read in all of the picture.")
@@ -264,6 +271,14 @@ def test_in_portuguese_by_the_browsers_language(
         console.follow("Pesquisa")
         day = datetime.fromtimestamp(scene.newest.captured_ms / 1000, tz=ZoneInfo(TIMEZONE))
         console.sees(f"{day:%d/%m/%Y}")
+
+
+def _first_picture(route: Route) -> None:
+    """Answer as the API does where a camera is; in these tests there is none."""
+    picture = base64.b64encode(pictures()[0].photo).decode()
+    size = {"frameWidth": 1280, "frameHeight": 720, "milliseconds": 400}
+    tested = {"reachable": True, "error": None, "code": None, "picture": picture, **size}
+    route.fulfill(json={"test": tested})
 
 
 def _alert(console: ConsolePage, name: str, **fields: object) -> str:

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from common.timestamps import now_ms
-from tests.e2e.console.browser import ConsolePage
+from tests.e2e.console.browser import NOT_READY, ConsolePage
 from tests.e2e.console.scene import Scene
 from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack, passed
 
@@ -104,7 +104,7 @@ def test_strange_texts_are_shown_as_texts(
         for made in (account.id,)
     ]
     stack.publish(*rows, is_live=False)
-    console.expected.append("404 (Not Found)")
+    console.expected += ["404 (Not Found)", NOT_READY]
     console.log_in(account)
     console.page.set_viewport_size({"width": 360, "height": 740})
     everywhere = [f"/recognitions/{row.id}" for row in rows] + places

@@ -60,8 +60,8 @@ function Password({ who }) {
   };
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Password")}</h2>
     <input type="email" hidden autocomplete="username" value=${who.email} readonly />
-    <${TextField} label=${t("Present password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
-    <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${newPassword} onValue=${setPassword} fault=${failure?.fault("newPassword")} />
+    <div class="fields"><${TextField} label=${t("Present password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
+    <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${newPassword} onValue=${setPassword} fault=${failure?.fault("newPassword")} /></div>
     <${FormFault} failure=${failure} shown=${["currentPassword", "newPassword"]} />
     <div class="actions"><button disabled=${isBusy}>${t("Change the password")}</button></div>
   </form>`;

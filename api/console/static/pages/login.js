@@ -37,7 +37,7 @@ export function LogInPage() {
 }
 
 export function LogInAgain({ email }) {
-  return html`<${Dialog} title=${t("The session has ended")} onClose=${() => {}}>
+  return html`<${Dialog} title=${t("The session has ended")} onClose=${() => {}} isKept>
     <p>${t("Log in again to go on; what you have typed is still there.")}</p>
     <${LogInForm} email=${email} />
   </${Dialog}>`;
