@@ -13,6 +13,7 @@ from faust.types.transports import TransportT
 from prometheus_client import CollectorRegistry
 from yarl import URL
 
+from common.errors import TransientError
 from common.kafka.checked_releases import require_checked_release
 from common.kafka.clients import METADATA_MAX_AGE_MS, group_name, topic_name
 from common.kafka.security import security_options
@@ -72,10 +73,21 @@ class StageMetrics:
 class StageTopic(faust.Topic):
     """A topic that Faust never creates, except its own changelogs."""
 
+    app: "StageApp"
+
     async def declare(self) -> None:
         """Create the topic if it is a changelog; ours are made with their properties before."""
         if self.internal:
             await super().declare()
+
+    async def send(self, **message: Any) -> Any:
+        """Send a message, unless this worker may no longer be the one that does so.
+
+        Raises:
+            TransientError: it has not heard of its group for the length of a session.
+        """
+        self.app.require_membership()
+        return await super().send(**message)
 
 
 class StageApp(faust.App):
@@ -85,6 +97,15 @@ class StageApp(faust.App):
     metrics: StageMetrics
     is_waiting = False
     """Set while a dependency is unavailable; a standstill is then not a fault of the stage."""
+
+    def require_membership(self) -> None:
+        """Let nothing be sent by a worker that its group may have taken for dead.
+
+        Raises:
+            TransientError: it has not heard of its group for the length of a session.
+        """
+        if isinstance(self._consumer, StageConsumer) and not self._consumer.is_member:
+            raise TransientError("no word of the group: its partitions may be others' now")
 
     def release(self, event: Event) -> None:
         """Release an event that is done for good: its offset may be committed."""
@@ -109,8 +130,10 @@ class StageApp(faust.App):
         """Return the producer of whole batches.
 
         Raises:
+            TransientError: this worker may no longer be the one that sends.
             Exception: of Faust's, where Kafka is unavailable or the stage has ended.
         """
+        self.require_membership()
         producer = await self.maybe_start_producer()
         assert isinstance(producer, driver.Producer)
         batches: BatchProducer = producer._ensure_producer()

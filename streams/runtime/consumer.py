@@ -10,6 +10,10 @@ jump ahead in a partition's offsets is fetched once more before it is believed.
 A broker that loses power may lose the end of a log that was read and committed. aiokafka then reads
 the whole log again, and Faust drops what is below the committed offset, new records among it. Here
 reading goes on a little before the end, and the lower offset is committed.
+
+A worker that was frozen, or cut off from Kafka, for longer than its session does not know that its
+partitions are others' now: until it hears of its group again, or is told, it sends nothing. What it
+has of a table is from before; written behind what the others wrote it would stand after a restart.
 """
 
 import asyncio
@@ -41,8 +45,40 @@ _READ_AGAIN_SECONDS = 600.0
 # and a stage that starts, take minutes.
 
 
+def _seconds() -> float:
+    """Return seconds that pass while the process, or the machine, is frozen too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class StageConsumerThread(driver.AIOKafkaConsumerThread):
-    """The thread that talks to Kafka; new records are fetched without delay."""
+    """The thread that talks to Kafka; new records are fetched without delay.
+
+    ``heard_seconds`` is when the last heartbeat was sent that the group's coordinator answered.
+    """
+
+    heard_seconds: float | None = None
+
+    async def on_start(self) -> None:
+        """Start the consumer, and note what becomes of its heartbeats."""
+        await super().on_start()
+        coordinator = self._ensure_consumer()._coordinator
+        beat = coordinator._do_heartbeat
+
+        async def noted_beat() -> bool:
+            sent = _seconds()
+            is_member = bool(await beat())
+            if is_member:
+                self.heard_seconds = sent
+            return is_member
+
+        coordinator._do_heartbeat = noted_beat
+
+    def _verify_aiokafka_event_path(self, now: float, tp: TP) -> bool:
+        """Find no fault while tables are read, for the reason of
+        :meth:`StageConsumer.verify_event_path`: counted from the start of the process, each
+        changelog that is read after a later rebalance would be one.
+        """
+        return False
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -68,6 +104,14 @@ class StageConsumer(driver.Consumer):
         self._confirmed_gaps: dict[TP, int] = {}
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
+
+    @property
+    def is_member(self) -> bool:
+        """False where the group may have given this worker's partitions to others: it heard of the
+        group last before a time in which a member is taken for dead.
+        """
+        heard = self._thread.heard_seconds
+        return heard is None or _seconds() - heard < self.app.conf.broker_session_timeout
 
     def release(self, message: Message) -> None:
         """Release a message that is done for good: its offset may be committed."""
@@ -143,6 +187,11 @@ class StageConsumer(driver.Consumer):
             self._confirmed_gaps.pop(tp, None)
             self._starts.pop(tp, None)
             self._unread.discard(tp)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Begin with partitions that the group has just given."""
+        self._thread.heard_seconds = _seconds()
+        await super().on_partitions_assigned(assigned, generation_id)
 
     async def perform_seek(self) -> None:
         """Read again from the committed offsets; where there is none, from the beginning."""

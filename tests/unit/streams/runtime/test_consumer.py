@@ -7,12 +7,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
+from common.errors import TransientError
+from common.records.topics import RECOGNITIONS
 from streams.runtime import consumer as consumer_module
-from streams.runtime.app import StageApp, build_app
+from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.consumer import StageConsumer
 from streams.runtime.progress import Position
+from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.settings import StreamSettings
 
 _TP = TP("things", 0)
@@ -325,3 +329,46 @@ async def test_records_from_before_a_rebalance_are_no_sign_of_a_lost_end(
 
     monkeypatch.setattr(consumer._thread, "getmany", fetch)
     assert await consumer._getmany({_TP}, 1.0)
+
+
+async def test_a_worker_that_has_not_heard_of_its_group_for_a_session_sends_nothing(
+    app: StageApp, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(consumer_module, "_seconds", lambda: now)
+    app._consumer = consumer
+    topic = raw_topic(app, RECOGNITIONS)
+    # Before it has joined: what a start sends is nobody else's.
+    app.require_membership()
+    consumer._thread.heard_seconds = 100.0
+    now += app.conf.broker_session_timeout - 0.1
+    app.require_membership()
+    now += 0.2
+    with pytest.raises(TransientError):
+        await topic.send(key=b"key", value=b"value")
+    with pytest.raises(TransientError):
+        await app.batch_producer()
+    assert await try_to_send(topic, [OutgoingMessage(b"key", b"value")]) == [False]
+    consumer._thread.heard_seconds = now
+    app.require_membership()
+    app._consumer = None
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+async def test_what_the_group_answers_to_a_heartbeat_is_noted(
+    consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch, is_member: bool
+) -> None:
+    async def beat() -> bool:
+        return is_member
+
+    async def start(_: object) -> None:
+        return
+
+    coordinator = SimpleNamespace(_do_heartbeat=beat)
+    thread = consumer._thread
+    monkeypatch.setattr(driver.AIOKafkaConsumerThread, "on_start", start)
+    ours = SimpleNamespace(_coordinator=coordinator)
+    monkeypatch.setattr(thread, "_ensure_consumer", lambda: ours)
+    await thread.on_start()
+    assert await coordinator._do_heartbeat() is is_member
+    assert (thread.heard_seconds is not None) is is_member

@@ -1,0 +1,46 @@
+"""A worker that was frozen for longer than its session comes back to what others have done."""
+
+import pytest
+
+from common.records.topics import READINGS, RECOGNITIONS
+from common.settings import KafkaSettings
+from tests.integration.streams.conftest import StartCopying
+from tests.integration.streams.stages import Feeder, Reader, lag
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.fault]
+
+_MESSAGES = 3_000
+
+
+def test_a_worker_that_was_frozen_sends_nothing_of_what_others_have_by_now(
+    start_copying: StartCopying, kafka_topics: KafkaSettings
+) -> None:
+    feeder, reader = Feeder(kafka_topics, RECOGNITIONS), Reader(kafka_topics, READINGS)
+    first = start_copying("first", "events", kafka_session_timeout_seconds="6")
+    numbers = [b"%d" % number for number in range(_MESSAGES)]
+    feeder.send(*numbers)
+    wait_until("first is at it, with more in hand", lambda: len(reader.poll()) > 20)
+    first.pause()
+    start_copying("second", "events", kafka_session_timeout_seconds="6")
+    wait_until("second did the rest", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0, 120)
+    first.resume()
+    wait_until("first works again", lambda: _copies_of_new(feeder, reader, b"first"), 120)
+    lines = [line.split() for line in reader.poll()]
+    done, late = set[bytes](), list[bytes]()
+    for worker, number, _ in lines:
+        # In the order of the topic: a number is always under the same key.
+        if worker == b"second":
+            done.add(number)
+        elif number in done and number != b"new":
+            late.append(number)
+    # The one that it was sending when it was frozen.
+    assert len(late) <= 1, late
+    assert {number for _, number, _ in lines} >= set(numbers)
+    reader.close()
+    feeder.close()
+
+
+def _copies_of_new(feeder: Feeder, reader: Reader, worker: bytes) -> bool:
+    feeder.send(*(b"new" for _ in range(20)))
+    return any(line.split()[:2] == [worker, b"new"] for line in reader.poll())
