@@ -146,7 +146,7 @@ class CapturePool:
         self._on_processes = on_processes
         self._on_crash = on_crash
         self._numbers = count(1)
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._places: list[_Place] = []
         self._waiting: list[Capture] = []
         self._keeper = threading.Thread(target=self._run, name="captures", daemon=True)
@@ -160,7 +160,7 @@ class CapturePool:
         """Return a capture; nothing happens before its start. For any thread."""
         return Capture(next(self._numbers), name, url, sample_fps, listener, self)
 
-    def put(self, task: Callable[[], None]) -> None:
+    def put(self, task: Callable[[], object]) -> None:
         """Have the keeper do something. For any thread; returns immediately."""
         self._tasks.put(task)
 
