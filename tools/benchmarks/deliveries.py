@@ -225,10 +225,12 @@ def neighbour(folder: Path, servers: str, rate: float, duration_seconds: float) 
                 events=(EventName.ALERT_TRIGGERED,),
                 owner_id=_GREEDY,
             )
-        way.start(log_level="error")
+        worker = way.start(log_level="error")
         _warm_up(way, receiver, 1)
+        cpu = {False: 0.0, True: 0.0}
         for number in range(2 * _ROUNDS):
             is_on, sent = number % 2 == 1, dict[str, float]()
+            before = _cpu_seconds(worker)
             started = time.monotonic()
             for event in range(int(rate * duration_seconds)):
                 time.sleep(max(0.0, started + event / rate - time.monotonic()))
@@ -239,6 +241,7 @@ def neighbour(folder: Path, servers: str, rate: float, duration_seconds: float) 
                 way.recognized(made)
             seen: dict[str, float] = {}
             _gather(receiver, seen, sent)
+            cpu[is_on] += _cpu_seconds(worker) - before
             found[is_on] += [1e3 * (seen[key] - at) for key, at in sent.items()]
     receiver.close()
     cuts = {is_on: statistics.quantiles(ages, n=100) for is_on, ages in found.items()}
@@ -247,7 +250,7 @@ def neighbour(folder: Path, servers: str, rate: float, duration_seconds: float) 
         f" | {cuts[True][94] / cuts[False][94]:.2f}"
         f" | {cuts[True][94]:.0f} and {cuts[False][94]:.0f} ms, p50"
         f" {cuts[True][49]:.0f} and {cuts[False][49]:.0f} ms; {_ROUNDS} times {duration_seconds:g}"
-        f" s at {rate:g}/s each |"
+        f" s at {rate:g}/s each; of the worker {cpu[True]:.1f} and {cpu[False]:.1f} s of CPU |"
     )
 
 
@@ -280,15 +283,17 @@ def _greedy_alerts(way: Pipeline, receiver: CountingReceiver) -> list[AlertConfi
 def _trigger_all(way: Pipeline, alerts: Sequence[AlertConfig], number: int) -> None:
     (made,) = _made([number])
     seen = msgspec.structs.replace(made, owner_id=_GREEDY)
-    for each in alerts:
-        trigger = AlertTrigger(
+    triggers = [
+        AlertTrigger(
             id=trigger_id(seen.captured_ms, each.alert_id, seen.id),
             owner_id=_GREEDY,
             alert=by_reference(each),
             recognition=seen,
             decided_ms=seen.captured_ms,
         )
-        way.send(ALERTS, str(each.alert_id), trigger)
+        for each in alerts
+    ]
+    way.send_all(ALERTS, [(str(each.alert.alert_id), each) for each in triggers])
 
 
 def _fill(settings: KafkaSettings, topic: str, webhook: UUID, pending: int) -> None:

@@ -1,5 +1,6 @@
 """What a test of the stage does: webhooks in, events in, attempts out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -80,6 +81,10 @@ class Pipeline:
         """Publish a record."""
         raw = key.encode() if isinstance(key, str) else key
         self._feeders.of(topic).send_pairs([(raw, encode(record))])
+
+    def send_all(self, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
+        """Publish records, each with its key, at once."""
+        self._feeders.of(topic).send_pairs([(key.encode(), encode(one)) for key, one in records])
 
     def values(self, topic: Topic) -> list[bytes]:
         """Return everything that is on a topic."""
