@@ -35,6 +35,7 @@ _PLATES = len(LETTERS) ** 7
 _SEARCH_MIGRATION = 11
 _VIEW = "plate_pieces_of_recognitions"
 _WITHOUT_INDEXES = (
+    "KILL MUTATION WHERE database = currentDatabase() AND table = 'recognitions'",
     "TRUNCATE TABLE backfills",
     f"DROP VIEW IF EXISTS {_VIEW}",
     "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera",
