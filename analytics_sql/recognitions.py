@@ -47,9 +47,11 @@ _CORRECTIONS: Final = Table[RecognitionRow](
 # Copies of rows are rare: merges drop them within minutes of a replay.
 _EXPECTED_COPIES = 4
 # The newest rows are looked through first: what is frequent fills a page from them, and of what
-# does not there are few rows, whose times the projections find. Fewer where a page is unlikely.
+# does not there are few rows, whose times the projections find. How many depends on how often the
+# text is met: each plate that is looked up costs as much as a thousand rows that are read in order.
 _NEWEST_ROWS = 65_536
 _NEWEST_OF_RARE = 8_192
+_NEWEST_WITH_THREE = 524_288
 _NEWEST_WITHOUT_PIECE = 1_048_576
 _RARE_CHARACTERS = 3
 
@@ -154,14 +156,26 @@ async def list_recognitions(
         asked *= 2
 
 
+def _characters(wanted: RecognitionFilter) -> int:
+    return len((wanted.plate or "").replace(ANY_TEXT, "").replace(ANY_CHARACTER, ""))
+
+
+def _is_in_few(wanted: RecognitionFilter) -> bool:
+    """Tell whether fewer rows are of such plates than of one camera, where one is asked for."""
+    return wanted.camera_id is None or _characters(wanted) > _RARE_CHARACTERS
+
+
 def _newest_rows(wanted: RecognitionFilter) -> int:
-    text = (wanted.plate or "").replace(ANY_TEXT, "").replace(ANY_CHARACTER, "")
-    is_rare = len(text) >= _RARE_CHARACTERS or (bool(text) and wanted.camera_id is not None)
+    characters = _characters(wanted)
+    if characters and wanted.camera_id is not None:
+        return _NEWEST_OF_RARE
     pieces = plate_question(wanted.plate, wanted.match).pieces
     if wanted.match is MatchMode.WILDCARD and "pieces" not in pieces:
         # No two neighbours are given: nearly all plates would have to be looked at.
         return _NEWEST_WITHOUT_PIECE
-    return _NEWEST_OF_RARE if is_rare else _NEWEST_ROWS
+    if wanted.match is MatchMode.SUBSTRING and characters == _RARE_CHARACTERS:
+        return _NEWEST_WITH_THREE
+    return _NEWEST_OF_RARE if characters >= _RARE_CHARACTERS else _NEWEST_ROWS
 
 
 def _is_selective(wanted: RecognitionFilter) -> bool:
@@ -229,7 +243,7 @@ async def _listed(
         result = await client.query("recognitions_page", question)
     else:
         pieces = plate_question(wanted.plate, wanted.match).pieces
-        if pieces and not await client.is_backfilled("plate_pieces"):
+        if pieces and not (_is_in_few(wanted) and await client.is_backfilled("plate_pieces")):
             pieces = {}
         result = await client.query("recognitions_page_by_index", {**question, **pieces})
     return [read_recognition(found) for found in result.named()]

@@ -56,6 +56,7 @@ WHERE user_id = {user_id:UUID}
                 AND plate LIKE {plate_pattern:String} -- if plate_pattern
                 AND multiSearchAny(translate(plate, {look_alikes:String}, {stand_ins:String}), -- if folded_parts
                                    {folded_parts:Array(String)}) -- if folded_parts
+                AND abs(toInt64(lengthUTF8(plate)) - toInt64(lengthUTF8({folded_plate:String}))) <= {max_edits:UInt8} -- if folded_plate
                 AND editDistanceUTF8( -- if folded_plate
                         concat('.', translate(plate, {look_alikes:String}, {stand_ins:String})), -- if folded_plate
                         concat('.', {folded_plate:String})) <= {max_edits:UInt8} -- if folded_plate
@@ -73,6 +74,7 @@ WHERE user_id = {user_id:UUID}
   AND plate LIKE {plate_pattern:String} -- if plate_pattern
   AND multiSearchAny(translate(plate, {look_alikes:String}, {stand_ins:String}), -- if folded_parts
                      {folded_parts:Array(String)}) -- if folded_parts
+  AND abs(toInt64(lengthUTF8(plate)) - toInt64(lengthUTF8({folded_plate:String}))) <= {max_edits:UInt8} -- if folded_plate
   AND editDistanceUTF8( -- if folded_plate
           concat('.', translate(plate, {look_alikes:String}, {stand_ins:String})), -- if folded_plate
           concat('.', {folded_plate:String})) <= {max_edits:UInt8} -- if folded_plate

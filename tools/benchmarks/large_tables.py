@@ -33,12 +33,15 @@ _BATCH_ROWS = 500_000
 _THREADS = "SETTINGS max_threads = 4, max_insert_threads = 4"
 _PLATES = len(LETTERS) ** 7
 _SEARCH_MIGRATION = 11
+# Not after the merges that are running.
+_AT_ONCE = "SETTINGS mutations_sync = 0, alter_sync = 0"
 _VIEW = "plate_pieces_of_recognitions"
 _WITHOUT_INDEXES = (
+    "KILL MUTATION WHERE database = currentDatabase() AND table = 'recognitions'",
     "TRUNCATE TABLE backfills",
     f"DROP VIEW IF EXISTS {_VIEW}",
-    "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera",
-    "ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_plate",
+    f"ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera {_AT_ONCE}",
+    f"ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_plate {_AT_ONCE}",
 )
 _POLL_SECONDS = 10
 _UNDONE = (
