@@ -42,7 +42,7 @@ def render(description: _Json) -> str:
     """Return the page of an OpenAPI description."""
     info = description["info"]
     calls = [
-        (path, method, _with_answers(operation, description["components"]["responses"]))
+        (path, method, _with_answers(operation, description["components"].get("responses", {})))
         for path, operations in description["paths"].items()
         for method, operation in operations.items()
     ]
