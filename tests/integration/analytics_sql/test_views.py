@@ -81,6 +81,8 @@ class TestRecognitions:
         assert absent == {
             "camera_id",
             "region",
+            "region_confidence",
+            "direction",
             "box_x",
             "box_y",
             "box_width",
@@ -91,11 +93,12 @@ class TestRecognitions:
 
     def test_what_is_there_is_reported(self, client: Client) -> None:
         box = {"box_x": 0.0, "box_y": 2.5, "box_width": 100.0, "box_height": 30.0}
-        self._recognition(client, region="Italy", readings_count=5, **box)
+        told = {"region_confidence": 0.75, "direction": "left"}
+        self._recognition(client, region="Italy", readings_count=5, **box, **told)
 
         (row,) = _rows(client, "analysis_recognitions")
 
-        assert {name: row[name] for name in box} == box
+        assert {name: row[name] for name in (*box, *told)} == box | told
         assert (row["region"], row["readings"], row["camera_id"]) == ("Italy", 5, GATE)
 
     def test_keys_of_images_are_those_of_the_service(self, client: Client) -> None:

@@ -114,7 +114,7 @@ async def test_an_account_without_anything_has_empty_charts(client: httpx.AsyncC
     }
 
 
-async def test_exactly_the_fields_of_the_interface(
+async def test_the_fields_of_the_interface_and_what_is_known_besides(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     at_ms = NOW_MS - DAY_MS
@@ -150,7 +150,13 @@ async def test_exactly_the_fields_of_the_interface(
         {"cameraId": str(NIL), "cameraName": "API", "count": 1},
         {"cameraId": str(UUID(int=7)), "cameraName": "Gate", "count": 1},
     ]
-    common = {"userId": str(owner.owner_id), "plate": "AB12CD", "confidence": 0.97}
+    common = {
+        "userId": str(owner.owner_id),
+        "plate": "AB12CD",
+        "confidence": 0.97,
+        "plateType": "car",
+        "readingsCount": 4,
+    }
     assert body["recent"] == [
         {
             **common,
@@ -161,6 +167,9 @@ async def test_exactly_the_fields_of_the_interface(
             "photoUrl": photo_key(owner.owner_id, one.id),
             "cropUrl": crop_key(owner.owner_id, one.id),
             "plateCoordinates": {"x": 10.5, "y": 20, "width": 120, "height": 40},
+            "firstSeenAt": format_timestamp(at_ms),
+            "lastSeenAt": format_timestamp(at_ms),
+            "source": "camera",
         },
         {
             **common,
@@ -168,6 +177,9 @@ async def test_exactly_the_fields_of_the_interface(
             "cameraId": str(NIL),
             "cameraName": "API",
             "timestamp": format_timestamp(at_ms - 1),
+            "firstSeenAt": format_timestamp(at_ms - 1),
+            "lastSeenAt": format_timestamp(at_ms - 1),
+            "source": "api",
         },
     ]
 

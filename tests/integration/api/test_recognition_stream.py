@@ -130,7 +130,8 @@ async def test_recognitions_come_as_in_the_list_and_only_ones_own(streaming: App
     assert {event.data["userId"] for event in got} == {str(caller.owner_id)}
     assert set(got[0].data) == {
         *("id", "userId", "cameraId", "cameraName", "plate", "confidence", "timestamp"),
-        *("photoUrl", "cropUrl", "plateCoordinates"),
+        *("photoUrl", "cropUrl", "plateCoordinates", "plateType", "characterConfidences"),
+        *("firstSeenAt", "lastSeenAt", "readingsCount", "source"),
     }
     assert got[0].data["photoUrl"] == "recognitions/3/photo.jpg"
     assert (only.name, only.data["plate"]) == ("message", "AB00004")

@@ -17,7 +17,7 @@ from api.db.database import Database
 from common.records.frames import Box
 from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
-from common.records.recognitions import Recognition
+from common.records.recognitions import Direction, Recognition
 from common.timestamps import format_timestamp
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.services.clickhouse import ClickHouseAddress
@@ -88,10 +88,18 @@ async def _walk(client: httpx.AsyncClient, **parameters: Any) -> list[str]:
         page = await _list(client, **parameters, lastKey=page["nextKey"])
 
 
-async def test_a_row_has_exactly_the_fields_of_the_interface(
+async def test_a_row_has_the_fields_of_the_interface_and_what_is_known_besides(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    record = _recognition(owner.owner_id, START_MS + 7)
+    record = _recognition(
+        owner.owner_id,
+        START_MS + 7,
+        first_seen_ms=START_MS,
+        last_seen_ms=START_MS + 9,
+        region="Portugal",
+        region_confidence=0.875,
+        direction=Direction.AWAY,
+    )
     await _insert(clickhouse, record)
 
     assert await _list(client) == {
@@ -107,6 +115,14 @@ async def test_a_row_has_exactly_the_fields_of_the_interface(
                 "photoUrl": photo_key(owner.owner_id, record.id),
                 "cropUrl": crop_key(owner.owner_id, record.id),
                 "plateCoordinates": {"x": 10.5, "y": 20, "width": 120, "height": 40},
+                "region": {"code": "PT", "confidence": 0.875},
+                "plateType": "car",
+                "characterConfidences": [0.97] * 6,
+                "firstSeenAt": format_timestamp(START_MS),
+                "lastSeenAt": format_timestamp(START_MS + 9),
+                "readingsCount": 4,
+                "source": "camera",
+                "direction": "away",
             }
         ],
         "nextKey": None,
@@ -120,7 +136,7 @@ async def test_what_is_not_there_is_left_out(
     await _insert(clickhouse, bare)
     (row,) = (await _list(client))["recognitions"]
 
-    assert {"photoUrl", "cropUrl", "plateCoordinates"}.isdisjoint(row)
+    assert {"photoUrl", "cropUrl", "plateCoordinates", "region", "direction"}.isdisjoint(row)
 
 
 async def test_filters_select_their_rows(
