@@ -29,7 +29,7 @@ def main() -> None:
     except MisconfiguredError as error:
         log.error("api_misconfigured", error=str(error))
         raise SystemExit(EXIT_MISCONFIGURED) from error
-    app = create_app(partial(open_services, settings))
+    app = create_app(partial(open_services, settings), settings.api_cors_origins)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
     _Server(_server_config(settings, app), partial(_end_streams, app)).run()

@@ -1,11 +1,12 @@
 """The application: routes, gate, errors and what surrounds them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
+from starlette.middleware.cors import CORSMiddleware
 
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
@@ -48,6 +49,15 @@ ROUTERS: tuple[APIRouter, ...] = (
     console_routes.router,
 )
 
+_SENT_HEADERS = (
+    *("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range"),
+    *("Last-Event-ID", "Range", "X-Request-Id"),
+)
+_SHOWN_HEADERS = (
+    *("X-Request-Id", "Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
+    *("ETag", "Content-Range", "X-Frame-Width", "X-Frame-Height"),
+)
+
 OpenServices = Callable[[], AbstractAsyncContextManager[Services]]
 
 
@@ -57,10 +67,13 @@ async def _no_services() -> AsyncIterator[Services]:
     yield
 
 
-def create_app(open_services: OpenServices = _no_services) -> FastAPI:
+def create_app(
+    open_services: OpenServices = _no_services, cors_origins: Sequence[str] = ()
+) -> FastAPI:
     """Return the application; ``open_services`` is entered when it starts, left when it stops.
 
-    Without it the application can be described, not started.
+    Pages of ``cors_origins`` may call it with a key, never with a session. Without services the
+    application can be described, not started.
 
     Raises:
         MisconfiguredError: a route does not declare who may call it.
@@ -92,6 +105,14 @@ def create_app(open_services: OpenServices = _no_services) -> FastAPI:
     install_error_handlers(app)
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestContext, metrics=app.state.metrics)
+    if cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(cors_origins),
+            allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
+            allow_headers=_SENT_HEADERS,
+            expose_headers=_SHOWN_HEADERS,
+        )
     return app
 
 

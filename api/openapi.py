@@ -10,6 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.errors import ERROR_RULES, ErrorCode
+from api.event_schemas import event_description
 from api.middleware.bodies import MAX_IMAGE_BYTES
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
@@ -66,20 +67,20 @@ _HEADERS: dict[int, dict[str, Any]] = {
 }
 
 
-class FieldFaultBody(ResponseModel):
+class FieldError(ResponseModel):
     """The fault of one parameter or body field."""
 
-    path: str = Field(examples=["limit"])
-    message: str = Field(examples=["must be at most 200"])
+    path: str = Field(description="The parameter, or the field's path.", examples=["limit"])
+    message: str = Field(description="What is wrong.", examples=["must be at most 200"])
 
 
-class ErrorBody(ResponseModel):
+class Error(ResponseModel):
     """Every answer that is not a success, whatever its status."""
 
     error: str = Field(description="A sentence for a person.")
     code: ErrorCode = Field(description="A stable word for programs.")
     request_id: str = Field(description="As in the header X-Request-Id.")
-    fields: list[FieldFaultBody] = Field(default=[], description="Only where fields are at fault.")
+    fields: list[FieldError] = Field(default=[], description="Only where fields are at fault.")
     retry_after: int = Field(default=0, description="Seconds to wait; only with 429 and 503.")
 
 
@@ -93,13 +94,19 @@ def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
 
 def _response(status: int, codes: list[ErrorCode]) -> dict[str, Any]:
     return {
-        "model": ErrorBody,
+        "model": Error,
         "description": " ".join(ERROR_RULES[code].sentence for code in codes),
         "headers": _HEADERS.get(status, {}),
         "content": {
-            "application/json": {"examples": {str(code): _example(code) for code in codes}}
+            "application/json": {
+                "examples": {str(code): _reference("examples", code) for code in codes}
+            }
         },
     }
+
+
+def _reference(section: str, name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/{section}/{name}"}
 
 
 def _example(code: ErrorCode) -> dict[str, Any]:
@@ -131,6 +138,8 @@ _REQUEST_ID = {
     "description": "Names the call in logs; the caller's own if it sent a sane one.",
     "schema": {"type": "string"},
 }
+_SHARED: dict[str, Any] = {**_RETRY_AFTER, **LIMIT_HEADERS, "X-Request-Id": _REQUEST_ID}
+_FIRST_ERROR = 400
 _UPDATE = "Update"
 _SCHEMAS = "#/components/schemas/"
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
@@ -181,6 +190,11 @@ def describe(app: FastAPI) -> dict[str, Any]:
         components["schemas"].pop(name, None)
     for name in [name for name in components["schemas"] if name.endswith(_UPDATE)]:
         _forget_defaults(components["schemas"], name)
+    components["responses"] = _shared_responses(description["paths"])
+    components["headers"] = _SHARED
+    components["examples"] = {code.value: _example(code) for code in ErrorCode}
+    description["webhooks"], schemas = event_description()
+    components["schemas"] = {**schemas, **components["schemas"]}
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {
@@ -200,7 +214,12 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
     responses.pop("422", None)
     for status, response in responses.items():
         limits = LIMIT_HEADERS if _counts(access) and status not in ("401", "503") else {}
-        response["headers"] = {**response.get("headers", {}), **limits, "X-Request-Id": _REQUEST_ID}
+        named = {**response.get("headers", {}), **limits, "X-Request-Id": _REQUEST_ID}
+        # The same in nearly every answer: written out they were a third of the document.
+        response["headers"] = {
+            name: _reference("headers", name) if _SHARED.get(name) == header else header
+            for name, header in named.items()
+        }
     operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
@@ -210,6 +229,23 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
             "description": f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
             "content": {access.body.value: {"schema": {"type": "string", "format": "binary"}}},
         }
+
+
+def _shared_responses(paths: dict[str, Any]) -> dict[str, Any]:
+    """Put a reference in the place of each error answer, and return the answers by their names."""
+    names: dict[str, str] = {}
+    shared: dict[str, Any] = {}
+    for operations in paths.values():
+        for responses in (operation["responses"] for operation in operations.values()):
+            for status in [status for status in responses if int(status) >= _FIRST_ERROR]:
+                text = json.dumps(responses[status], sort_keys=True)
+                number = sum(name.startswith(f"Error{status}") for name in shared) + 1
+                name = names.setdefault(
+                    text, f"Error{status}" + (f"_{number}" if number > 1 else "")
+                )
+                shared[name] = responses[status]
+                responses[status] = _reference("responses", name)
+    return shared
 
 
 def _counts(access: Access) -> bool:

@@ -1,5 +1,6 @@
 """Settings of the API process."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,19 @@ def _folders(value: object) -> object:
     if not isinstance(value, str):
         return value
     return tuple(Path(part.strip()) for part in value.split(",") if part.strip())
+
+
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
+
+
+def _origins(value: object) -> object:
+    """Split a comma-separated list of origins."""
+    if not isinstance(value, str):
+        return value
+    origins = tuple(part.strip() for part in value.split(",") if part.strip())
+    if any(origin != "*" and not _ORIGIN.fullmatch(origin) for origin in origins):
+        raise ValueError("must be origins, for example https://app.example.com, or *")
+    return origins
 
 
 class DiskSettings(Fragment):
@@ -113,6 +127,11 @@ class ApiSettings(
 
     api_host: str = Field("127.0.0.1", description="Address on which the API listens.")
     api_port: Port = Field(8000, description="Port on which the API listens.")
+    api_cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = Field(
+        (),
+        description="Comma-separated origins (https://app.example.com) whose pages may call the "
+        "API with a key, or * for all; sessions stay with the API's own pages.",
+    )
     api_max_connections: int = Field(
         2000,
         ge=0,

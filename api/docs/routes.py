@@ -42,7 +42,7 @@ def render(description: _Json) -> str:
     """Return the page of an OpenAPI description."""
     info = description["info"]
     calls = [
-        (path, method, operation)
+        (path, method, _with_answers(operation, description["components"].get("responses", {})))
         for path, operations in description["paths"].items()
         for method, operation in operations.items()
     ]
@@ -63,6 +63,15 @@ def render(description: _Json) -> str:
             *(_schema(name, schema) for name, schema in sorted(schemas.items())),
         )
     )
+
+
+def _with_answers(operation: _Json, shared: _Json) -> _Json:
+    """Return an operation with its answers in the place of the references to them."""
+    answers = {
+        status: shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
+        for status, answer in operation["responses"].items()
+    }
+    return {**operation, "responses": answers}
 
 
 def _contents_row(path: str, method: str, operation: _Json) -> str:
@@ -88,6 +97,8 @@ def _scope(operation: _Json) -> str:
     scopes = [scope for way in operation["security"] for names in way.values() for scope in names]
     if scopes:
         return "scope " + ", ".join(f"<code>{escape(scope)}</code>" for scope in scopes)
+    if len(operation["security"]) > 1:
+        return "any key or session"
     return "session" if operation["security"] else "for anybody"
 
 

@@ -26,6 +26,7 @@ _BY_STATUS = {
 MAX_FAULTS = 2000
 """The rest is left out: a body of a megabyte can hold a hundred thousand."""
 
+_OTHER_WORD = "There is nothing here; alerts are at /api/alertas."
 _LOCATIONS = frozenset({"query", "path", "header", "cookie", "body"})
 
 
@@ -94,7 +95,13 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
         # Starlette names only the methods of the first route that has this path.
         allowed = permissions_in(request.scope).allowed_methods(request.url.path)
         headers = {"Allow": ", ".join(allowed)}
-    return error_response(ApiError(code, headers=headers), request_id_of(request))
+    sentence = _OTHER_WORD if code is ErrorCode.NOT_FOUND and _is_other_word(request) else None
+    return error_response(ApiError(code, sentence, headers=headers), request_id_of(request))
+
+
+def _is_other_word(request: Request) -> bool:
+    path = request.url.path
+    return path == "/api/alerts" or path.startswith("/api/alerts/")
 
 
 async def _on_invalid_input(request: Request, error: Exception) -> JSONResponse:

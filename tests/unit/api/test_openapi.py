@@ -1,10 +1,13 @@
 """The OpenAPI description holds nothing but what OpenAPI knows."""
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from api.app import create_app
 from api.openapi import describe
+from common.records.webhooks import EventName
 
 # **Source:** JSON Schema 2020-12, the part of it that we use.
 KEYWORDS = {
@@ -78,3 +81,30 @@ def test_timestamps_are_described_as_such() -> None:
     shown = schemas["AlertBody"]["properties"]["createdAt"]
 
     assert (shown["type"], shown["format"]) == ("string", "date-time")
+
+
+def test_the_events_of_webhooks_are_described() -> None:
+    description = describe(create_app())
+    events = description["webhooks"]
+
+    assert set(events) == set(EventName)
+    for name, item in events.items():
+        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert schema["properties"]["event"]["const"] == name
+        data = schema["properties"]["data"]["$ref"].rpartition("/")[2]
+        assert data in description["components"]["schemas"]
+
+
+def test_every_reference_leads_somewhere() -> None:
+    description = describe(create_app())
+    for reference in set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(description))):
+        found: Any = description
+        for name in reference.split("/"):
+            found = found[name]
+
+
+def test_errors_stand_in_the_document_once() -> None:
+    text = json.dumps(describe(create_app()), separators=(",", ":"))
+
+    assert text.count("A sentence for a person.") == 1
+    assert len(text) < 200_000

@@ -98,7 +98,19 @@ def test_the_description_names_scope_and_errors_of_every_call() -> None:
     assert described == {key for key in ACCESS if key[1] not in OPERATIONS}
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
+            for status, response in operation["responses"].items():
+                operation["responses"][status] = _resolved(response, description)
             _check(operation, ACCESS[method.upper(), path], has_id="{id}" in path)
+
+
+def _resolved(part: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
+    """Return what a reference stands for, and what stands for itself."""
+    if "$ref" not in part:
+        return part
+    found: dict[str, Any] = description
+    for name in part["$ref"].removeprefix("#/").split("/"):
+        found = found[name]
+    return found
 
 
 _NAMES_ANOTHER = {"demonstrate", "test_camera"}
