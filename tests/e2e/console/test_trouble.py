@@ -147,6 +147,7 @@ def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
     gone = False
     console.press("Make the alert")
     console.page.wait_for_url("**/alerts/*-*")
+    expect(console.page.get_by_role("heading", level=1)).to_have_text("Kept meanwhile")
     expect(console.page.locator(".outage")).to_have_count(0)
     gone = True
     console.press("Remove")

@@ -277,7 +277,7 @@ def test_a_head_is_answered_like_a_get_without_the_body(
 
 def test_unknown_paths_are_404_and_methods_405(client: httpx.Client) -> None:
     _said(client.get("/api/nothing"), 404)
-    _said(client.get("/"), 404)
+    _said(client.get("/nothing"), 404)
     wrong = client.patch("/api/cameras", json={})
     _said(wrong, 405)
     assert "GET" in wrong.headers["allow"]

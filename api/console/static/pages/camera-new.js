@@ -54,7 +54,10 @@ export function NewCameraPage() {
     setForm(next);
   };
   useEffect(() => () => void (unsaved.value = ""), []);
-  const tryAddress = () => test.run(async () => setResult((await call("POST", "/api/cameras/test", { body: { rtspUrl: form.rtspUrl.trim() } })).test));
+  const tryAddress = () => {
+    save.clear();
+    test.run(async () => setResult((await call("POST", "/api/cameras/test", { body: { rtspUrl: form.rtspUrl.trim() } })).test));
+  };
   const submit = (event) => {
     event.preventDefault();
     save.run(async () => {

@@ -7,6 +7,8 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from api.app import ROUTERS, create_app
+from api.console.assets import ASSETS
+from api.console.routes import VIEWS
 from api.middleware.guard import GuardedRoute
 from api.openapi import describe
 from api.security.permissions import Access, AnyCaller, BodyKind, Public, Scope, permissions_of
@@ -16,6 +18,7 @@ TABLE = permissions_of(create_app())
 ACCESS = TABLE.access
 OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json", "/api/docs"}
 PUBLIC = {"/api/session", "/api/demo"}
+CONSOLE = {*VIEWS, f"{ASSETS}/{{release}}/{{file:path}}"}
 
 
 def _routes() -> list[APIRoute]:
@@ -36,10 +39,10 @@ def test_every_route_is_in_the_table() -> None:
     assert served == set(ACCESS)
 
 
-def test_only_operations_log_in_and_demo_are_public() -> None:
+def test_only_operations_log_in_demo_and_the_consoles_files_are_public() -> None:
     public = {path for (_, path), access in ACCESS.items() if isinstance(access.scope, Public)}
 
-    assert public == OPERATIONS | PUBLIC
+    assert public == OPERATIONS | PUBLIC | CONSOLE
 
 
 _READS_WITH_A_BODY = {("POST", "/api/alertas/test")}
@@ -95,7 +98,7 @@ def test_the_description_names_scope_and_errors_of_every_call() -> None:
         for path, operations in description["paths"].items()
         for method in operations
     }
-    assert described == {key for key in ACCESS if key[1] not in OPERATIONS}
+    assert described == {key for key in ACCESS if key[1] not in OPERATIONS | CONSOLE}
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             for status, response in operation["responses"].items():
