@@ -56,3 +56,9 @@ def test_what_is_sent_over_a_cut_cable_comes_when_it_is_mended(
         cable.mend()
         far.settimeout(_TIMEOUT_SECONDS)
         assert far.recv(1024) == b"meanwhile"
+
+
+def test_there_can_be_several(cable: Cable) -> None:
+    with laid_cable() as other:
+        assert other is not None
+        assert other.address != cable.address

@@ -9,6 +9,7 @@ was sent is sent again, and who connects hears nothing. It takes root.
 
 import asyncio
 import ctypes
+import itertools
 import os
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from tests.blocks import RunsForABlock
 _CLONE_NEWNET = 0x40000000
 _COMMAND_SECONDS = 10
 _PIECE_BYTES = 1 << 18
+_CABLES = itertools.count()
 
 
 _Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -49,11 +51,11 @@ class Cable:
 @contextmanager
 def laid_cable() -> Iterator[Cable | None]:
     """Lay a cable for the length of the block; None where this user may not."""
-    number = os.getpid() % 60_000
+    # Another one for each process and each cable of it: four addresses of 10.200.0.0/14.
+    number = (os.getpid() * 7 + next(_CABLES)) % 65_536
     name, near = f"cable-{number}", f"cab{number}"
-    subnet = f"10.{200 + number // 16_384}.{number // 64 % 256}.{number % 64 * 4}"
-    begin, _, last = subnet.rpartition(".")
-    cable = Cable(name, near, f"{begin}.{int(last) + 1}", f"{begin}.{int(last) + 2}")
+    begin, last = f"10.{200 + number // 16_384}.{number // 64 % 256}", number % 64 * 4
+    cable = Cable(name, near, f"{begin}.{last + 1}", f"{begin}.{last + 2}")
     try:
         try:
             _lay(cable)

@@ -76,8 +76,8 @@ async def _send_a_slow_head(port: int, address: str) -> str:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
     except OSError:
         return "connection refused"
+    answer = asyncio.ensure_future(reader.read(15))
     try:
-        answer = asyncio.ensure_future(reader.read(15))
         for byte in itertools.cycle(b"GET /api/cameras HTTP/1.1\r\nX-Slow: slow"):
             writer.write(bytes([byte]))
             await writer.drain()
@@ -87,6 +87,8 @@ async def _send_a_slow_head(port: int, address: str) -> str:
     except OSError:
         return "connection reset"
     finally:
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
         writer.close()
     return "ended"
 

@@ -155,6 +155,8 @@ class Clients(RunsForABlock):
         if not found:
             return page
         answer = await http.get(f"/api/recognitions/{found[0]['id']}")
+        if answer.status_code != 200:
+            return answer
         url = answer.json()["recognition"]["photoUrl"]
         return answer if url is None else await http.get(url, headers={"Authorization": ""})
 
