@@ -24,13 +24,13 @@ from tempfile import TemporaryDirectory
 import cv2
 import httpx
 import msgspec
-import numpy as np
 
 from common.records.webhooks import EventName
 from common.settings import KafkaSettings
 from deploy.local.camera import DEMO_CLIP
 from deploy.local.files import Layout
 from deploy.local.servers.base import CLONE
+from recognition.images import decode_image
 from tests.fault.api import Api
 from tests.fault.receivers import ALL, Receivers
 from tests.fault.rules import GATE, RULES
@@ -109,7 +109,7 @@ def _counted(clients: Clients) -> Mapping[str, int]:
 
 def _pictures() -> list[bytes]:
     """Return parts of a picture, each of another size, as clients send them."""
-    whole = cv2.imdecode(np.frombuffer(demo_picture(), np.uint8), cv2.IMREAD_COLOR)
+    whole = decode_image(demo_picture())
     height, width = whole.shape[:2]
     chance = random.Random(1)
     parts = (
