@@ -90,7 +90,9 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
         cache=parts.cache,
         publish=publish,
         metrics=parts.metrics,
-        fair_share=FairShare(time.monotonic, lambda: tasks.is_full),
+        fair_share=FairShare(
+            time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
+        ),
         deadline_ms=round(settings.reading_deadline_seconds * 1000),
         now_ms=now_ms,
     )

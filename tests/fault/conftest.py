@@ -11,10 +11,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.fault.faults import TWICE, quotas
+from tests.fault.faults import BROKERS, TWICE, TWICE_IN_SHORT, quotas
 from tests.fault.footage import film
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS, Scenery, open_scenery
+from tests.services.cut_network import laid_cable
 from tests.services.stack import RunningStack
 from tools.synthetic.score import score_passes
 
@@ -62,8 +63,15 @@ def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
     with ExitStack() as open_things:
         receivers = open_things.enter_context(Receivers())
         settings = SETTINGS | {"SMTP_PORT": str(receivers.mail.port)}
+        cable = open_things.enter_context(laid_cable())
         stack = open_things.enter_context(
-            RunningStack(fault_folder, settings, second_workers=TWICE if ROUNDS else ())
+            RunningStack(
+                fault_folder,
+                settings,
+                second_workers=TWICE if ROUNDS else TWICE_IN_SHORT,
+                brokers=BROKERS if ROUNDS else 1,
+                cable=cable,
+            )
         )
         made = open_scenery(stack, receivers, lambda: film(_PASSES, _SCENE_SEED))
         scenery = open_things.enter_context(made)

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tests.services.kafka_cluster import broker_names
 from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
 
+RECOVERY_SECONDS = float(os.environ.get("FAULT_RECOVERY_SECONDS") or 60)
+"""What the service promises; a machine that has much else to do may be given longer."""
+
 _MIB = 1024 * 1024
-_THERE_SECONDS = 120
+_THERE_SECONDS = 2 * RECOVERY_SECONDS
 _QUOTA_MIB = {"postgres": 512, "clickhouse": 1024, "s3": 1024, "kafka": 3072}
 
 
@@ -25,11 +29,13 @@ class FaultKind(StrEnum):
     KILL_WORKER = "kill -9 of a worker of"
     FREEZE = "freeze"
     FILL = "fill the disk of"
+    LEAVE = "do without"
+    CUT = "cut Kafka's network to"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One harm; ``seconds`` is how long a freeze, or a full disk, lasts."""
+    """One harm; ``seconds`` is how long it lasts, where it lasts."""
 
     kind: FaultKind
     process: str
@@ -43,16 +49,35 @@ class Fault:
 
 SERVERS = ("kafka", "clickhouse", "postgres", "s3")
 APPLICATION = ("ingest", "recognition", "sink", "alerts", "webhooks", "relay", "api")
-TWICE = ("alerts", "webhooks")
-"""Of these stages there are two workers in a long run: they share partitions, tables included."""
-SECOND_KILLS = tuple(Fault(FaultKind.KILL, second_name(stage)) for stage in TWICE)
+TWICE = APPLICATION
+"""Of these there are two in a long run: they share cameras, partitions and tables."""
+TWICE_IN_SHORT = ("sink", "alerts")
+"""Of these in every run."""
+BROKERS = 3
+"""So many has Kafka in a long run; each record is on all of them, and written once two have it."""
+SECOND_WORKERS = "the second workers"
 KILLS = tuple(Fault(FaultKind.KILL, process) for process in (*SERVERS, *APPLICATION))
 WORKER_KILLS = tuple(Fault(FaultKind.KILL_WORKER, process) for process in ("recognition", "api"))
+
+
+def kills_of_seconds(stages: Sequence[str]) -> tuple[Fault, ...]:
+    """Return a kill of the second worker of each."""
+    return tuple(Fault(FaultKind.KILL, second_name(stage)) for stage in stages)
 
 
 def freezes(seconds: float, processes: Sequence[str]) -> tuple[Fault, ...]:
     """Return a freeze of each."""
     return tuple(Fault(FaultKind.FREEZE, process, seconds) for process in processes)
+
+
+def cut(seconds: float) -> Fault:
+    """Return the fault that the second workers lose Kafka and go on."""
+    return Fault(FaultKind.CUT, SECOND_WORKERS, seconds)
+
+
+def without_brokers(seconds: float) -> tuple[Fault, ...]:
+    """Return the loss of each broker, killed and away for so long."""
+    return tuple(Fault(FaultKind.LEAVE, broker, seconds) for broker in broker_names(BROKERS))
 
 
 def fills(seconds: float) -> tuple[Fault, ...]:
@@ -72,8 +97,22 @@ class Saboteur:
         """Take the stack."""
         self._stack = stack
 
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        """Keep the second workers from Kafka while the block runs; they and all else go on."""
+        assert self._stack.cable is not None, "the stack has no network that can be cut"
+        self._stack.cable.cut()
+        try:
+            yield
+        finally:
+            self._stack.cable.mend()
+
     def cause(self, fault: Fault) -> Callable[[], bool]:
         """Do it, as long as it lasts, and return a check of whether the process is there again."""
+        if fault.kind is FaultKind.CUT:
+            with self.cut_off():
+                time.sleep(fault.seconds)
+            return lambda: True
         old = self._running_pid(fault.process)
         if fault.kind is FaultKind.KILL:
             self._stack.kill(fault.process)
@@ -84,7 +123,12 @@ class Saboteur:
             )
             killed = self._stack.kill_worker(fault.process)
             return lambda: bool(set(self._stack.workers(fault.process)) - {killed})
-        if fault.kind is FaultKind.FREEZE:
+        if fault.kind is FaultKind.LEAVE:
+            self._stack.kill(fault.process)
+            self._stack.stop_process(fault.process)
+            time.sleep(fault.seconds)
+            self._stack.start_process(fault.process)
+        elif fault.kind is FaultKind.FREEZE:
             self._stack.pause(fault.process)
             time.sleep(fault.seconds)
             self._stack.resume(fault.process)

@@ -1,8 +1,9 @@
 """Image calls that are repeated until they are answered, as a careful client does."""
 
+import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -26,12 +27,17 @@ class AnsweredCall:
 
 
 class ImageCalls(RunsForABlock):
-    """Sends an image again and again, each time under a new key, until the block ends."""
+    """Sends an image again and again, each time under a new key, until the block ends.
 
-    def __init__(self, base_url: str, api_key: str, image: bytes, *, pause_seconds: float) -> None:
+    Where there are several APIs, what one does not answer is asked of the next.
+    """
+
+    def __init__(
+        self, base_urls: Sequence[str], api_key: str, image: bytes, *, pause_seconds: float
+    ) -> None:
         """Take the image and the pause between two calls."""
+        self._urls = itertools.cycle(base_urls)
         self._http = httpx.Client(
-            base_url=base_url,
             headers={
                 "Authorization": f"Bearer {api_key}",
                 "Content-Type": "application/octet-stream",
@@ -66,7 +72,7 @@ class ImageCalls(RunsForABlock):
     def _try(self, key: str) -> Mapping[str, Any] | None:
         try:
             answer = self._http.post(
-                "/api/recognize",
+                f"{next(self._urls)}/api/recognize",
                 params={"store": "true"},
                 headers={"Idempotency-Key": key},
                 content=self._image,

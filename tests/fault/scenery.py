@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import msgspec
+from kafka.errors import KafkaError
 
+from common.errors import TransientError
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 from common.settings import ClickHouseSettings, KafkaSettings
@@ -113,7 +115,7 @@ class Scenery:
         """Wait until nothing is in flight and every delivery has come; return what is wrong."""
         wait_until(
             "nothing in flight",
-            lambda: not any(self.stages.lag().values()),
+            self._is_all_done,
             _DRAIN_SECONDS,
             _POLL_SECONDS,
         )
@@ -122,6 +124,13 @@ class Scenery:
         while (verdict := self.verdict()).is_open and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         return verdict
+
+    def _is_all_done(self) -> bool:
+        try:
+            return not any(self.stages.lag().values())
+        except (KafkaError, TransientError):
+            # Groups move between brokers.
+            return False
 
     def verdict(self) -> Verdict:
         """Hold everything that went in so far against everything that came out."""

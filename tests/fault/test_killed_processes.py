@@ -1,8 +1,11 @@
 """Every process is harmed under load, and everything comes out once all the same.
 
 In a round one fault follows another without waiting for the pipeline to work again, at seeded
-moments: every process and recogniser process is killed, and one stage frozen. One round is part of
-every test run; ``ROUNDS=20 pytest -m fault`` runs twenty, and then causes each fault by itself,
+moments: every process and recogniser process is killed, one stage frozen, and the second workers
+are cut off from Kafka for longer than their session, while they, and all else, go on. One round is
+part of every test run; ``ROUNDS=20 pytest -m fault`` runs twenty, with two of everything, in which
+one of two is frozen besides and a broker of three is away, and in which, while the second workers
+are cut off, a first one is frozen and another one killed. Then it causes each fault by itself,
 freezes and full disks too, and takes the time until all has recovered (``FAULT_ONLY=freeze``: only
 those whose name holds that). ``FAULT_SEED`` chooses order and moments.
 """
@@ -10,7 +13,7 @@ those whose name holds that). ``FAULT_SEED`` chooses order and moments.
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,19 +24,26 @@ from tests.fault.conftest import ROUNDS, Say
 from tests.fault.faults import (
     APPLICATION,
     KILLS,
-    SECOND_KILLS,
+    RECOVERY_SECONDS,
     SERVERS,
+    TWICE,
+    TWICE_IN_SHORT,
     WORKER_KILLS,
     Fault,
+    FaultKind,
     Saboteur,
+    cut,
     fills,
     freezes,
     in_seeded_order,
+    kills_of_seconds,
+    without_brokers,
 )
 from tests.fault.footage import write_clip
 from tests.fault.ledger import judge_loop
-from tests.fault.recovery import RECOVERY_SECONDS, Recoveries, Recovery
+from tests.fault.recovery import Recoveries, Recovery
 from tests.fault.scenery import Scenery
+from tests.services.stack import second_name
 from tests.waiting import wait_until
 
 SEED = int(os.environ.get("FAULT_SEED") or 1)
@@ -42,7 +52,8 @@ PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 5)
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900 + 2400 * ROUNDS)]
 
-_KILLS = (*KILLS, *WORKER_KILLS, *(SECOND_KILLS if ROUNDS else ()))
+_TWICE = TWICE if ROUNDS else TWICE_IN_SHORT
+_KILLS = (*KILLS, *WORKER_KILLS, *kills_of_seconds(_TWICE))
 _STAGES = ("recognition", "sink", "alerts", "webhooks")
 _PAUSE_SECONDS = (2.0, 8.0)
 _SHORT_PAUSE_SECONDS = (0.5, 3.0)
@@ -50,6 +61,9 @@ _SHORT_PAUSE_SECONDS = (0.5, 3.0)
 _FREEZE_SECONDS = 15.0
 _SHORT_FREEZE_SECONDS = 7.0
 _FULL_SECONDS = 10.0
+# Longer than a session too: the group goes on without them.
+_CUT_SECONDS = 9.0
+_BROKER_AWAY_SECONDS = 30.0
 # The looping camera shows a plate again only after the time in which it has to stay silent.
 _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
@@ -64,6 +78,15 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
     for number in range(1, max(ROUNDS, 1) + 1):
         say(f"round {number} of {max(ROUNDS, 1)}")
         frozen = freezes(_SHORT_FREEZE_SECONDS, chance.sample(_STAGES, 1))
+        if ROUNDS:
+            # One of two that comes back finds its work with the other one.
+            either = [*TWICE, *map(second_name, TWICE)]
+            frozen += freezes(_FREEZE_SECONDS, chance.sample(either, 2))
+            frozen += tuple(chance.sample(without_brokers(_BROKER_AWAY_SECONDS), 1))
+        if scenery.stack.cable is not None:
+            frozen += (cut(_CUT_SECONDS),)
+        else:
+            say("no worker is cut off: this user may not lay a network")
         faults = in_seeded_order([*_KILLS, *frozen], chance)
         recovery = _cause_all(scenery, faults, chance)
         say(str(recovery))
@@ -77,8 +100,20 @@ def _cause_all(scenery: Scenery, faults: list[Fault], chance: random.Random) -> 
     with scenery.under_load(share=_LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
         for fault in faults:
             time.sleep(chance.uniform(*_SHORT_PAUSE_SECONDS))
-            is_there = saboteur.cause(fault)
+            if fault.kind is FaultKind.CUT and ROUNDS:
+                is_there = _cause_at_once(saboteur, chance)
+            else:
+                is_there = saboteur.cause(fault)
         return watch.wait(f"{len(faults)} faults", is_there)
+
+
+def _cause_at_once(saboteur: Saboteur, chance: random.Random) -> Callable[[], bool]:
+    """Cut the second workers off; of the first ones kill one and freeze another meanwhile."""
+    killed, frozen = chance.sample(_STAGES, 2)
+    with saboteur.cut_off():
+        is_there = saboteur.cause(Fault(FaultKind.KILL, killed))
+        saboteur.cause(Fault(FaultKind.FREEZE, frozen, _FREEZE_SECONDS))
+    return is_there
 
 
 @pytest.mark.skipif(ROUNDS == 0, reason="a long measurement: ROUNDS=1 make fault")
@@ -87,7 +122,14 @@ def test_each_fault_alone_is_over_within_a_minute(
 ) -> None:
     chance = random.Random(SEED)
     frozen = freezes(_FREEZE_SECONDS, (*SERVERS, *APPLICATION))
-    all_faults = [*_KILLS, *frozen, *(fills(_FULL_SECONDS) if has_quotas else ())]
+    frozen += freezes(_FREEZE_SECONDS, [second_name(stage) for stage in TWICE])
+    all_faults = [
+        *_KILLS,
+        *frozen,
+        *without_brokers(_BROKER_AWAY_SECONDS),
+        *(fills(_FULL_SECONDS) if has_quotas else ()),
+        *((cut(_FREEZE_SECONDS),) if scenery.stack.cable is not None else ()),
+    ]
     faults = [fault for fault in all_faults if ONLY in str(fault)]
     if not has_quotas:
         say("no disk is filled: this user may not mount a file system")

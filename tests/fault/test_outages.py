@@ -22,8 +22,8 @@ from tests.fault.account import hold_to_account
 from tests.fault.alert_delays import alert_delays_seconds, percentile_95
 from tests.fault.api import Answer, Api
 from tests.fault.conftest import Say
-from tests.fault.faults import SERVERS, Saboteur
-from tests.fault.recovery import RECOVERY_SECONDS, Recoveries
+from tests.fault.faults import RECOVERY_SECONDS, SERVERS, Saboteur
+from tests.fault.recovery import Recoveries
 from tests.fault.scenery import Scenery
 
 OUTAGE_SECONDS = float(os.environ.get("OUTAGE_SECONDS") or 0)

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 from pydantic_settings import BaseSettings
 
 from deploy.local.access import Access, ensure_access
-from deploy.local.plan import make_plan
+from deploy.local.plan import API, StackPlan, make_plan
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import Program
 from deploy.local.settings import LocalStackSettings
@@ -21,7 +21,9 @@ from deploy.local.stack import LocalStack
 from deploy.local.supervisor import ProcessState
 from deploy.local.waiting import Progress
 from recognition.workers.process import WORKER_MODULE
+from tests.services.cut_network import Cable, Relay
 from tests.services.families import running_below, signal_family
+from tests.services.kafka_cluster import link_ports, over_the_cable, with_brokers
 
 _PREFIX = "PLATESTREAM_"
 _PORT_SETTINGS = (
@@ -55,11 +57,13 @@ class RunningStack:
         settings: dict[str, str] | None = None,
         *,
         second_workers: Sequence[str] = (),
+        brokers: int = 1,
+        cable: Cable | None = None,
     ) -> None:
         """Take the folder and settings; nothing is started.
 
         Of the stages in ``second_workers`` there are two workers, the other one named as in
-        :func:`second_name`.
+        :func:`second_name`. They reach Kafka, of so many brokers, over ``cable`` if there is one.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
@@ -71,11 +75,25 @@ class RunningStack:
         local = LocalStackSettings.model_validate({"local_dir": folder, **ports, **own})
         outside = {k: v for k, v in os.environ.items() if not k.startswith(_PREFIX)}
         self.folder = folder
+        self.cable = cable
         self._out = StringIO()
         plan = make_plan(local, {**outside, **given})
-        others = (_second(each, folder) for each in plan.application if each.name in second_workers)
+        if brokers > 1 or cable is not None:
+            plan = with_brokers(plan, brokers, cable)
+        (second_port,) = free_ports(1)
+        others = [
+            _second(each, folder, second_port)
+            for each in plan.application
+            if each.name in second_workers
+        ]
+        self._second_port = second_port if API in second_workers else None
+        self._relay = None
+        if cable is not None:
+            others = [_over(cable, each, plan) for each in others]
+            self._relay = Relay(cable, link_ports(plan))
         plan = replace(plan, application=(*plan.application, *others))
         self._stack = LocalStack(plan, Progress(self._out))
+        self._things = ExitStack()
         self._access: Access | None = None
 
     @property
@@ -83,6 +101,12 @@ class RunningStack:
         """Address, owner and key with all scopes."""
         assert self._access is not None, "the stack is not up"
         return self._access
+
+    @property
+    def base_urls(self) -> tuple[str, ...]:
+        """Addresses of the API, and of the second one if there is one."""
+        second = f"http://127.0.0.1:{self._second_port}"
+        return (self.access.base_url, *((second,) if self._second_port else ()))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -164,12 +188,15 @@ class RunningStack:
 
     def start(self) -> None:
         """Bring everything up, with an owner account and a key; no camera."""
+        if self._relay is not None:
+            self._things.enter_context(self._relay)
         self._stack.up(tied_to_caller=True)
         self._access = ensure_access(self._stack.plan)
 
     def stop(self) -> None:
         """Stop everything, application first."""
         self._stack.down()
+        self._things.close()
 
     def __enter__(self) -> Self:
         try:
@@ -188,12 +215,16 @@ def second_name(stage: str) -> str:
     return f"{stage}-2"
 
 
-def _second(worker: Program, folder: Path) -> Program:
+def _second(worker: Program, folder: Path, api_port: int) -> Program:
     # A plan's environment is that of all processes: what this one alone needs is set here.
     data = f"{_PREFIX}STREAM_DATA_DIRECTORY={folder / second_name('streams')}"
-    return replace(
-        worker, name=second_name(worker.name), command=("/usr/bin/env", data, *worker.command)
-    )
+    port = f"{_PREFIX}API_PORT={api_port}"
+    command = ("/usr/bin/env", data, port, *worker.command)
+    return replace(worker, name=second_name(worker.name), command=command)
+
+
+def _over(cable: Cable, worker: Program, plan: StackPlan) -> Program:
+    return replace(worker, command=over_the_cable(worker.command, plan, cable))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ grew by more than 5 % after the first quarter of an hour, was started again or w
 """
 
 import argparse
+import random
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import cv2
 import httpx
 import msgspec
 
@@ -28,6 +30,7 @@ from common.settings import KafkaSettings
 from deploy.local.camera import DEMO_CLIP
 from deploy.local.files import Layout
 from deploy.local.servers.base import CLONE
+from recognition.images import decode_image
 from tests.fault.api import Api
 from tests.fault.receivers import ALL, Receivers
 from tests.fault.rules import GATE, RULES
@@ -45,6 +48,7 @@ _DAY_SECONDS = 86_400.0
 _LOOK_SECONDS = 15.0
 _LOOKS_A_PAGE = 4
 _CAMERAS = 2
+_PICTURES = 200
 _CAMERA_SECONDS = 300
 _CREDITS = 1_000_000
 _SETTINGS = {
@@ -101,6 +105,18 @@ class Soak:
 
 def _counted(clients: Clients) -> Mapping[str, int]:
     return {f"{what}: {status or 'no answer'}": n for (what, status), n in clients.statuses.items()}
+
+
+def _pictures() -> list[bytes]:
+    """Return parts of a picture, each of another size, as clients send them."""
+    whole = decode_image(demo_picture())
+    height, width = whole.shape[:2]
+    chance = random.Random(1)
+    parts = (
+        whole[chance.randrange(height // 2) :, chance.randrange(width // 2) :]
+        for _ in range(_PICTURES)
+    )
+    return [cv2.imencode(".jpg", part)[1].tobytes() for part in parts]
 
 
 def _grant_credits(stack: RunningStack) -> None:
@@ -160,7 +176,7 @@ def soak(hours: float, rate: float, out: Path) -> list[str]:
         kafka = stack.settings(KafkaSettings)
         sampler = Sampler(Layout(stack.folder), Stages(kafka))
         passes = Passes(kafka, owner_of(stack), day.passes * speed / _DAY_SECONDS)
-        clients = Clients(stack.access, day, speed, demo_picture(), camera)
+        clients = Clients(stack.access, day, speed, _pictures(), camera)
         title = f"Soak: {rate:g} × 24 hours in {hours:g}"
         running = Soak(title, out, sampler, clients)
         with passes, clients:

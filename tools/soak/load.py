@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -68,10 +68,12 @@ class Passes(RunsForABlock):
 class Clients(RunsForABlock):
     """Calls the API in a thread of its own. ``statuses`` are by what was asked and answered."""
 
-    def __init__(self, access: Access, day: Day, speed: float, image: bytes, camera: str) -> None:
+    def __init__(
+        self, access: Access, day: Day, speed: float, images: Sequence[bytes], camera: str
+    ) -> None:
         """Take what a day has, and how many times faster than that it goes."""
         self._access, self._day, self._speed = access, day, speed
-        self._image, self._camera = image, camera
+        self._images, self._camera = itertools.cycle(images), camera
         self._over = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
         self._lock = threading.Lock()
@@ -145,7 +147,7 @@ class Clients(RunsForABlock):
 
     async def _recognize(self, http: httpx.AsyncClient, query: str) -> httpx.Response:
         kind = {"Content-Type": "application/octet-stream"}
-        return await http.post(f"/api/recognize{query}", content=self._image, headers=kind)
+        return await http.post(f"/api/recognize{query}", content=next(self._images), headers=kind)
 
     async def _picture(self, http: httpx.AsyncClient) -> httpx.Response:
         page = await http.get("/api/recognitions", params={"limit": "1", "cameraId": self._camera})
@@ -153,6 +155,8 @@ class Clients(RunsForABlock):
         if not found:
             return page
         answer = await http.get(f"/api/recognitions/{found[0]['id']}")
+        if answer.status_code != 200:
+            return answer
         url = answer.json()["recognition"]["photoUrl"]
         return answer if url is None else await http.get(url, headers={"Authorization": ""})
 

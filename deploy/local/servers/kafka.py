@@ -114,7 +114,7 @@ class KafkaServer:
         fresh = self.directory / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         properties = self._write_properties("format.properties", fresh)
-        arguments = ("format", "--standalone", "-t", _cluster_id(), "-c", str(properties))
+        arguments = ("format", *self._format_options(), "-c", str(properties))
         subprocess.run(
             java(self.jars, "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", *arguments),
             check=True,
@@ -124,6 +124,10 @@ class KafkaServer:
         )
         properties.unlink()
         fresh.rename(self._data)
+
+    def _format_options(self) -> tuple[str, ...]:
+        """Return what the data folder is formatted for: a cluster of its own, of one node."""
+        return ("--standalone", "-t", new_cluster_id())
 
 
 def _ask_for_versions(port: int) -> int:
@@ -141,7 +145,7 @@ def _ask_for_versions(port: int) -> int:
     return int(error_code)
 
 
-def _cluster_id() -> str:
+def new_cluster_id() -> str:
     """Return a new id as Kafka writes them: 16 random bytes, URL-safe base64, no padding.
 
     **Source:** org.apache.kafka.common.Uuid; the hexadecimal form keeps clear of a leading dash,

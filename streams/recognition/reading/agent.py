@@ -34,6 +34,9 @@ class PoisonFrameError(InvalidInputError):
 AwaitTurn = Callable[[], Awaitable[None]]
 """Returns when the results of all earlier records are out; raises where one will not be."""
 
+GiveRoom = Callable[[], None]
+"""Lets another record be handled beside this one, which has only its turn to wait for."""
+
 Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
 """Publishes readings under a key to the frame's own partition; returns once Kafka has them."""
 
@@ -81,7 +84,7 @@ class ReadingAgent:
         self._now_ms = now_ms
         self._logged_ms: dict[tuple[str, UUID], int] = {}
 
-    async def handle(self, record: FrameRecord, await_turn: AwaitTurn) -> None:
+    async def handle(self, record: FrameRecord, await_turn: AwaitTurn, give_room: GiveRoom) -> None:
         """Handle one record. Safe to repeat.
 
         An image that cannot be decoded is a reading without plates and no fault of the record: one
@@ -97,7 +100,9 @@ class ReadingAgent:
         poison: PoisonFrameError | None = None
         found: ImageReadings | None = None
         left_out = self._left_out(meta)
-        if meta.kind is FrameKind.FRAME and left_out is None:
+        if meta.kind is not FrameKind.FRAME or left_out is not None:
+            give_room()
+        else:
             try:
                 found = await self._read(record, meta)
             except PoisonFrameError as error:
@@ -118,7 +123,7 @@ class ReadingAgent:
         if found is None:
             self._metrics.frame_skipped(left_out or FrameOutcome.REFUSED)
             return
-        self._fair_share.was_read()
+        self._fair_share.was_read(found.duration_ms)
         self._metrics.frame_read(found.duration_ms)
         self._metrics.readings_published(self._now_ms() - meta.captured_ms)
 

@@ -17,12 +17,13 @@ _BEHIND_MS = 500
 _LOOK_SECONDS = 0.5
 _MAX_GAP_MS = 2_000
 _WEIGHT = 0.2
+_LEARNING_WEIGHT = 0.05
 _HEADROOM = 0.85
-"""Part of what was read that is shared out: with the rest the stage catches up."""
+"""Part of what could be read that is shared out: with the rest the stage catches up."""
 _MARGIN = 1.1
 """So much more than is read must be sent before anything is left out: both are estimates."""
-_RECOVERY = 1.02
-"""What is shared out grows by this each time the stage has kept up: it may be able to more."""
+_LOWEST_FACTOR, _DOWN, _UP = 0.6, 0.95, 1.02
+"""What is shared out is less, down to a part, for as long as the stage is behind all the same."""
 _FORGOTTEN_SECONDS = 10.0
 
 
@@ -37,17 +38,22 @@ class _Camera:
 class FairShare:
     """Shares out the frames of one worker. Not thread-safe."""
 
-    def __init__(self, clock: Callable[[], float], is_busy: Callable[[], bool]) -> None:
-        """``clock`` is a monotonic one, seconds; ``is_busy`` tells whether all that reads is at
-        work (frames also seem late where the clocks of two machines differ).
+    def __init__(
+        self, clock: Callable[[], float], *, readers: int, is_busy: Callable[[], bool]
+    ) -> None:
+        """``clock`` is a monotonic one, seconds; so many ``readers`` read a frame each at a time;
+        ``is_busy`` tells whether all of them are at work (frames also seem late where the clocks of
+        two machines differ).
         """
         self._clock = clock
+        self._readers = readers
         self._is_busy = is_busy
         self._cameras: dict[UUID, _Camera] = {}
         self._looked_seconds = clock()
-        self._reads = self._asked = self._late = 0
+        self._asked = self._late = 0
         self._was_behind = False
-        self._capacity_hz: float | None = None
+        self._frame_seconds: float | None = None
+        self._factor = 1.0
         self._shares: Mapping[UUID, float] = {}
         self._credits: defaultdict[UUID, float] = defaultdict(float)
 
@@ -69,9 +75,13 @@ class FairShare:
         self._credits[owner_id] = credit % 1.0
         return credit >= 1.0
 
-    def was_read(self) -> None:
-        """Count a frame that was read."""
-        self._reads += 1
+    def was_read(self, duration_ms: float) -> None:
+        """Learn how long a reader had a frame."""
+        seconds = duration_ms / 1_000
+        former = self._frame_seconds
+        self._frame_seconds = (
+            seconds if former is None else former + _LEARNING_WEIGHT * (seconds - former)
+        )
 
     def _note(self, owner_id: UUID, camera_id: UUID, captured_ms: int, now: float) -> None:
         camera = self._cameras.setdefault(camera_id, _Camera(owner_id, captured_ms, now))
@@ -87,27 +97,33 @@ class FairShare:
         camera.seen_seconds = now
 
     def _look(self, now: float) -> None:
-        seconds = now - self._looked_seconds
-        read_hz = self._reads / seconds
-        # What it can, it shows only while it never waits for a frame.
         is_behind = 2 * self._late >= self._asked
-        is_at_work = is_behind and self._was_behind and seconds < 2 * _LOOK_SECONDS
+        stays_behind = is_behind and self._was_behind
+        self._looked_seconds, self._asked, self._late = now, 0, 0
         self._was_behind = is_behind
-        self._looked_seconds, self._reads, self._asked, self._late = now, 0, 0, 0
         wanted = self._wanted_hz(now)
-        if is_at_work:
-            former = self._capacity_hz
-            self._capacity_hz = read_hz if former is None else (former + read_hz) / 2
-        elif self._capacity_hz is not None and not is_behind:
-            self._capacity_hz *= _RECOVERY
-        if self._capacity_hz is None or len(wanted) < 2:
-            self._shares = {}
-        elif sum(wanted.values()) <= (1.0 if self._shares else _MARGIN) * self._capacity_hz:
-            self._shares = {}
-            # What is late now is late from before, and is read faster than it comes.
-            self._capacity_hz = None
-        else:
-            self._shares = shares(wanted, _HEADROOM * self._capacity_hz)
+        if not self._is_too_much(wanted, stays_behind):
+            self._shares, self._factor = {}, 1.0
+            return
+        step = _DOWN if stays_behind else _UP
+        self._factor = min(1.0, max(_LOWEST_FACTOR, self._factor * step))
+        self._shares = shares(wanted, _HEADROOM * self._factor * self._capacity_hz)
+
+    @property
+    def _capacity_hz(self) -> float:
+        """Frames that all readers together read in a second, infinite before the first one."""
+        return self._readers / self._frame_seconds if self._frame_seconds else math.inf
+
+    def _is_too_much(self, wanted: Mapping[UUID, float], stays_behind: bool) -> bool:
+        """Return whether several owners send more than is read. What is late from before, and is
+        read faster than more comes, is not too much.
+        """
+        total = sum(wanted.values())
+        if len(wanted) < 2:
+            return False
+        if self._shares:
+            return total > self._capacity_hz
+        return stays_behind and total > _MARGIN * self._capacity_hz
 
     def _wanted_hz(self, now: float) -> dict[UUID, float]:
         """Return by owner how many frames a second the cameras send, by the times of capture."""

@@ -18,12 +18,17 @@ from streams.runtime.process_exit import end_process
 
 log = structlog.get_logger()
 
+_MAX_WITHOUT_ROOM = 64
+"""Of frames that are not read, which wait for those before them: 0.3 MB each."""
+
 
 class Turn:
     """A place in a partition's queue. Passed on by leaving the ``async with`` block."""
 
     def __init__(self, before: "Turn | None") -> None:
         self._before = before
+        self.has_room = True
+        """Whether it counts to the size of the pool."""
         self._over = asyncio.Event()
 
     async def wait(self) -> None:
@@ -53,9 +58,13 @@ Work = Callable[[Turn], Awaitable[None]]
 
 
 class OrderedTaskPool:
-    """At most ``size`` tasks at a time, each partition's turns in the order of submission."""
+    """At most ``size`` tasks at a time, each partition's turns in the order of submission.
+
+    Beside them some that only wait for their turn and have given their room to others.
+    """
 
     def __init__(self, size: int) -> None:
+        self._without_room = 0
         self._free = asyncio.Semaphore(size)
         self._last: dict[int, Turn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,7 +89,14 @@ class OrderedTaskPool:
         self._last[partition] = turn
         task = asyncio.create_task(self._run(turn, work))
         self._tasks.add(task)
-        task.add_done_callback(self._finished)
+        task.add_done_callback(lambda done: self._finished(done, turn))
+
+    def give_room(self, turn: Turn) -> None:
+        """Let another task start in the place of one that has nothing to do but wait."""
+        if turn.has_room and self._without_room < _MAX_WITHOUT_ROOM:
+            turn.has_room = False
+            self._without_room += 1
+            self._free.release()
 
     async def close(self) -> None:
         """Cancel all tasks."""
@@ -92,9 +108,12 @@ class OrderedTaskPool:
         async with turn:
             await work(turn)
 
-    def _finished(self, task: "asyncio.Task[None]") -> None:
+    def _finished(self, task: "asyncio.Task[None]", turn: Turn) -> None:
         self._tasks.discard(task)
-        self._free.release()
+        if turn.has_room:
+            self._free.release()
+        else:
+            self._without_room -= 1
 
 
 class OrderedFrameWorker:
@@ -119,7 +138,9 @@ class OrderedFrameWorker:
             # An earlier frame's turn is over too when it was given up.
             self._guard.require_next(event)
 
-        await self._reading.handle(_frame_record(event), await_turn)
+        await self._reading.handle(
+            _frame_record(event), await_turn, lambda: self._task_pool.give_room(turn)
+        )
 
 
 def _frame_record(event: Event) -> FrameRecord:

@@ -67,6 +67,10 @@ class Published:
         self.records.append((key, record))
 
 
+def keep_room() -> None:
+    """Let nothing else be handled meanwhile."""
+
+
 def stage(
     pool: ScriptedPool,
     published: Published,
@@ -78,7 +82,7 @@ def stage(
         cache=cache or FrameCache(1000),
         publish=published,
         metrics=RecognitionMetrics(registry),
-        fair_share=FairShare(lambda: 0.0, lambda: False),
+        fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
         deadline_ms=60_000,
         now_ms=lambda: NOW_MS,
     )
@@ -118,7 +122,7 @@ async def turn() -> None:
 async def test_publishes_what_was_read() -> None:
     found = reading("AB123CD")
     pool, published = ScriptedPool((found,)), Published()
-    await stage(pool, published).handle(record(), turn)
+    await stage(pool, published).handle(record(), turn, keep_room)
     ((key, out),) = published.records
     assert key == b"camera"
     assert out.readings == (found,)
@@ -131,15 +135,19 @@ async def test_publishes_what_was_read() -> None:
 
 async def test_a_frame_with_plates_is_kept_and_an_empty_one_is_not() -> None:
     cache = FrameCache(1000)
-    await stage(ScriptedPool(()), Published(), cache).handle(record(), turn)
+    await stage(ScriptedPool(()), Published(), cache).handle(record(), turn, keep_room)
     assert cache.get(REFERENCE) is None
-    await stage(ScriptedPool((reading("AB123CD"),)), Published(), cache).handle(record(), turn)
+    await stage(ScriptedPool((reading("AB123CD"),)), Published(), cache).handle(
+        record(), turn, keep_room
+    )
     assert cache.get(REFERENCE) == JPEG
 
 
 async def test_a_tick_passes_through() -> None:
     pool, published = ScriptedPool(), Published()
-    await stage(pool, published).handle(record(b"", FrameKind.TICK, NOW_MS - 90_000), turn)
+    await stage(pool, published).handle(
+        record(b"", FrameKind.TICK, NOW_MS - 90_000), turn, keep_room
+    )
     ((_, out),) = published.records
     assert out.kind is FrameKind.TICK
     assert not out.stale
@@ -149,7 +157,7 @@ async def test_a_tick_passes_through() -> None:
 @pytest.mark.parametrize(("age_ms", "stale"), [(60_000, False), (60_001, True)])
 async def test_frames_past_the_deadline_are_not_looked_at(age_ms: int, stale: bool) -> None:
     pool, published = ScriptedPool(()), Published()
-    await stage(pool, published).handle(record(captured_ms=NOW_MS - age_ms), turn)
+    await stage(pool, published).handle(record(captured_ms=NOW_MS - age_ms), turn, keep_room)
     ((_, out),) = published.records
     assert out.stale is stale
     assert len(pool.asked) == (0 if stale else 1)
@@ -160,7 +168,7 @@ async def test_frames_past_the_deadline_are_logged_once_a_minute_by_camera() -> 
     late = [record(captured_ms=NOW_MS - 60_000 - age_ms) for age_ms in (1, 2_000, 30_000)]
     with capture_logs() as logs:
         for each in (*late, record(captured_ms=NOW_MS - 90_000, camera=UUID(int=99))):
-            await agent.handle(each, turn)
+            await agent.handle(each, turn, keep_room)
 
     lines = [(log["event"], log["camera_id"], log["age_seconds"]) for log in logs]
     assert lines == [
@@ -173,7 +181,9 @@ async def test_frames_past_the_deadline_are_logged_once_a_minute_by_camera() -> 
 async def test_a_bad_image_is_a_reading_without_plates_and_no_dead_letter(code: str) -> None:
     refusal = InvalidInputError("Not such an image.", code=code)
     published, metrics = Published(), CollectorRegistry()
-    await stage(ScriptedPool(refusal), published, registry=metrics).handle(record(), turn)
+    await stage(ScriptedPool(refusal), published, registry=metrics).handle(
+        record(), turn, keep_room
+    )
     ((_, out),) = published.records
     assert out.readings == ()
     assert not out.stale
@@ -184,7 +194,7 @@ async def test_a_bad_image_is_a_reading_without_plates_and_no_dead_letter(code: 
 @pytest.mark.parametrize("fault", [RecognizerCrashedError, RecognizerTimeoutError])
 async def test_a_process_lost_once_is_tried_again(fault: type[TransientError]) -> None:
     pool, published = ScriptedPool(fault("gone"), (reading("AB123CD"),)), Published()
-    await stage(pool, published).handle(record(), turn)
+    await stage(pool, published).handle(record(), turn, keep_room)
     assert len(published.records[0][1].readings) == 1
 
 
@@ -192,7 +202,7 @@ async def test_a_frame_that_no_process_survives_is_refused() -> None:
     pool = ScriptedPool(RecognizerCrashedError("gone"), RecognizerTimeoutError("hung"))
     published = Published()
     with pytest.raises(InvalidInputError) as refused:
-        await stage(pool, published).handle(record(), turn)
+        await stage(pool, published).handle(record(), turn, keep_room)
     assert refused.value.code == POISON_FRAME
     assert published.records[0][1].readings == ()
 
@@ -200,7 +210,9 @@ async def test_a_frame_that_no_process_survives_is_refused() -> None:
 async def test_a_busy_pool_is_a_matter_of_time() -> None:
     published = Published()
     with pytest.raises(RecognizerBusyError):
-        await stage(ScriptedPool(RecognizerBusyError("full")), published).handle(record(), turn)
+        await stage(ScriptedPool(RecognizerBusyError("full")), published).handle(
+            record(), turn, keep_room
+        )
     assert published.records == []
 
 
@@ -208,8 +220,8 @@ async def test_what_kafka_did_not_take_is_done_again() -> None:
     found = (reading("AB123CD"),)
     handler, published = stage(ScriptedPool(found, found), (p := Published(failures=1))), p
     with pytest.raises(TransientError):
-        await handler.handle(record(), turn)
-    await handler.handle(record(), turn)
+        await handler.handle(record(), turn, keep_room)
+    await handler.handle(record(), turn, keep_room)
     assert len(published.records) == 1
 
 
@@ -222,7 +234,7 @@ async def test_a_record_without_a_readable_header_is_refused(headers: dict[str, 
     broken = FrameRecord(key=b"camera", value=JPEG, headers=headers, reference=REFERENCE)
     published = Published()
     with pytest.raises(InvalidInputError):
-        await stage(ScriptedPool(), published).handle(broken, turn)
+        await stage(ScriptedPool(), published).handle(broken, turn, keep_room)
     assert published.records == []
 
 
@@ -233,7 +245,7 @@ async def test_plates_outside_the_zones_are_left_out() -> None:
     )
     found = (reading("AB123CD", x=100, y=100), reading("XY987ZW", x=800, y=100))
     published = Published()
-    await stage(ScriptedPool(found), published).handle(record(zones=(left_half,)), turn)
+    await stage(ScriptedPool(found), published).handle(record(zones=(left_half,)), turn, keep_room)
     assert [r.text for r in published.records[0][1].readings] == ["AB123CD"]
 
 
@@ -242,12 +254,16 @@ async def test_results_wait_for_their_turn() -> None:
     first, second = Turn(None), None
     second = Turn(first)
     later = asyncio.create_task(
-        stage(ScriptedPool((reading("SECOND1"),)), published).handle(record(), second.wait)
+        stage(ScriptedPool((reading("SECOND1"),)), published).handle(
+            record(), second.wait, keep_room
+        )
     )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert published.records == []
     async with first:
-        await stage(ScriptedPool((reading("FIRST11"),)), published).handle(record(), first.wait)
+        await stage(ScriptedPool((reading("FIRST11"),)), published).handle(
+            record(), first.wait, keep_room
+        )
     await later
     assert [r.readings[0].text for _, r in published.records] == ["FIRST11", "SECOND1"]

@@ -18,7 +18,7 @@ class Worker:
     def __init__(self, capacity_hz: float, *, clock_error_seconds: float = 0.0) -> None:
         self.now = 0.0
         self.is_busy = False
-        self.share = FairShare(lambda: self.now, lambda: self.is_busy)
+        self.share = FairShare(lambda: self.now, readers=1, is_busy=lambda: self.is_busy)
         self._clock_error_seconds = clock_error_seconds
         self._read_seconds = 1 / capacity_hz
         self.read: Counter[UUID] = Counter()
@@ -44,7 +44,7 @@ class Worker:
                 self.read[owner] += admitted
             if admitted:
                 self.now += self._read_seconds
-                self.share.was_read()
+                self.share.was_read(1000 * self._read_seconds)
                 if captured >= settled:
                     worst = self.worst_age_seconds.get(owner, 0.0)
                     self.worst_age_seconds[owner] = max(worst, self.now - captured)

@@ -96,7 +96,7 @@ class Worker:
             cache=FrameCache(1000),
             publish=topic.publish,
             metrics=RecognitionMetrics(),
-            fair_share=FairShare(lambda: 0.0, lambda: False),
+            fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
             deadline_ms=60_000,
             now_ms=lambda: START_MS,
         )
@@ -245,6 +245,54 @@ async def test_no_more_than_its_size_is_in_flight() -> None:
     await submitting
     await until_idle(tasks)
     assert peak == 3
+
+
+async def test_who_waits_for_its_turn_alone_keeps_no_room_from_others() -> None:
+    tasks, out, gate, started = OrderedTaskPool(1), list[int](), asyncio.Event(), list[int]()
+
+    async def work(number: int, turn: Turn) -> None:
+        started.append(number)
+        if number == 0:
+            tasks.give_room(turn)
+            await gate.wait()
+        await turn.wait()
+        out.append(number)
+
+    await tasks.submit(0, partial(work, 0))
+    async with asyncio.timeout(5):
+        await tasks.submit(0, partial(work, 1))
+    await asyncio.sleep(0)
+    # The room that was given is taken again.
+    assert started == [0, 1]
+    assert tasks.is_full
+    gate.set()
+    await until_idle(tasks)
+    assert out == [0, 1]
+    assert not tasks.is_full
+
+
+async def test_how_many_wait_without_room_is_bounded() -> None:
+    tasks, gate, started = OrderedTaskPool(1), asyncio.Event(), 0
+
+    async def work(turn: Turn) -> None:
+        nonlocal started
+        started += 1
+        tasks.give_room(turn)
+        await gate.wait()
+        await turn.wait()
+
+    async def submit_all() -> None:
+        for _ in range(100):
+            await tasks.submit(0, work)
+
+    submitting = asyncio.create_task(submit_all())
+    for _ in range(300):
+        await asyncio.sleep(0)
+    assert started == 65
+    gate.set()
+    await submitting
+    await until_idle(tasks)
+    assert started == 100
 
 
 async def test_work_that_fails_lets_the_next_one_go() -> None:
