@@ -11,8 +11,8 @@ import pytest
 from analytics_sql.recognitions import RecognitionRow, recognition_row
 from api.adapters.image_store import ImageStore
 from api.errors import Dependency, DependencyUnavailableError
-from api.recognitions import service
 from api.paging.cursor import CursorSealer
+from api.recognitions import service
 from api.recognitions.service import Links, Recognitions, RecognitionStore
 from tests.records import recognition
 
