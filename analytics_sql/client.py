@@ -207,7 +207,8 @@ class ClickHouseClient:
                 settings={
                     # Rows of very many months are no reason to be refused.
                     "max_partitions_per_insert_block": 0,
-                    # Readers of rollups rely on a bound (analytics_sql.frequent_plates.SETTLE_MS).
+                    # Readers of rollups rely on a bound: SETTLE_MS of
+                    # analytics_sql.traffic.frequent_plates.
                     "max_execution_time": _INSERT_SECONDS,
                 },
             )

@@ -13,7 +13,6 @@ from uuid import UUID
 
 import msgspec
 
-from analytics_sql.analytics import OwnerSpan
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.rows import (
     TIME,
@@ -27,6 +26,7 @@ from analytics_sql.rows import (
     read_key,
     shared_fields,
 )
+from analytics_sql.traffic.analytics import OwnerSpan
 from common.records.object_keys import STORED_WITHIN_MS, crop_key, photo_key
 from common.records.recognitions import RecognitionSource
 

@@ -2,55 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final
 
-MetricName = Literal[
-    "platestream_ingest_cameras",
-    "platestream_ingest_frames_decoded_total",
-    "platestream_ingest_frames_sent_total",
-    "platestream_ingest_frames_still_total",
-    "platestream_ingest_frames_dropped_total",
-    "platestream_ingest_ticks_sent_total",
-    "platestream_ingest_connections_lost_total",
-    "platestream_ingest_processes",
-    "platestream_ingest_processes_lost_total",
-    "platestream_ingest_snapshots_total",
-    "platestream_ingest_config_faults_total",
-    "platestream_ingest_waiting_bytes",
-    "platestream_ingest_send_delay_seconds",
-    "platestream_stream_messages_released_total",
-    "platestream_stream_dead_letters_total",
-    "platestream_stream_transient_failures_total",
-    "platestream_stream_lag_messages",
-    "platestream_recognition_frames_total",
-    "platestream_recognition_frame_seconds",
-    "platestream_recognition_frame_age_seconds",
-    "platestream_recognition_tracks_total",
-    "platestream_recognition_pass_age_seconds",
-    "platestream_recognition_frames_fetched_total",
-    "platestream_recognition_processes_replaced",
-    "platestream_recognition_images_total",
-    "platestream_recognition_pending_images",
-    "platestream_webhooks_attempts_total",
-    "platestream_webhooks_attempt_seconds",
-    "platestream_webhooks_event_age_seconds",
-    "platestream_webhooks_pending_deliveries",
-    "platestream_webhooks_waiting_deliveries",
-    "platestream_webhooks_owner_limit_ratio",
-    "platestream_alerts_rules",
-    "platestream_alerts_rule_faults_total",
-    "platestream_alerts_recognitions_total",
-    "platestream_alerts_decisions_total",
-    "platestream_alerts_trigger_age_seconds",
-    "platestream_alerts_cooldowns",
-    "platestream_mqtt_connected",
-    "platestream_mqtt_messages_total",
-    "platestream_mqtt_refused_total",
-    "platestream_mqtt_event_age_seconds",
-    "platestream_relay_rows_set_aside",
-    "platestream_relay_rows_of_replays",
-    "platestream_api_owner_limit_ratio",
-]
+from common.metric_names import MetricName
 
 
 class MetricKind(StrEnum):

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from common.metric_catalogue import Metric, MetricKind, MetricName, described
+from common.metric_catalogue import Metric, MetricKind, described
+from common.metric_names import MetricName
 
 
 def serve_metrics(port: int, registry: CollectorRegistry) -> None:

@@ -10,7 +10,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from pydantic import Field
 
-from common.metric_catalogue import MetricName, described
+from common.metric_catalogue import described
+from common.metric_names import MetricName
 from common.settings import Fragment
 
 NEAR_RATIO: Final = 0.8

@@ -310,7 +310,7 @@ class CameraAddressSettings(Fragment):
         "without it no file is a camera.",
     )
 
-    camera_ca_file: str = Field(
+    camera_ca_file: Annotated[str, AfterValidator(file_of_certificates)] = Field(
         "",
         description="File of certificates (PEM): those of https and rtsps cameras must be signed "
         "by one of them and name the host of their address; empty: not verified.",
@@ -327,11 +327,6 @@ class CameraAddressSettings(Fragment):
         if folder is not None and not folder.is_absolute():
             raise ValueError("must be a whole path, for example /srv/clips")
         return folder
-
-    @field_validator("camera_ca_file")
-    @classmethod
-    def _holds_certificates(cls, file: str) -> str:
-        return file_of_certificates(file)
 
 
 class WebhookAddressSettings(Fragment):

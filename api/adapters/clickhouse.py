@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from analytics_sql.analytics import count_traffic
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import deliveries_between, delivery_content, list_deliveries
 from analytics_sql.erased_images import images_to_remove, note_removed
@@ -17,6 +16,7 @@ from analytics_sql.recognitions import (
     get_recognition,
     list_recognitions,
 )
+from analytics_sql.traffic.analytics import count_traffic
 from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError

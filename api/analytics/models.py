@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
 
-from analytics_sql.analytics import CameraCount, PlateCount
 from analytics_sql.recognitions import RecognitionRow
+from analytics_sql.traffic.analytics import CameraCount, PlateCount
 
 
 @dataclass(frozen=True)

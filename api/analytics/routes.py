@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from pydantic import Field
 
-from analytics_sql.analytics import CameraCount, PlateCount
 from analytics_sql.recognitions import RecognitionRow
+from analytics_sql.traffic.analytics import CameraCount, PlateCount
 from api.analytics.models import Overview
 from api.analytics.service import Analytics
 from api.deps import Caller, service

@@ -9,8 +9,8 @@ from typing import Protocol
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from analytics_sql.analytics import CameraCount, OwnerSpan, QuarterCount, Traffic
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, RecognitionPage
+from analytics_sql.traffic.analytics import CameraCount, OwnerSpan, QuarterCount, Traffic
 from api.analytics.models import DayCount, HourCount, Inventory, Overview, PassTally
 from api.analytics.repository import inventory
 from api.db.database import Database

@@ -8,8 +8,8 @@ import structlog
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Subject, erase_derived, list_erasures
-from analytics_sql.frequent_plates import SETTLE_MS
-from analytics_sql.rollups import (
+from analytics_sql.traffic.frequent_plates import SETTLE_MS
+from analytics_sql.traffic.rollups import (
     cut_plates,
     owners_written_since,
     rank_plates,

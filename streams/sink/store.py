@@ -21,9 +21,9 @@ from uuid import UUID
 
 import structlog
 
-from analytics_sql.analytics import OwnerSpan
 from analytics_sql.client import ClickHouseClient, QueryFailedError
 from analytics_sql.erasure import Erasure, Erasures, list_erasures
+from analytics_sql.traffic.analytics import OwnerSpan
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
 from streams.sink.tables import SinkTable
 

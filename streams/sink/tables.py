@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from analytics_sql.analytics import OwnerSpan
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import check_attempt, insert_attempts, plates_of, without_content
 from analytics_sql.erased_images import (
@@ -29,6 +28,7 @@ from analytics_sql.recognitions import (
     insert_recognitions,
     recognition_row,
 )
+from analytics_sql.traffic.analytics import OwnerSpan
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode

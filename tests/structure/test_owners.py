@@ -68,7 +68,7 @@ def test_only_the_sink_keeps_rollups() -> None:
         path.relative_to(ROOT).as_posix()
         for folder in ("api", "ingest", "streams", "common")
         for path in _sources(folder)
-        if "analytics_sql.rollups" in path.read_text(encoding="utf-8")
+        if "analytics_sql.traffic.rollups" in path.read_text(encoding="utf-8")
     }
 
     assert keepers == {"streams/sink/rollups.py"}

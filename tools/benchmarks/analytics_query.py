@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from analytics_sql.analytics import OwnerSpan, Traffic, count_traffic
 from analytics_sql.client import ClickHouseClient, connect_for_schema
 from analytics_sql.migrate import create_database, migrate
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions
+from analytics_sql.traffic.analytics import OwnerSpan, Traffic, count_traffic
 from common.settings import ClickHouseSettings
 from tests.services.clickhouse import start_clickhouse
 from tools.benchmarks.list_query import BATCH_ROWS, BIG_OWNER, print_head, print_line, rows

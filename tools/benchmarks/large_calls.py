@@ -20,14 +20,14 @@ from uuid import UUID
 import psutil
 from sqlalchemy import create_engine, text
 
-from analytics_sql.analytics import OwnerSpan, count_traffic
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
     list_recognitions,
 )
-from analytics_sql.rollups import cut_plates, rank_plates, roll_up
+from analytics_sql.traffic.analytics import OwnerSpan, count_traffic
+from analytics_sql.traffic.rollups import cut_plates, rank_plates, roll_up
 from common.plates.matching import MatchMode
 from common.settings import ClickHouseSettings, DatabaseSettings
 from tests.e2e.api_client import ApiClient

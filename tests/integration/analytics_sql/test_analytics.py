@@ -8,7 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from analytics_sql.analytics import (
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.migrate import migrate
+from analytics_sql.outcomes import OutcomeRow, insert_outcomes
+from analytics_sql.recognitions import RecognitionRow, insert_recognitions
+from analytics_sql.traffic.analytics import (
     QUARTER_MS,
     CameraCount,
     OutcomeCount,
@@ -18,10 +22,6 @@ from analytics_sql.analytics import (
     Traffic,
     count_traffic,
 )
-from analytics_sql.client import ClickHouseClient
-from analytics_sql.migrate import migrate
-from analytics_sql.outcomes import OutcomeRow, insert_outcomes
-from analytics_sql.recognitions import RecognitionRow, insert_recognitions
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.recognitions import RecognitionSource
 from tests.services.clickhouse import ClickHouseAddress

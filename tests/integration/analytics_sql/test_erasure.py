@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from analytics_sql.analytics import OwnerSpan, count_traffic
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import insert_attempts, plates_of
 from analytics_sql.erased_images import images_to_remove, note_images, note_removed
@@ -33,6 +32,7 @@ from analytics_sql.recognitions import (
     list_recognitions,
     recognition_row,
 )
+from analytics_sql.traffic.analytics import OwnerSpan, count_traffic
 from analytics_sql.triggers import insert_triggers, trigger_row
 from common.plates.matching import MatchMode
 from common.plates.normalise import normalise_plate

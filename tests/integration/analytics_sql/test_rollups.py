@@ -12,16 +12,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics_sql.analytics import (
-    QUARTER_MS,
-    CameraCount,
-    OutcomeCount,
-    OwnerSpan,
-    PlateCount,
-    QuarterCount,
-    Traffic,
-    count_traffic,
-)
 from analytics_sql.client import ClickHouseClient, connect_for_schema
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
 from analytics_sql.migrate import migrate, roll_back
@@ -32,7 +22,17 @@ from analytics_sql.recognitions import (
     insert_recognitions,
     list_recognitions,
 )
-from analytics_sql.rollups import RollupBounds, cut_plates, rank_plates, roll_up
+from analytics_sql.traffic.analytics import (
+    QUARTER_MS,
+    CameraCount,
+    OutcomeCount,
+    OwnerSpan,
+    PlateCount,
+    QuarterCount,
+    Traffic,
+    count_traffic,
+)
+from analytics_sql.traffic.rollups import RollupBounds, cut_plates, rank_plates, roll_up
 from common.errors import TransientError
 from common.plates.matching import MatchMode
 from common.records.ids import NIL_UUID, image_call_id, recognition_id

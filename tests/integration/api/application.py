@@ -13,7 +13,6 @@ from cryptography.fernet import Fernet
 from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
-from analytics_sql.analytics import OwnerSpan, Traffic
 from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
 from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasure import Erasures
@@ -24,6 +23,7 @@ from analytics_sql.recognitions import (
     RecognitionPage,
     RecognitionRow,
 )
+from analytics_sql.traffic.analytics import OwnerSpan, Traffic
 from analytics_sql.triggers import (
     CooldownQuestion,
     RecognitionTrigger,

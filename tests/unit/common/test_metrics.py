@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 from prometheus_client import CollectorRegistry
 
-from common.metric_catalogue import METRICS, MetricKind, MetricName
+from common.metric_catalogue import METRICS, MetricKind
+from common.metric_names import MetricName
 from common.metrics import counter, gauge, histogram
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_sql.analytics import QUARTER_MS, CameraCount, QuarterCount
+from analytics_sql.traffic.analytics import QUARTER_MS, CameraCount, QuarterCount
 from api.analytics.models import PassTally
 from api.analytics.service import SPAN_MS, camera_chart, daily_chart, hourly_chart
 

@@ -114,10 +114,10 @@ class Listener:
 class World:
     """A pool, its processes, and its time in the test's hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_full: bool = False) -> None:
         self.seconds = 1_000.0
         self.processes: list[FakeProcess] = []
-        self.is_full = False
+        self.is_full = is_full
         self.crashes = 0
         self.listeners: dict[int, Listener] = {}
         self.pool = CapturePool(
@@ -326,8 +326,8 @@ def test_a_process_without_captures_is_closed_after_a_while(world: World) -> Non
     assert second.join(0)
 
 
-def test_without_room_for_a_process_it_is_tried_again(world: World) -> None:
-    world.is_full = True
+def test_without_room_for_a_process_it_is_tried_again() -> None:
+    world = World(is_full=True)
     capture = world.capture()
     assert world.processes == []
 
@@ -335,3 +335,4 @@ def test_without_room_for_a_process_it_is_tried_again(world: World) -> None:
     world.pass_seconds(3)
 
     assert world.where(capture) is world.processes[0]
+    world.pool.close(5)

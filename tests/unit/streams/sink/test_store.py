@@ -8,10 +8,10 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from analytics_sql.analytics import OwnerSpan
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Erasure, Erasures, Subject
 from analytics_sql.recognitions import RecognitionRow
+from analytics_sql.traffic.analytics import OwnerSpan
 from common.errors import TransientError
 from common.records.alerts import AlertTrigger
 from common.records.codec import encode

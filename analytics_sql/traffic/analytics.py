@@ -1,8 +1,8 @@
 """Counts of recognitions over a span of one owner: by time, camera, plate and outcome.
 
-Most of a long span is counted already, in buckets (:mod:`analytics_sql.rollups`). What no bucket
-stands for is counted row by row: the newest quarters, the edges of the span, and what rows that
-came late or again, or an erasure, have touched. The answer is that of counting every row.
+Most of a long span is counted already, in buckets (:mod:`analytics_sql.traffic.rollups`). What no
+bucket stands for is counted row by row: the newest quarters, the edges of the span, and what rows
+that came late or again, or an erasure, have touched. The answer is that of counting every row.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.frequent_plates import (
+from analytics_sql.traffic.frequent_plates import (
     SETTLE_MS,
     OwnerSpan,
     PlateCount,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from analytics_sql.analytics import (
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.traffic.analytics import (
     DAY_QUARTERS,
     QUARTER_MS,
     Bucket,
@@ -18,8 +19,7 @@ from analytics_sql.analytics import (
     stored_buckets,
     touched,
 )
-from analytics_sql.client import ClickHouseClient
-from analytics_sql.frequent_plates import SETTLE_MS, kept_since_ms
+from analytics_sql.traffic.frequent_plates import SETTLE_MS, kept_since_ms
 
 ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
 """So far back there are buckets: thirty days and what a call needs at their edges."""
