@@ -54,8 +54,9 @@ _KEPT_DAYS_SECONDS = 60.0
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
-# Codes that say "not as things are set up": no table, no database, no access.
-_MISCONFIGURED_CODES = frozenset({60, 81, 192, 193, 194, 497, 516})
+# Codes that say "not as things are set up": no table, no database, no access, and no such column
+# (16, 47), as while migrations run.
+_MISCONFIGURED_CODES = frozenset({16, 47, 60, 81, 192, 193, 194, 497, 516})
 # Codes that say "not now": time-outs, full queues, memory, disk or parts, read-only, network,
 # mutations that failed or were killed (341), too many of them (692).
 _TRANSIENT_CODES = frozenset(

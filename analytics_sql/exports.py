@@ -10,6 +10,7 @@ from analytics_sql.client import ClickHouseClient, query_text, query_with
 from analytics_sql.plate_search import plate_question
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 from analytics_sql.rows import LAST_STORABLE_MS
+from common.records.regions import COUNTRY_CODES
 
 _PAGE: Final = "recognitions_page"
 # Copies of rows are rare. Where there are more, a part has fewer rows.
@@ -89,7 +90,13 @@ async def exported(
     first_ms = max(wanted.from_ms or 0, last.captured_ms)
     given = _question(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
     statement = _around_page("export_rows", given)
-    parameters = {**given, "last_ms": last.captured_ms, "last_id": last.id}
+    parameters = {
+        **given,
+        "last_ms": last.captured_ms,
+        "last_id": last.id,
+        "region_names": list(COUNTRY_CODES),
+        "region_codes": list(COUNTRY_CODES.values()),
+    }
     async with client.stream(
         statement, parameters, answer_format=_FORMATS[file_format], settings=_SETTINGS
     ) as pieces:

@@ -2,6 +2,7 @@
 --
 -- Parameters: those of the list (recognitions_page.sql), which stands for PAGE below, and
 --   last_ms, last_id  the last row of the part (Unix ms, UTC, and its id)
+--   region_names, region_codes  names of regions, and place by place the codes shown for them
 -- Result: the fields of a recognition, named as in the API; those that there is nothing for are NULL.
 -- Keys of images are spelt out as common.records.object_keys derives them. A row that was written twice
 -- comes once.
@@ -30,7 +31,17 @@ SELECT
     if(p.box_width = 0, NULL, p.box_x) AS `plateCoordinates.x`,
     if(p.box_width = 0, NULL, p.box_y) AS `plateCoordinates.y`,
     nullIf(p.box_width, 0) AS `plateCoordinates.width`,
-    if(p.box_width = 0, NULL, p.box_height) AS `plateCoordinates.height`
+    if(p.box_width = 0, NULL, p.box_height) AS `plateCoordinates.height`,
+    nullIf(transform(toString(p.region), {region_names:Array(String)}, {region_codes:Array(String)},
+                     toString(p.region)), '') AS `region.code`,
+    nullIf(p.region_confidence, 0) AS `region.confidence`,
+    toString(p.plate_type) AS plateType,
+    p.character_confidences AS characterConfidences,
+    fromUnixTimestamp64Milli(p.first_seen_ms, 'UTC') AS firstSeenAt,
+    fromUnixTimestamp64Milli(p.last_seen_ms, 'UTC') AS lastSeenAt,
+    nullIf(p.readings_count, 0) AS readingsCount,
+    toString(p.source) AS source,
+    nullIf(toString(p.direction), '') AS direction
 FROM (PAGE) AS p
 WHERE p.captured_ms > {last_ms:Int64}
    OR (p.captured_ms = {last_ms:Int64} AND p.id >= {last_id:UUID})

@@ -35,7 +35,7 @@ _MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FILE: dict[str, Any] = {
     "description": "A file, newest first, with the fields of a recognition; those of"
-    " `plateCoordinates` have a column each. Image fields are storage keys.",
+    " `plateCoordinates` and `region` have a column each. Image fields are storage keys.",
     "headers": {
         NEXT_KEY: {
             "description": "Send it as `lastKey` for the next part; absent: nothing follows.",
@@ -47,7 +47,9 @@ _FILE: dict[str, Any] = {
             "schema": {"type": "string"},
             "example": '"id","userId","cameraId","cameraName","plate","confidence","timestamp",'
             '"photoUrl","cropUrl","plateCoordinates.x","plateCoordinates.y",'
-            '"plateCoordinates.width","plateCoordinates.height"\n',
+            '"plateCoordinates.width","plateCoordinates.height","region.code","region.confidence",'
+            '"plateType","characterConfidences","firstSeenAt","lastSeenAt","readingsCount","source",'
+            '"direction"\n',
         },
         _MEDIA_TYPES[ExportFormat.PARQUET]: _BINARY,
         _MEDIA_TYPES[ExportFormat.ARROW]: _BINARY,

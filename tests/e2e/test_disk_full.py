@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
 import pytest
 
 from tests.e2e.api_client import ApiClient
@@ -52,7 +51,7 @@ def test_nothing_is_lost_but_pictures(full_stack: RunningStack, road_clip: RoadC
         )
     listed = client.recognitions(camera)[0]
     shown = client.call("GET", f"/api/recognitions/{listed['id']}").json()["recognition"]
-    assert httpx.get(shown["photoUrl"]).status_code == 404
+    assert "photoUrl" not in shown
     ready = client.call("GET", "/readyz").json()
     assert ready["status"] == "ready"
     assert "the store of images is full and takes no more" in ready["warnings"]

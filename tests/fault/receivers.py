@@ -14,7 +14,7 @@ from tests.services.receiver import Received, Receiver
 ALL = "/all"
 """Where the webhook of all events sends to; an alert's own notifications go to ``GATE``."""
 
-_RECOGNITION_OF_EMAIL = re.compile(r"/api/recognitions/([0-9a-f-]{36})")
+_RECOGNITION_OF_EMAIL = re.compile(r"/recognitions/([0-9a-f-]{36})")
 
 
 Cause = tuple[str, EventName, str, str]

@@ -17,11 +17,13 @@ from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
 from analytics_sql.migrate import migrate, roll_back
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import (
+    RECOGNITIONS,
     RecognitionFilter,
     RecognitionRow,
     insert_recognitions,
     list_recognitions,
 )
+from analytics_sql.rows import Table
 from analytics_sql.traffic.analytics import (
     QUARTER_MS,
     CameraCount,
@@ -48,6 +50,8 @@ PLATES = ("AA1", "BB2", "CC3", "DD4", "EE5", "FF6")
 CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
 TOP = 2
 _BEFORE_PIECES = 9
+# Columns that came later: a release of that time names none of them.
+_LATER_COLUMNS = frozenset({"region_confidence", "direction"})
 # Everything is ranked, anew each time, and nothing is waited for: what a test inserts is there.
 BOUNDS = RollupBounds(
     quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1
@@ -265,7 +269,8 @@ async def test_rows_from_before_the_pieces_are_found_before_and_after_they_are_c
     roll_back(schema, _BEFORE_PIECES)
     client = ClickHouseClient(clickhouse_address.settings())
     rows = [recognition_row(owner, _now_ms() - n, f"AB{n:03}", CAMERAS[0]) for n in range(300)]
-    await insert_recognitions(client, rows)
+    columns = [column for column in RECOGNITIONS.columns if column.name not in _LATER_COLUMNS]
+    await client.insert(Table(RECOGNITIONS.name, columns), rows)
     migrate(schema, retention_days=36_500)
     schema.close()
     wanted = RecognitionFilter(owner, "AB12?", match=MatchMode.WILDCARD)

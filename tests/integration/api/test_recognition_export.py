@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import json
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +29,7 @@ from api.security.permissions import Scope
 from common.records.frames import Box
 from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
-from common.records.recognitions import Recognition
+from common.records.recognitions import Direction, Recognition
 from tests.integration.api.application import (
     EXPORTS_PER_MINUTE,
     Application,
@@ -46,6 +47,7 @@ pytestmark = pytest.mark.integration
 PATH = "/api/recognitions/export"
 START_MS = 1_790_000_000_000
 CAMERA = UUID(int=1)
+LISTS = frozenset({"characterConfidences"})
 NAMES = [
     "id",
     "userId",
@@ -60,6 +62,15 @@ NAMES = [
     "plateCoordinates.y",
     "plateCoordinates.width",
     "plateCoordinates.height",
+    "region.code",
+    "region.confidence",
+    "plateType",
+    "characterConfidences",
+    "firstSeenAt",
+    "lastSeenAt",
+    "readingsCount",
+    "source",
+    "direction",
 ]
 
 
@@ -127,7 +138,13 @@ class TestFile:
     async def test_csv_has_the_fields_of_the_api(
         self, client: httpx.AsyncClient, clickhouse: ClickHouseClient, owner: Caller
     ) -> None:
-        record = _recognition(owner.owner_id, 0)
+        record = _recognition(
+            owner.owner_id,
+            0,
+            region="Portugal",
+            region_confidence=0.93,
+            direction=Direction.AWAY,
+        )
         bare = _recognition(owner.owner_id, 9, box=None, photo_key=None, crop_key="odd/key.jpg")
         await _insert(clickhouse, record, bare)
 
@@ -140,8 +157,7 @@ class TestFile:
         rows = _rows(answer)
         assert list(rows[0]) == NAMES
         for row, shown in zip(rows, listed, strict=True):
-            box = shown.pop("plateCoordinates", {})
-            flat = {**shown, **{f"plateCoordinates.{name}": box[name] for name in box}}
+            flat = _flat(shown)
             given = {name: value for name, value in row.items() if value}
             assert {name: str(value) for name, value in _plain(flat).items()} == given
 
@@ -395,6 +411,16 @@ class TestSending:
         assert answer.headers["X-Next-Key"]
         assert sum(sizes) > 20 << 20
         assert peak < 8 << 20
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{part}": each for part, each in value.items()}
+        else:
+            flat[name] = json.dumps(value, separators=(",", ":")) if name in LISTS else value
+    return flat
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,8 @@ def test_every_condition_can_be_asked_for() -> None:
         (DatabaseError("killed mutation", code=341), TransientError),
         (DatabaseError("too many mutations", code=692), TransientError),
         (DatabaseError("no table", code=60), MisconfiguredError),
+        (DatabaseError("no column to insert", code=16), MisconfiguredError),
+        (DatabaseError("no column to read", code=47), MisconfiguredError),
         (DatabaseError("no access", code=516), MisconfiguredError),
         (DatabaseError("syntax", code=62), QueryFailedError),
         (ProgrammingError("no session"), QueryFailedError),
