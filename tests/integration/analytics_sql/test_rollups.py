@@ -17,13 +17,12 @@ from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
 from analytics_sql.migrate import migrate, roll_back
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import (
-    RECOGNITIONS,
     RecognitionFilter,
     RecognitionRow,
     insert_recognitions,
     list_recognitions,
 )
-from analytics_sql.rows import Table
+from analytics_sql.rows import RECOGNITIONS, Table
 from analytics_sql.traffic.analytics import (
     QUARTER_MS,
     CameraCount,
