@@ -78,6 +78,11 @@ class DeliveryFilter:
     outcomes: tuple[AttemptOutcome, ...] = ()
     before_ms: int | None = None
 
+    @property
+    def user_id(self) -> UUID:
+        """The owner."""
+        return self.place.user_id
+
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookSpan:

@@ -200,7 +200,7 @@ def _dependencies(
     stack.callback(images.close)
     resolver = SystemResolver(threads=_RESOLVER_THREADS)
     stack.callback(resolver.close)
-    store = ClickHouseStore(settings)
+    store = ClickHouseStore(settings, searches_at_once=settings.api_searches_at_once)
     stack.push_async_callback(store.close)
     shared_limits = None
     if (url := settings.rate_limit_store_url) is not None:

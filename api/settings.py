@@ -170,6 +170,13 @@ class ApiSettings(
     api_database_connections: int = Field(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
     )
+    api_searches_at_once: int = Field(
+        4,
+        ge=1,
+        le=100,
+        description="Searches of all owners that one API process has ClickHouse answer at once; "
+        "more wait, and owners take turns.",
+    )
     api_recognition_workers: int | None = Field(
         None,
         ge=0,

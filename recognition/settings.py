@@ -173,6 +173,13 @@ class RecognizerPoolSettings(RecognizerSettings):
         ge=268_435_456,
         description="Memory ceiling of one recogniser process; above it the process is replaced.",
     )
+    recognition_nice: int = Field(
+        5,
+        ge=0,
+        le=19,
+        description="How far recogniser processes stand back where processors are short (nice): "
+        "they take most of the time and everything else little; 0: not at all.",
+    )
 
     @property
     def batch_size(self) -> int:

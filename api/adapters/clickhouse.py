@@ -1,8 +1,9 @@
-"""ClickHouse as the API asks it: within a time limit, and only while the server answers at all."""
+"""ClickHouse as the API asks it: in turns, within a time limit, while the server answers at all."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import deliveries_between, delivery_content, list_deliveries
@@ -20,6 +21,7 @@ from analytics_sql.traffic.analytics import count_traffic
 from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
+from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
 from common.errors import TransientError
 from common.settings import ClickHouseSettings
 
@@ -27,10 +29,34 @@ _QUERY_SECONDS = 10.0
 _EXPORT_SECONDS = 300.0
 """For a part of an export, until its reader has it."""
 
+SEARCHES_AT_ONCE: Final = 4
+_SEARCHES_WAITING = 1_000
+
+
+class OwnersQuestion(Protocol):
+    """A question about what one owner has."""
+
+    @property
+    def user_id(self) -> UUID:
+        """Names the owner."""
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
+Q = TypeVar("Q", bound=UUID | OwnersQuestion)
 Query = Callable[Concatenate[ClickHouseClient, P], Coroutine[Any, Any, R]]
 Method = Callable[Concatenate["ClickHouseStore", P], Coroutine[Any, Any, R]]
+
+
+def _in_turn(
+    query: Callable[Concatenate[ClickHouseClient, Q, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate["ClickHouseStore", Q, P], Coroutine[Any, Any, R]]:
+    async def run(self: "ClickHouseStore", about: Q, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        owner_id = about if isinstance(about, UUID) else about.user_id
+        async with self.turn(owner_id):
+            return await self.run(query, about, *args, **kwargs)
+
+    return run
 
 
 def _limited(query: Query[P, R]) -> Method[P, R]:
@@ -44,26 +70,29 @@ class ClickHouseStore:
     """The queries of :mod:`analytics_sql` that the API asks, by the names that its services use.
 
     Each takes what its query takes, and raises DependencyUnavailableError where ClickHouse is
-    unavailable or too slow.
+    unavailable or too slow. Owners take turns: the searches of one do not stand before another's.
     """
 
-    def __init__(self, settings: ClickHouseSettings) -> None:
+    def __init__(
+        self, settings: ClickHouseSettings, *, searches_at_once: int = SEARCHES_AT_ONCE
+    ) -> None:
         self._client = ClickHouseClient(settings)
+        self._turns = FairTurns[UUID](TurnLimits(searches_at_once, _SEARCHES_WAITING))
         # Not over the client, whose connections may all be at work.
         self._breaker = CircuitBreaker(
             Dependency.SEARCH, http_health_check(settings.clickhouse_url)
         )
 
-    page = _limited(list_recognitions)
-    find = _limited(get_recognition)
-    traffic = _limited(count_traffic)
-    deliveries = _limited(list_deliveries)
-    delivery_content = _limited(delivery_content)
-    deliveries_between = _limited(deliveries_between)
-    trigger_counts = _limited(count_triggers)
-    triggers_for = _limited(triggers_of)
-    holding = _limited(suppressing_trigger)
-    span = _limited(span_rows)
+    page = _in_turn(list_recognitions)
+    find = _in_turn(get_recognition)
+    traffic = _in_turn(count_traffic)
+    deliveries = _in_turn(list_deliveries)
+    delivery_content = _in_turn(delivery_content)
+    deliveries_between = _in_turn(deliveries_between)
+    trigger_counts = _in_turn(count_triggers)
+    triggers_for = _in_turn(triggers_of)
+    holding = _in_turn(suppressing_trigger)
+    span = _in_turn(span_rows)
     erasures = _limited(list_erasures)
     images_to_remove = _limited(images_to_remove)
     note_removed = _limited(note_removed)
@@ -98,6 +127,19 @@ class ClickHouseStore:
             exported(self._client, wanted, after, part, file_format=file_format) as pieces,
         ):
             yield pieces
+
+    @asynccontextmanager
+    async def turn(self, owner_id: UUID) -> AsyncIterator[None]:
+        """Wait for an owner's turn to search, which ends with the block.
+
+        Raises:
+            DependencyUnavailableError: no turn came in time, or too many wait.
+        """
+        try:
+            async with self._turns.turn(owner_id, _QUERY_SECONDS):
+                yield
+        except TurnRefusedError as error:
+            raise DependencyUnavailableError(Dependency.SEARCH, "has too much to do") from error
 
     async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the answer to a query.

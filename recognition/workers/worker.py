@@ -56,6 +56,7 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
     descriptor, parent_pid, settings_json = sys.argv[1:]
     _die_with_parent(int(parent_pid))
     settings = RecognizerPoolSettings(**json.loads(settings_json))
+    os.nice(settings.recognition_nice)
     with socket.socket(fileno=int(descriptor)) as connection:
         try:
             handle = make_handler(settings)

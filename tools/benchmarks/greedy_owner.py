@@ -9,6 +9,9 @@ lists at once, 200 alerts that all match two recognitions a second, one replay a
 open streams. Frames and recognitions are put on their topics as ingest and tracking do. Prints the
 share of the fair owners' frames that was not read, and the p95 of their calls, alerts and
 deliveries, alone and beside, and both as a ratio. ``--greedy frames,calls,...`` takes a part of it.
+
+The limits are those of an installation where nothing is set; the greedy owner asks with so many
+keys that the account's own is the one that holds. With ``--unlimited`` requests have no limit.
 """
 
 import argparse
@@ -17,7 +20,7 @@ import itertools
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -34,6 +37,7 @@ from sqlalchemy.orm import Session
 from api.accounts.service import create_key, create_owner
 from api.db.database import Database
 from api.security.permissions import Scope
+from api.settings import ApiSettings
 from common.kafka.clients import consumer_options, producer_options, topic_name
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode, encode
@@ -55,15 +59,16 @@ _ALERTS, _STREAMS, _AT_ONCE, _REPLAYED = 200, 100, 16, 1_000
 _LIST_SECONDS, _IMAGE_SECONDS = 1.0, 10.0
 _SETTLE_SECONDS, _DRAIN_SECONDS = 10.0, 20.0
 _TIMEOUT_SECONDS = 60.0
+_GREEDY_KEYS = 12
 _GREEDY = ("frames", "calls", "alerts", "replays", "streams")
 
 
 @dataclass(frozen=True)
 class Owner:
-    """An account with a camera."""
+    """An account with a camera; more than one key is for asking more than one may."""
 
     id: UUID
-    key: str
+    keys: tuple[str, ...]
     camera_id: UUID = field(default_factory=uuid4)
 
 
@@ -186,7 +191,10 @@ class Bench:
         self.picture = demo_picture()
         self.topics = Topics(stack.settings(KafkaSettings), self.picture)
         database = Database(stack.settings(DatabaseSettings), pool_size=1)
-        self.owners = [asyncio.run(database.run(_new_owner(n))) for n in range(fair + 1)]
+        self.owners = [
+            asyncio.run(database.run(_new_owner(n, keys=1 if n else _GREEDY_KEYS)))
+            for n in range(fair + 1)
+        ]
         database.close()
         self.greedy, *self.fair = self.owners
         self._numbers = itertools.count()
@@ -195,7 +203,7 @@ class Bench:
         """Return a client with an owner's key."""
         return httpx.AsyncClient(
             base_url=self._stack.access.base_url,
-            headers={"Authorization": f"Bearer {owner.key}"},
+            auth=_AnyKey(owner.keys),
             timeout=_TIMEOUT_SECONDS,
             limits=httpx.Limits(max_connections=None),
         )
@@ -326,6 +334,17 @@ class Bench:
             self.topics.send_recognition(self.greedy, next(self._numbers))
 
 
+class _AnyKey(httpx.Auth):
+    """Sends an account's keys in turns."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = itertools.cycle(keys)
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers["Authorization"] = f"Bearer {next(self._keys)}"
+        yield request
+
+
 async def _repeat(http: httpx.AsyncClient, call: httpx.Request, over: threading.Event) -> None:
     while not over.is_set():
         answer = None
@@ -345,7 +364,7 @@ async def _follow_stream(http: httpx.AsyncClient, over: threading.Event) -> None
         await asyncio.sleep(0.5)
 
 
-def _new_owner(number: int) -> Callable[[Session], Owner]:
+def _new_owner(number: int, *, keys: int) -> Callable[[Session], Owner]:
     def make(session: Session) -> Owner:
         owner = create_owner(
             session,
@@ -354,8 +373,11 @@ def _new_owner(number: int) -> Callable[[Session], Owner]:
             timezone="UTC",
             credits=_CREDITS,
         )
-        key = create_key(session, owner.id, name="bench", scopes=frozenset(Scope)).plain_key
-        return Owner(owner.id, key)
+        made = [
+            create_key(session, owner.id, name=f"bench {n}", scopes=frozenset(Scope)).plain_key
+            for n in range(keys)
+        ]
+        return Owner(owner.id, tuple(made))
 
     return make
 
@@ -393,12 +415,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--fair", type=int, default=10)
     parser.add_argument("--greedy", default=",".join(_GREEDY), help="A part of what he does.")
+    parser.add_argument("--unlimited", action="store_true", help="Requests have no limit.")
     arguments = parser.parse_args()
     with ExitStack() as open_things:
         folder = open_things.enter_context(TemporaryDirectory(prefix="platestream-bench-"))
         receiver = CountingReceiver()
         open_things.callback(receiver.close)
         settings = {"WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8"}
+        if not arguments.unlimited:
+            settings |= {
+                name: str(ApiSettings.model_fields[name.lower()].default)
+                for name in ("RATE_LIMIT_PER_MINUTE", "RATE_LIMIT_RECOGNIZE_PER_MINUTE")
+            }
         stack = open_things.enter_context(RunningStack(Path(folder), settings))
         bench = Bench(stack, arguments.fair, receiver)
         open_things.callback(bench.topics.close)

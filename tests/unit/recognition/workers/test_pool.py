@@ -63,6 +63,14 @@ async def test_answers_with_size_and_passes_the_least_width_on(pool: RecognizerP
     assert {found.width_px} == pool.pids
 
 
+async def test_processes_stand_back_as_far_as_is_set() -> None:
+    async with pool_of(nice=3) as pool:
+        await pool.read_image(b"do")
+        (pid,) = pool.pids
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, own + 3)
+
+
 async def test_a_bad_image_is_refused_and_the_process_stays(pool: RecognizerPool) -> None:
     before = pool.pids
     with pytest.raises(InvalidInputError) as refused:
