@@ -11,22 +11,29 @@ share of the fair owners' frames that was not read, and the p95 of their calls, 
 deliveries, alone and beside, and both as a ratio. ``--greedy frames,calls,...`` takes a part of it.
 
 The limits are those of an installation where nothing is set; the greedy owner asks with so many
-keys that the account's own is the one that holds. With ``--unlimited`` requests have no limit.
+keys that the account's own is the one that holds. With ``--unlimited`` requests have no limit. What
+he does is done by a process of its own, which stands back from the service (nice 10), as if it were
+done elsewhere; what came of it is printed.
 """
 
 import argparse
 import asyncio
 import itertools
+import multiprocessing
+import os
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from multiprocessing import Queue
+from multiprocessing.synchronize import Event as EventType
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
@@ -60,6 +67,8 @@ _LIST_SECONDS, _IMAGE_SECONDS = 1.0, 10.0
 _SETTLE_SECONDS, _DRAIN_SECONDS = 10.0, 20.0
 _TIMEOUT_SECONDS = 60.0
 _GREEDY_KEYS = 12
+_NICE = 10
+_FIRST_GREEDY_NUMBER = 1_000_000
 _GREEDY = ("frames", "calls", "alerts", "replays", "streams")
 
 
@@ -201,12 +210,7 @@ class Bench:
 
     def client(self, owner: Owner) -> httpx.AsyncClient:
         """Return a client with an owner's key."""
-        return httpx.AsyncClient(
-            base_url=self._stack.access.base_url,
-            auth=_AnyKey(owner.keys),
-            timeout=_TIMEOUT_SECONDS,
-            limits=httpx.Limits(max_connections=None),
-        )
+        return _client(self._stack.access.base_url, owner)
 
     async def set_up(self) -> str:
         """Make alerts and webhooks; return the id of the greedy owner's webhook."""
@@ -238,7 +242,14 @@ class Bench:
         """Let the fair owners do as usual, beside what the greedy one does of ``greedy``."""
         over = threading.Event()
         seen, recognitions, frames = Seen(), list[UUID](), list[tuple[UUID, int]]()
-        beside = asyncio.create_task(self._be_greedy(greedy, webhook, over))
+        load = GreedyLoad(
+            self._stack.access.base_url,
+            self._stack.settings(KafkaSettings),
+            self.greedy,
+            tuple(greedy),
+            webhook,
+        )
+        beside = BesideProcess(load)
         await asyncio.sleep(_SETTLE_SECONDS)
         self._receiver.seen()
         for owner in self.fair:
@@ -260,7 +271,7 @@ class Bench:
             for owner in self.fair:
                 group.create_task(self._be_fair(owner, seen, time.monotonic() + seconds))
         over.set()
-        await beside
+        print(f"the greedy one's answers: {await asyncio.to_thread(beside.end)}", flush=True)
         await asyncio.sleep(_DRAIN_SECONDS)
         delivered = self._receiver.seen()
         for one in recognitions:
@@ -293,45 +304,118 @@ class Bench:
                 ask("image", _IMAGE_SECONDS, "POST", "/api/recognize", self.picture),
             )
 
-    async def _be_greedy(self, what: Sequence[str], webhook: str, over: threading.Event) -> None:
-        if "frames" in what:
-            for camera_id in (uuid4() for _ in range(_GREEDY_CAMERAS)):
-                self.topics.again_and_again(
-                    _GREEDY_FPS, partial(self.topics.send_frame, self.greedy, camera_id), over
-                )
-        if "alerts" in what:
-            self.topics.again_and_again(
-                _GREEDY_RECOGNITIONS_HZ,
-                lambda: self.topics.send_recognition(self.greedy, next(self._numbers)),
-                over,
-            )
-        async with self.client(self.greedy) as http:
-            kind = {"Content-Type": "application/octet-stream"}
-            async with asyncio.TaskGroup() as group:
-                for _ in range(_AT_ONCE if "calls" in what else 0):
-                    for method, path, body in (
-                        ("POST", "/api/recognize", self.picture),
-                        ("GET", "/api/recognitions?limit=200", b""),
-                    ):
-                        call = http.build_request(method, path, content=body, headers=kind)
-                        group.create_task(_repeat(http, call, over))
-                if "replays" in what:
-                    to = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-                    body = msgspec.json.encode({"from": "2026-01-01T00:00:00Z", "to": to})
-                    call = http.build_request(
-                        "POST",
-                        f"/api/webhooks/{webhook}/replay",
-                        content=body,
-                        headers={"Content-Type": "application/json"},
-                    )
-                    group.create_task(_repeat(http, call, over))
-                for _ in range(_STREAMS if "streams" in what else 0):
-                    group.create_task(_follow_stream(http, over))
-
     def publish_history(self) -> None:
         """Publish what the greedy owner replays."""
         for _ in range(_REPLAYED):
             self.topics.send_recognition(self.greedy, next(self._numbers))
+
+
+def _client(base_url: str, owner: Owner) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=base_url,
+        auth=_AnyKey(owner.keys),
+        timeout=_TIMEOUT_SECONDS,
+        limits=httpx.Limits(max_connections=None),
+    )
+
+
+@dataclass
+class GreedyLoad:
+    """The load of the greedy owner: ``what`` of it, until it is over."""
+
+    base_url: str
+    kafka: KafkaSettings
+    owner: Owner
+    what: tuple[str, ...]
+    webhook: str
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    def run(self, over: EventType, counted: "Queue[Counter[str]]") -> None:
+        """Do it (the body of a process) and return the number of answers by status."""
+        os.nice(_NICE)
+        topics = Topics(self.kafka, demo_picture())
+        until = threading.Event()
+        try:
+            asyncio.run(self._run(topics, over, until))
+        finally:
+            until.set()
+            topics.close()
+            counted.put(self.statuses)
+
+    async def _run(self, topics: Topics, over: EventType, until: threading.Event) -> None:
+        numbers = itertools.count(_FIRST_GREEDY_NUMBER)
+        if "frames" in self.what:
+            for camera_id in (uuid4() for _ in range(_GREEDY_CAMERAS)):
+                topics.again_and_again(
+                    _GREEDY_FPS, partial(topics.send_frame, self.owner, camera_id), until
+                )
+        if "alerts" in self.what:
+            topics.again_and_again(
+                _GREEDY_RECOGNITIONS_HZ,
+                lambda: topics.send_recognition(self.owner, next(numbers)),
+                until,
+            )
+        async with _client(self.base_url, self.owner) as http:
+            tasks = [asyncio.create_task(work) for work in self._calls(http)]
+            await asyncio.to_thread(over.wait)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _calls(self, http: httpx.AsyncClient) -> Iterator[Coroutine[Any, Any, None]]:
+        kind = {"Content-Type": "application/octet-stream"}
+        for _ in range(_AT_ONCE if "calls" in self.what else 0):
+            image = http.build_request(
+                "POST", "/api/recognize", content=demo_picture(), headers=kind
+            )
+            yield self._repeat(http, "image", image)
+            lists = http.build_request("GET", "/api/recognitions?limit=200")
+            yield self._repeat(http, "list", lists)
+        if "replays" in self.what:
+            to = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+            replay = http.build_request(
+                "POST",
+                f"/api/webhooks/{self.webhook}/replay",
+                content=msgspec.json.encode({"from": "2026-01-01T00:00:00Z", "to": to}),
+                headers={"Content-Type": "application/json"},
+            )
+            yield self._repeat(http, "replay", replay)
+        for _ in range(_STREAMS if "streams" in self.what else 0):
+            yield self._follow_stream(http)
+
+    async def _repeat(self, http: httpx.AsyncClient, what: str, call: httpx.Request) -> None:
+        while True:
+            answer = None
+            with suppress(httpx.HTTPError):
+                answer = await http.send(call)
+            self.statuses[f"{what} {answer.status_code if answer else 0}"] += 1
+            # Who is refused asks again soon.
+            await asyncio.sleep(0.0 if answer and answer.is_success else 0.1)
+
+    async def _follow_stream(self, http: httpx.AsyncClient) -> None:
+        while True:
+            with suppress(httpx.HTTPError):
+                async with http.stream("GET", "/api/recognitions/stream") as answer:
+                    async for _ in answer.aiter_lines():
+                        pass
+            await asyncio.sleep(0.5)
+
+
+class BesideProcess:
+    """A load in a process of its own, from now until its end."""
+
+    def __init__(self, load: GreedyLoad) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._over, self._counted = context.Event(), context.Queue()
+        self._process = context.Process(target=load.run, args=(self._over, self._counted))
+        self._process.start()
+
+    def end(self) -> dict[str, int]:
+        """End it, and return the number of answers by what was asked and status."""
+        self._over.set()
+        counted = self._counted.get()
+        self._process.join()
+        return dict(sorted(counted.items()))
 
 
 class _AnyKey(httpx.Auth):
@@ -343,25 +427,6 @@ class _AnyKey(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         request.headers["Authorization"] = f"Bearer {next(self._keys)}"
         yield request
-
-
-async def _repeat(http: httpx.AsyncClient, call: httpx.Request, over: threading.Event) -> None:
-    while not over.is_set():
-        answer = None
-        with suppress(httpx.HTTPError):
-            answer = await http.send(call)
-        # Who is refused asks again at once, or nearly.
-        await asyncio.sleep(0.0 if answer and answer.is_success else 0.1)
-
-
-async def _follow_stream(http: httpx.AsyncClient, over: threading.Event) -> None:
-    while not over.is_set():
-        with suppress(httpx.HTTPError):
-            async with http.stream("GET", "/api/recognitions/stream") as answer:
-                async for _ in answer.aiter_lines():
-                    if over.is_set():
-                        return
-        await asyncio.sleep(0.5)
 
 
 def _new_owner(number: int, *, keys: int) -> Callable[[Session], Owner]:
