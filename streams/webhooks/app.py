@@ -39,6 +39,7 @@ from common.urls.outbound import OutboundRules
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
+from streams.runtime.cooperation import Cooperation
 from streams.runtime.guard import Guard, build_guard
 from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.tables import DurableTable, faust_table
@@ -225,8 +226,10 @@ def _add_dispatcher(shared: _StageParts, send: SendDelivery) -> Dispatcher:
 
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
+        cooperation = Cooperation()
         async for event in stream.events():
             await intake.take(event)
+            await cooperation.give_way()
 
     return dispatcher
 

@@ -51,6 +51,7 @@ from streams.webhooks.delivery.writer import (
 log = structlog.get_logger()
 
 _TICK_SECONDS = 0.05
+_BEGUN_TOGETHER = 2
 _DONE_REMEMBERED = 20_000
 _FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries wait already.")
 
@@ -79,11 +80,12 @@ class Dispatcher:
         self._writer = OutcomeWriter(stage=stage, table=table, publish=publish)
         # Deliveries whose message is not acknowledged yet, or that are in progress.
         self._jobs: dict[bytes, DeliveryJob] = {}
-        self._due: list[tuple[int, bytes, str]] = []
+        self._due: list[tuple[int, bytes]] = []
         self._pending = PendingCounts(rules.pending)
         self._done: LRUCache[bytes, None] = LRUCache(_DONE_REMEMBERED)
         self._partitions: frozenset[int] = frozenset()
         self._attempts: set[asyncio.Task[None]] = set()
+        self._next_beginning: asyncio.Handle | None = None
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
         """Accept a delivery with its message, which is acknowledged once nothing can lose it.
@@ -129,6 +131,8 @@ class Dispatcher:
 
     async def stop(self) -> None:
         """Give up what is under way: it is in the table, or comes again as a message."""
+        if self._next_beginning is not None:
+            self._next_beginning.cancel()
         for task in self._attempts:
             task.cancel()
         await asyncio.gather(*self._attempts, return_exceptions=True)
@@ -170,7 +174,7 @@ class Dispatcher:
         ):
             self._record(job, _FULL, self._now_ms(), 0)
             return
-        self._queues.add(endpoint, delivery.occurred_ms, key)
+        self._queues.add(delivery, key)
         if is_failing or await self._is_overloaded():
             await self._store(job)
 
@@ -204,23 +208,36 @@ class Dispatcher:
     def _queue_due(self) -> None:
         now_ms = self._now_ms()
         while self._due and self._due[0][0] <= now_ms:
-            _, key, endpoint = heapq.heappop(self._due)
+            _, key = heapq.heappop(self._due)
             pending = self._table.get(key)
             # Where it is not due, it is so again later by another entry.
             if pending is not None and pending.due_ms <= now_ms:
-                self._queues.add(endpoint, pending.delivery.occurred_ms, key)
+                self._queues.add(pending.delivery, key)
 
     def _begin_attempts(self) -> None:
-        """Begin attempts while there is room."""
-        while not self._stage.is_leaving and (turn := self._queues.begin()) is not None:
-            endpoint, key = turn
-            job = self._jobs.get(key) or self._stored_job(key)
-            if job is None or job.state.is_in_progress:
-                self._queues.end(endpoint, is_failing=self._queues.is_failing(endpoint))
-                continue
-            job.enter(DeliveryState.ATTEMPTING)
-            self._jobs[key] = job
-            self._spawn(self._attempt(job))
+        """Begin attempts while there is room, a few in each turn of the loop.
+
+        Of a hundred begun together, each would wait for every step of all others.
+        """
+        if self._next_beginning is None:
+            self._begin_some()
+
+    def _begin_some(self) -> None:
+        self._next_beginning = None
+        for _ in range(_BEGUN_TOGETHER):
+            if self._stage.is_leaving or (turn := self._queues.begin()) is None:
+                return
+            self._begin(*turn)
+        self._next_beginning = asyncio.get_running_loop().call_soon(self._begin_some)
+
+    def _begin(self, endpoint: str, key: bytes) -> None:
+        job = self._jobs.get(key) or self._stored_job(key)
+        if job is None or job.state.is_in_progress:
+            self._queues.end(endpoint, is_failing=self._queues.is_failing(endpoint))
+            return
+        job.enter(DeliveryState.ATTEMPTING)
+        self._jobs[key] = job
+        self._spawn(self._attempt(job))
 
     def _stored_job(self, key: bytes) -> DeliveryJob | None:
         pending = self._table.get(key)
@@ -335,7 +352,7 @@ class Dispatcher:
     def _schedule(self, key: bytes, endpoint: str, due_ms: int, *, is_new: bool = True) -> None:
         if is_new:
             self._pending.change(endpoint, 1)
-        heapq.heappush(self._due, (due_ms, key, endpoint))
+        heapq.heappush(self._due, (due_ms, key))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

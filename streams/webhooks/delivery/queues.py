@@ -1,11 +1,15 @@
 """The order of attempts: a queue for each endpoint, in the order of capture. Pure.
 
-Endpoints take turns. One that fails gets one attempt at a time, and all that fail share half of
+Owners take turns, and the endpoints of each: who has a hundred endpoints stands before nobody who
+has one. An endpoint that fails gets one attempt at a time, and all that fail share half of
 the attempts in flight: so neither one dead receiver nor a thousand delay the others.
 """
 
 import heapq
 from dataclasses import dataclass, field
+from uuid import UUID
+
+from common.records.deliveries import Delivery
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,7 @@ class QueuedDelivery:
 
 @dataclass
 class _EndpointQueue:
+    owner_id: UUID
     waiting: list[QueuedDelivery] = field(default_factory=list)
     in_flight: int = 0
     is_failing: bool = False
@@ -43,19 +48,20 @@ class EndpointQueues:
     def __init__(self, rules: QueueRules) -> None:
         self._rules = rules
         self._endpoints: dict[str, _EndpointQueue] = {}
-        # Endpoints that may have a turn, in the order of their turns.
-        self._turns: dict[str, None] = {}
+        # Owners, and of each the endpoints that may have a turn, in the order of their turns.
+        self._turns: dict[UUID, dict[str, None]] = {}
         self._sequence = 0
         self.in_flight = 0
         """Attempts that have begun and not ended."""
         self._failing_in_flight = 0
 
-    def add(self, endpoint: str, occurred_ms: int, key: bytes) -> None:
+    def add(self, delivery: Delivery, key: bytes) -> None:
         """Let a delivery wait for its turn."""
         self._sequence += 1
-        state = self._endpoints.setdefault(endpoint, _EndpointQueue())
-        heapq.heappush(state.waiting, QueuedDelivery(occurred_ms, self._sequence, key))
-        self._turns[endpoint] = None
+        endpoint = delivery.endpoint
+        state = self._endpoints.setdefault(endpoint, _EndpointQueue(delivery.owner_id))
+        heapq.heappush(state.waiting, QueuedDelivery(delivery.occurred_ms, self._sequence, key))
+        self._queue_turn(endpoint, state)
 
     def is_failing(self, endpoint: str) -> bool:
         """Return whether the latest attempt at an endpoint failed."""
@@ -67,16 +73,28 @@ class EndpointQueues:
         if self.in_flight >= self._rules.max_attempts:
             return None
         for _ in range(len(self._turns)):
-            endpoint = next(iter(self._turns))
-            del self._turns[endpoint]
+            owner_id, endpoints = next(iter(self._turns.items()))
+            turn = self._begin_of(endpoints)
+            # Behind all other owners, as long as there is more.
+            del self._turns[owner_id]
+            if endpoints:
+                self._turns[owner_id] = endpoints
+            if turn is not None:
+                return turn
+        return None
+
+    def _begin_of(self, endpoints: dict[str, None]) -> tuple[str, bytes] | None:
+        for _ in range(len(endpoints)):
+            endpoint = next(iter(endpoints))
+            del endpoints[endpoint]
             state = self._endpoints[endpoint]
             if not state.waiting:
                 self._forget_idle(endpoint)
             elif self._may_begin(state):
-                return endpoint, self._begin(endpoint, state)
+                return endpoint, self._begin(endpoint, state, endpoints)
             elif state.in_flight == 0:
                 # Only others that fail are in its way: it keeps its turn.
-                self._turns[endpoint] = None
+                endpoints[endpoint] = None
         return None
 
     def end(self, endpoint: str, *, is_failing: bool) -> None:
@@ -89,26 +107,29 @@ class EndpointQueues:
         if is_failing != state.is_failing:
             self._failing_in_flight += state.in_flight if is_failing else -state.in_flight
             state.is_failing = is_failing
-        self._turns[endpoint] = None
+        self._queue_turn(endpoint, state)
 
     def clear(self) -> None:
         """Forget what waits; what is in flight stays so."""
         for endpoint, state in self._endpoints.items():
             state.waiting.clear()
-            self._turns[endpoint] = None
+            self._queue_turn(endpoint, state)
 
     def __len__(self) -> int:
         """Return how many wait."""
         return sum(len(state.waiting) for state in self._endpoints.values())
 
-    def _begin(self, endpoint: str, state: _EndpointQueue) -> bytes:
+    def _queue_turn(self, endpoint: str, state: _EndpointQueue) -> None:
+        self._turns.setdefault(state.owner_id, {})[endpoint] = None
+
+    def _begin(self, endpoint: str, state: _EndpointQueue, endpoints: dict[str, None]) -> bytes:
         state.in_flight += 1
         self.in_flight += 1
         if state.is_failing:
             self._failing_in_flight += 1
         key = heapq.heappop(state.waiting).key
         if state.waiting and state.in_flight < self._max_attempts(state):
-            self._turns[endpoint] = None
+            endpoints[endpoint] = None
         return key
 
     def _may_begin(self, state: _EndpointQueue) -> bool:

@@ -41,6 +41,7 @@ from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
+from streams.runtime.cooperation import Cooperation
 from streams.runtime.sending import send_all
 from streams.webhooks.events.delivery_budget import DeliveryBudget, Plan
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -156,7 +157,9 @@ class FanOut:
         """Publish in parts: a batch may give very many."""
         made: list[Delivery] = []
         unmade: list[DeliveryAttempt] = []
+        cooperation = Cooperation()
         async for plans in events:
+            await cooperation.give_way()
             share = self._budget.share(plans)
             made += share.made
             if share.left_out is not None:

@@ -1,0 +1,33 @@
+"""Work that gives way."""
+
+import asyncio
+
+from streams.runtime.cooperation import Cooperation
+
+
+async def test_others_go_on_while_something_long_is_done() -> None:
+    done: list[str] = []
+
+    async def other() -> None:
+        done.append("other")
+
+    task = asyncio.create_task(other())
+    cooperation = Cooperation(longest_seconds=0)
+    for number in range(3):
+        done.append(str(number))
+        await cooperation.give_way()
+    await task
+
+    assert done == ["0", "other", "1", "2"]
+
+
+async def test_what_is_over_soon_gives_no_way() -> None:
+    done: list[str] = []
+
+    async def other() -> None:
+        done.append("other")
+
+    task = asyncio.create_task(other())
+    await Cooperation(longest_seconds=60).give_way()
+    assert not done
+    await task
