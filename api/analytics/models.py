@@ -57,6 +57,7 @@ class Overview:
     passes: PassTally
     days: tuple[DayCount, ...]
     hours: tuple[HourCount, ...]
+    heat_map: tuple[tuple[int, ...], ...]
     plates: tuple[PlateCount, ...]
     cameras: tuple[CameraCount, ...]
     recent: tuple[RecognitionRow, ...]

@@ -76,6 +76,11 @@ class AnalyticsBody(ResponseModel):
     hourly_chart: list[HourlyEntry] = Field(
         min_length=24, max_length=24, description="Every hour, 0 first, with zeros."
     )
+    heat_map: list[list[int]] = Field(
+        min_length=7,
+        max_length=7,
+        description="Recognitions of each weekday, Monday first, by the hours of the clock.",
+    )
     top_plates: list[PlateEntry] = Field(max_length=10, description="The most frequent first.")
     camera_chart: list[CameraEntry] = Field(description="All cameras with any, the busiest first.")
     recent: list[RecognitionBody] = Field(
@@ -94,6 +99,7 @@ def analytics_body(overview: Overview) -> AnalyticsBody:
         ),
         daily_chart=[DailyEntry(date=day.day, count=day.recognitions) for day in overview.days],
         hourly_chart=[HourlyEntry(hour=h.hour, count=h.recognitions) for h in overview.hours],
+        heat_map=[list(day) for day in overview.heat_map],
         top_plates=[_plate(plate) for plate in overview.plates],
         camera_chart=[_camera(camera) for camera in overview.cameras],
         recent=[_recognition(found) for found in overview.recent],

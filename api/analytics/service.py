@@ -53,6 +53,18 @@ def hourly_chart(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> tuple[Hour
     return tuple(HourCount(hour, by_hour[hour]) for hour in range(24))
 
 
+def heat_map(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> tuple[tuple[int, ...], ...]:
+    """Return the counts of each weekday (Monday first) by the 24 hours of the clock, 0 first.
+
+    Hours that came twice, or not at all, as in :func:`hourly_chart`.
+    """
+    counts = [[0] * 24 for _ in range(7)]
+    for quarter in quarters:
+        local = _local(quarter.start_ms, zone)
+        counts[local.weekday()][local.hour] += quarter.recognitions
+    return tuple(map(tuple, counts))
+
+
 def camera_chart(
     cameras: Sequence[CameraCount], names: Mapping[UUID, str]
 ) -> tuple[CameraCount, ...]:
@@ -118,6 +130,7 @@ def _overview(owned: Inventory, traffic: Traffic, page: RecognitionPage, now_ms:
         passes=counted_passes(traffic),
         days=daily_chart(traffic.quarters, now_ms, zone),
         hours=hourly_chart(traffic.quarters, zone),
+        heat_map=heat_map(traffic.quarters, zone),
         plates=traffic.plates,
         cameras=camera_chart(traffic.cameras, owned.camera_names),
         recent=page.rows,

@@ -57,7 +57,7 @@ export function HeatMap({ title, days, counts }) {
   const top = Math.max(...counts.flat(), 1);
   const hours = Array.from({ length: 24 }, (_, hour) => hour);
   return html`<figure class="panel chart wide-chart"><figcaption><h2>${title}</h2></figcaption>
-    <${Table} caption=${title} kind="heat" columns=${["", ...hours.map((hour) => ({ text: String(hour), kind: "number" }))]}>
+    <${Table} caption=${title} kind="heat" columns=${[t("Weekday"), ...hours.map((hour) => ({ text: String(hour), kind: "number" }))]}>
       ${days.map((day, at) => html`<tr key=${day}><th scope="row">${day}</th>${hours.map((hour) => html`<td key=${hour} class=${`number heat-${Math.ceil((8 * counts[at][hour]) / top)}`}>${number(counts[at][hour])}</td>`)}</tr>`)}
     </${Table}></figure>`;
 }

@@ -108,6 +108,7 @@ async def test_an_account_without_anything_has_empty_charts(client: httpx.AsyncC
         "stats": {"total30d": 0, "activeCameras": 0, "activeApiKeys": 1, "successRate": 0},
         "dailyChart": [{"date": str(day), "count": 0} for day in days],
         "hourlyChart": [{"hour": hour, "count": 0} for hour in range(24)],
+        "heatMap": [[0] * 24 for _ in range(7)],
         "topPlates": [],
         "cameraChart": [],
         "recent": [],
@@ -143,6 +144,9 @@ async def test_the_fields_of_the_interface_and_what_is_known_besides(
         {"date": "2026-09-20", "count": 2}
     ]
     assert [hour for hour in body["hourlyChart"] if hour["count"]] == [{"hour": 14, "count": 2}]
+    # A Sunday.
+    assert body["heatMap"][6] == [2 if hour == 14 else 0 for hour in range(24)]
+    assert sum(map(sum, body["heatMap"])) == 2
     assert body["topPlates"] == [
         {"plate": "AB12CD", "count": 2, "lastSeenAt": format_timestamp(at_ms)}
     ]

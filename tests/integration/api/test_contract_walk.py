@@ -244,7 +244,7 @@ def test_recognize_credits_and_demo_keep_the_contract(
 def test_analytics_keeps_the_contract(client: httpx.Client) -> None:
     body = _said(client.get("/api/analytics"), 200)
     assert set(body) == {
-        *("stats", "dailyChart", "hourlyChart", "topPlates", "cameraChart", "recent")
+        *("stats", "dailyChart", "hourlyChart", "heatMap", "topPlates", "cameraChart", "recent")
     }
     assert set(body["stats"]) == {"total30d", "activeCameras", "activeApiKeys", "successRate"}
     assert len(body["dailyChart"]) in (30, 31)

@@ -21,15 +21,6 @@ function weekOnWeek(days) {
   return { last, before, change: before ? last / before - 1 : null };
 }
 
-/** Days by weekday and what a day of it has on average. @param {{date: string, count: number}[]} days */
-function byWeekday(days) {
-  const whole = days.slice(1, -1);
-  return weekdays("short").map((name, at) => {
-    const of = whole.filter((day) => (new Date(`${day.date}T00:00Z`).getUTCDay() + 6) % WEEK === at);
-    return { name, value: of.length ? Math.round(of.reduce((total, day) => total + day.count, 0) / of.length) : 0 };
-  });
-}
-
 export function AnalyticsPage() {
   const found = useLoad((abort) => get("/api/analytics", {}, abort), ["analytics"], { everySeconds: 60 });
   const zone = useSignal(session)?.timezone;
@@ -37,7 +28,6 @@ export function AnalyticsPage() {
   if (!data) return html`<${Head} title=${t("Analytics")} /><${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
   const { last, change } = weekOnWeek(data.dailyChart);
   const unit = t("Passes");
-  const heat = data.heatMap;
   return html`<${Head} title=${t("Analytics")} note=${zone ? t("The last 30 × 24 hours; days and hours of {zone}", { zone }) : ""} />
     <${Fault} failure=${found.failure} retry=${found.reload} />
     <div class="facts">
@@ -50,7 +40,7 @@ export function AnalyticsPage() {
     <div class="charts">
       <${Columns} title=${t("By day")} column=${t("Day")} unit=${unit} every=${7} entries=${data.dailyChart.map((day) => ({ name: calendarDay(day.date), value: day.count }))} />
       <${Columns} title=${t("By hour of the day")} column=${t("Hour")} unit=${unit} every=${3} entries=${data.hourlyChart.map((hour) => ({ name: `${hour.hour}`, value: hour.count }))} />
-      ${heat ? html`<${HeatMap} title=${t("By weekday and hour")} days=${weekdays("short")} counts=${heat} />` : html`<${Columns} title=${t("By weekday, on average")} column=${t("Weekday")} unit=${unit} every=${1} entries=${byWeekday(data.dailyChart)} />`}
+      <${HeatMap} title=${t("By weekday and hour")} days=${weekdays("short")} counts=${data.heatMap} />
       <${Ranking} title=${t("Cameras")} column=${t("Camera")} unit=${unit} entries=${data.cameraChart.map((camera) => ({ name: camera.cameraName, value: camera.count, href: `/search?cameraId=${camera.cameraId}` }))}
         render=${(entry) => html`<${Link} href=${entry.href}><bdi>${entry.name}</bdi></${Link}>`} />
       <${Ranking} title=${t("Most frequent plates")} column=${t("Plate")} unit=${unit} entries=${data.topPlates.map((plate) => ({ name: plate.plate, value: plate.count, href: `/search?plate=${encodeURIComponent(plate.plate)}&match=exact&view=history` }))}

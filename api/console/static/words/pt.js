@@ -39,7 +39,6 @@ export const words = {
   "By day": "Por dia",
   "By hour of the day": "Por hora do dia",
   "By weekday and hour": "Por dia da semana e hora",
-  "By weekday, on average": "Por dia da semana, em média",
   "CSV file": "Ficheiro CSV",
   "Camera": "Câmara",
   "Cameras": "Câmaras",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics_sql.traffic.analytics import QUARTER_MS, CameraCount, QuarterCount
 from api.analytics.models import PassTally
-from api.analytics.service import SPAN_MS, camera_chart, daily_chart, hourly_chart
+from api.analytics.service import SPAN_MS, camera_chart, daily_chart, heat_map, hourly_chart
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -69,6 +69,7 @@ def test_charts_are_as_if_each_recognition_was_counted_by_itself(
 
     days = daily_chart(_quarters(rows_ms), now_ms, zone)
     hours = hourly_chart(_quarters(rows_ms), zone)
+    weekdays = heat_map(_quarters(rows_ms), zone)
 
     assert [(entry.day, entry.recognitions) for entry in days] == [
         (day, by_day[day]) for day in _days_of_every_minute(now_ms, zone)
@@ -76,6 +77,9 @@ def test_charts_are_as_if_each_recognition_was_counted_by_itself(
     assert [(entry.hour, entry.recognitions) for entry in hours] == [
         (hour, by_hour[hour]) for hour in range(24)
     ]
+    locals_ = [_local(row_ms, zone) for row_ms in rows_ms]
+    by_both = Counter((at.weekday(), at.hour) for at in locals_)
+    assert weekdays == tuple(tuple(by_both[day, hour] for hour in range(24)) for day in range(7))
 
 
 @given(now_ms=timestamps, zone=zones)
