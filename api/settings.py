@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
@@ -31,6 +31,8 @@ def _folders(value: object) -> object:
         return value
     return tuple(Path(part.strip()) for part in value.split(",") if part.strip())
 
+
+SEARCHES_AT_ONCE: Final = 4
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 
@@ -171,7 +173,7 @@ class ApiSettings(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
     )
     api_searches_at_once: int = Field(
-        4,
+        SEARCHES_AT_ONCE,
         ge=1,
         le=100,
         description="Searches of all owners that one API process has ClickHouse answer at once; "

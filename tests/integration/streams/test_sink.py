@@ -304,6 +304,23 @@ def test_rows_wait_for_a_schema_that_is_late(
         wait_until("rows", _has_all(client, ids))
 
 
+def test_rows_wait_for_a_column_that_is_late(
+    start_sink: StartSink,
+    feeder: Feeder,
+    database: Client,
+    clickhouse_address: ClickHouseAddress,
+    kafka_topics: KafkaSettings,
+) -> None:
+    database.command("ALTER TABLE recognitions RENAME COLUMN region TO region_of_before")
+    sink = start_sink(clickhouse_address)
+    ids = _send(feeder, recognitions(range(10)))
+    wait_until("the sink waits", lambda: "clickhouse_misconfigured" in sink.log.read_text())
+    database.command("ALTER TABLE recognitions RENAME COLUMN region_of_before TO region")
+    wait_until("rows", _has_all(database, ids))
+    wait_until("all is committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
+    assert "message_dead_lettered" not in sink.log.read_text()
+
+
 def test_a_stop_is_quick_also_in_an_outage(
     start_sink: StartSink, feeder: Feeder, database: Client, clickhouse_address: ClickHouseAddress
 ) -> None:
