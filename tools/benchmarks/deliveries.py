@@ -52,6 +52,8 @@ _ROUNDS = 5
 _GREEDY = UUID(int=0x6EED)
 # Longer than a worker is stopped while its topic is filled.
 _SESSION_SECONDS = "240"
+# The rates are those of the worker, not of what an owner may have.
+_UNLIMITED = {"deliveries_per_minute_per_owner": "10000000"}
 
 
 @contextmanager
@@ -99,7 +101,9 @@ def throughput(folder: Path, servers: str, endpoints: int, deliveries: int) -> s
         for number in range(endpoints):
             # All are counted: none of them is the one that can be made to hang.
             way.webhook(receiver.url(f"/to-{number}"))
-        worker = way.start(log_level="warning", kafka_session_timeout_seconds=_SESSION_SECONDS)
+        worker = way.start(
+            log_level="warning", **_UNLIMITED, kafka_session_timeout_seconds=_SESSION_SECONDS
+        )
         _warm_up(way, receiver, endpoints)
         with _stopped(worker):
             way.recognized(*_made(range(deliveries // endpoints)))
@@ -121,7 +125,9 @@ def hanging(folder: Path, servers: str, deliveries: int) -> str:
     with _way(folder, servers) as way:
         for number in range(100):
             way.webhook(receiver.url(f"/{number}"))
-        worker = way.start(log_level="warning", kafka_session_timeout_seconds=_SESSION_SECONDS)
+        worker = way.start(
+            log_level="warning", **_UNLIMITED, kafka_session_timeout_seconds=_SESSION_SECONDS
+        )
         _warm_up(way, receiver, 99)
         each = deliveries // 100
         for number in range(_ROUNDS):
@@ -159,7 +165,7 @@ def latency(folder: Path, servers: str, rate: float, duration_seconds: float) ->
     receiver = CountingReceiver()
     with _way(folder, servers) as way:
         way.webhook(receiver.url("/to-0"))
-        way.start(log_level="warning")
+        way.start(log_level="warning", **_UNLIMITED)
         _warm_up(way, receiver, 1)
         sent: dict[UUID, float] = {}
         started = time.monotonic()
