@@ -64,6 +64,9 @@ _TRANSIENT_CODES = frozenset(
     | {439, 499, 668, 692, 999}
 )
 
+# Its words, beside a code for any bad argument, where what is to go is needed by a mutation.
+_MUTATION_AT_WORK = "affected by mutation"
+
 # What the client raises before or after the server has had its say: waiting does not mend it.
 _CLIENT_FAULTS = (ProgrammingError, DataError, NotSupportedError, InternalError)
 
@@ -247,6 +250,10 @@ class ClickHouseClient:
         )
 
 
+class MutationAtWorkError(TransientError):
+    """A column, projection or index cannot go before an unfinished mutation has ended."""
+
+
 class SchemaClient(Protocol):
     """A blocking client as migrations use it: clickhouse-connect's, whose errors it raises."""
 
@@ -318,6 +325,8 @@ def _translated(error: DatabaseError) -> PlatestreamError:
     message = f"ClickHouse: {error}"
     if isinstance(error, _CLIENT_FAULTS):
         return QueryFailedError(message)
+    if _MUTATION_AT_WORK in message:
+        return MutationAtWorkError(message)
     if error.code is None or error.code in _TRANSIENT_CODES:
         return TransientError(message)
     if error.code in _MISCONFIGURED_CODES:

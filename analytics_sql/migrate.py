@@ -7,6 +7,7 @@ runners at once, or one that died half-way, end with the same schema.
 
 import hashlib
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,13 @@ from importlib.resources import files
 
 import structlog
 
-from analytics_sql.client import ClickHouseClient, SchemaClient, clickhouse_errors, query_text
+from analytics_sql.client import (
+    ClickHouseClient,
+    MutationAtWorkError,
+    SchemaClient,
+    clickhouse_errors,
+    query_text,
+)
 from analytics_sql.cluster import Cluster, cluster_statements, local_table
 from common.errors import MisconfiguredError
 
@@ -22,6 +29,9 @@ _log = structlog.get_logger(__name__)
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 _BETWEEN_STATEMENTS = re.compile(r";\s*(?:\n|$)")
 _DOWN_SUFFIX = ".down.sql"
+
+_MUTATION_PAUSE_SECONDS = 0.5
+_MUTATION_LIMIT_SECONDS = 900.0
 
 # The statement that makes each table keep what is personal for so many days.
 _RETENTIONS = {
@@ -96,12 +106,13 @@ def migrate(
 ) -> tuple[Migration, ...]:
     """Apply what the client's database has not seen; return it.
 
-    Safe to repeat and to run twice at once. ``dry_run`` applies nothing.
+    Safe to repeat and to run twice at once. ``dry_run`` applies nothing. Where a mutation is at
+    work on what is to change, it waits.
 
     Raises:
         MisconfiguredError: a migration was edited after it was applied, or the database is of a
             newer release, or was made for one server and is now to be on several, or back.
-        TransientError: ClickHouse is unavailable or busy.
+        TransientError: ClickHouse is unavailable or busy, or a mutation went on for 15 minutes.
     """
     with clickhouse_errors():
         _check_kind(client, cluster)
@@ -188,7 +199,32 @@ def _run(
     parameters: dict[str, object] | None = None,
 ) -> None:
     for statement in cluster_statements(text, cluster):
-        client.command(statement, parameters=parameters)
+        _run_after_mutations(client, statement, parameters)
+
+
+def _run_after_mutations(
+    client: SchemaClient, statement: str, parameters: dict[str, object] | None
+) -> None:
+    """Run a statement; where a mutation is in its way, wait for its end.
+
+    Raises:
+        MutationAtWorkError: it went on for 15 minutes.
+    """
+    end = time.monotonic() + _MUTATION_LIMIT_SECONDS
+    told = False
+    while True:
+        try:
+            with clickhouse_errors():
+                client.command(statement, parameters=parameters)
+        except MutationAtWorkError:
+            if time.monotonic() >= end:
+                raise
+        else:
+            return
+        if not told:
+            _log.info("migration_waits_for_mutation", statement=statement)
+            told = True
+        time.sleep(_MUTATION_PAUSE_SECONDS)
 
 
 def _check_kind(client: SchemaClient, cluster: Cluster | None) -> None:

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clickhouse_connect.driver.client import Client
+from structlog.testing import capture_logs
 
 from analytics_sql.client import connect_for_schema
 from analytics_sql.migrate import create_database, migrate, migrations, roll_back
@@ -80,6 +82,28 @@ def test_a_run_that_died_before_its_note_is_repeated(runner: Client) -> None:
             runner.command(statement)
 
     assert migrate(runner, retention_days=400) == migrations()
+
+
+def test_a_migration_waits_for_a_mutation_in_its_way(runner: Client) -> None:
+    migrate(runner, retention_days=36_500)
+    roll_back(runner, 9)
+    runner.command("INSERT INTO recognitions (plate) VALUES ('AB123')")
+    runner.command("SYSTEM STOP MERGES recognitions")
+    runner.command(
+        "ALTER TABLE recognitions MATERIALIZE PROJECTION by_camera SETTINGS mutations_sync = 0"
+    )
+
+    with ThreadPoolExecutor(1) as pool, capture_logs() as logs:
+        migrating = pool.submit(migrate, runner, retention_days=36_500)
+        while not migrating.done():
+            if any(entry["event"] == "migration_waits_for_mutation" for entry in logs):
+                break
+            time.sleep(0.05)
+        assert not migrating.done(), migrating.exception()
+        runner.command("SYSTEM START MERGES recognitions")
+
+        assert [migration.version for migration in migrating.result(60)][0] == 10
+    assert runner.command("SELECT count() FROM recognitions") == 1
 
 
 def test_an_edited_migration_is_refused(runner: Client) -> None:
