@@ -53,7 +53,7 @@ from api.settings import ApiSettings
 from api.validation.fields import ValidationRules, operator_rules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
-from common.kafka.tailer import TopicTailer
+from common.kafka.tailer import TopicTailer, stop_tailers
 from common.secrets import SecretBox
 from common.timestamps import now_ms
 from common.urls.resolver import SystemResolver
@@ -178,7 +178,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         stack.push_async_callback(services.close)
         for tailer in tailers:
             tailer.start()
-            stack.push_async_callback(asyncio.to_thread, tailer.stop)
+        stack.push_async_callback(stop_tailers, tailers)
         engine.start()
         stack.push_async_callback(engine.stop)
         for sweeper in services.sweepers():

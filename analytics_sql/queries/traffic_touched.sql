@@ -3,10 +3,15 @@
 -- Parameters:
 --   user_id         owner
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
---   as_of_ms        Unix ms, UTC: by what was written, or erased, later
--- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last).
+--   as_of_ms        Unix ms, UTC: by what was written, or erased, later; NULL: later than the owner's as_of
+-- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last). The
+-- quarter -1 stands for the moment since which.
 -- Sort key: (user_id, ts); of these granules the ones that hold anything new, by the index ingested_range.
 -- Without FINAL: a copy touches its quarter as well.
+WITH ifNull(
+    fromUnixTimestamp64Milli({as_of_ms:Nullable(Int64)}, 'UTC'),
+    (SELECT max(as_of) FROM traffic_states WHERE user_id = {user_id:UUID})
+) AS since
 SELECT quarter, toUnixTimestamp64Milli(max(touched)) AS touched_ms
 FROM
 (
@@ -15,7 +20,7 @@ FROM
     WHERE user_id = {user_id:UUID}
       AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
       AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
-      AND ingested_at > fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+      AND ingested_at > since
     GROUP BY quarter
     UNION ALL
     SELECT intDiv(toUnixTimestamp64Milli(ts), 900000) AS quarter, max(ingested_at) AS touched
@@ -23,12 +28,14 @@ FROM
     WHERE user_id = {user_id:UUID}
       AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
       AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
-      AND ingested_at > fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+      AND ingested_at > since
     GROUP BY quarter
     UNION ALL
     SELECT toInt64(quarter) AS quarter, touched_at AS touched
     FROM traffic_reopened FINAL
     WHERE user_id = {user_id:UUID}
-      AND touched_at > fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+      AND touched_at > since
+    UNION ALL
+    SELECT toInt64(-1) AS quarter, since AS touched
 )
 GROUP BY quarter

@@ -36,6 +36,9 @@ QUARTER_MS = 900_000
 
 DAY_QUARTERS = 96
 
+_AS_OF = -1
+"""Stands for the quarter in the row of traffic_touched.sql that says since when it tells."""
+
 
 @dataclass(frozen=True)
 class QuarterCount:
@@ -104,6 +107,14 @@ class Bucket:
         return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
 
 
+@dataclass(frozen=True)
+class Touched:
+    """When quarters were touched last (Unix ms), as far as that was after ``since_ms``."""
+
+    since_ms: int
+    quarters_ms: dict[int, int]
+
+
 async def count_traffic(
     client: ClickHouseClient, span: OwnerSpan, *, plates: int, settle_ms: int = SETTLE_MS
 ) -> Traffic:
@@ -139,11 +150,15 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how each quarter that a span touches is to be counted."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    buckets, as_of_ms = await stored_buckets(client, span)
+    (buckets, as_of_ms), found, kept_from_ms = await asyncio.gather(
+        stored_buckets(client, span), touched(client, span), kept_since_ms(client, span.to_ms)
+    )
     if not buckets:
         return Coverage((), (), tuple(range(first, end)))
-    touched_ms = await touched(client, span, as_of_ms)
-    kept_from_ms = await kept_since_ms(client, span.to_ms)
+    if found.since_ms > as_of_ms:
+        # Rolled up meanwhile: what was touched before that is in buckets that were not read.
+        found = await touched(client, span, as_of_ms)
+    touched_ms = found.quarters_ms
     whole = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), span.to_ms // QUARTER_MS)
     standing = [
         bucket
@@ -172,10 +187,16 @@ async def stored_buckets(client: ClickHouseClient, span: OwnerSpan) -> tuple[lis
     return [Bucket(*row[:3]) for row in rows], rows[0][3] if rows else 0
 
 
-async def touched(client: ClickHouseClient, span: OwnerSpan, as_of_ms: int) -> dict[int, int]:
-    """Return when quarters of a span were touched last (Unix ms), if after ``as_of_ms``."""
+async def touched(
+    client: ClickHouseClient, span: OwnerSpan, as_of_ms: int | None = None
+) -> Touched:
+    """Return what of a span was touched after ``as_of_ms``.
+
+    None: since the owner's buckets have all rows, as it is stored.
+    """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
-    return {int(row[0]): int(row[1]) for row in rows}
+    times = {int(row[0]): int(row[1]) for row in rows}
+    return Touched(times.pop(_AS_OF), times)
 
 
 @dataclass

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -22,47 +22,53 @@ SPAN_MS = 30 * 24 * 3_600_000
 
 _MAX_DAYS = 31
 _DAY = timedelta(days=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def daily_chart(
-    quarters: Sequence[QuarterCount], now_ms: int, zone: ZoneInfo
-) -> tuple[DayCount, ...]:
+WallHours = Mapping[tuple[date, int], int]
+"""Counts by day and hour, as a clock on the wall shows them."""
+
+
+def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
+    """Return the counts of quarters by the hours of a time zone; none of 0.
+
+    An hour that came twice on a day of 25 hours counts both times; one that was skipped is missing.
+    """
+    counts: Counter[tuple[date, int]] = Counter()
+    for quarter in quarters:
+        local = _local(quarter.start_ms, zone)
+        counts[local.date(), local.hour] += quarter.recognitions
+    return counts
+
+
+def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DayCount, ...]:
     """Return each calendar day that the span up to ``now_ms`` touches, oldest first: 30 or 31.
 
     Days without recognitions are there with 0. Where the clocks went forward within the span, it
     may begin in the last hour of a 32nd day: that hour is left out.
     """
     by_day: Counter[date] = Counter()
-    for quarter in quarters:
-        by_day[_local(quarter.start_ms, zone).date()] += quarter.recognitions
+    for (day, _), count in counts.items():
+        by_day[day] += count
     last = _local(now_ms - 1, zone).date()
     first = max(_local(now_ms - SPAN_MS, zone).date(), last - (_MAX_DAYS - 1) * _DAY)
     days = [first + number * _DAY for number in range((last - first).days + 1)]
     return tuple(DayCount(day, by_day[day]) for day in days)
 
 
-def hourly_chart(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> tuple[HourCount, ...]:
-    """Return the 24 hours of the clock, 0 first.
-
-    An hour that came twice on a day of 25 hours counts both times; one that was skipped adds none.
-    """
+def hourly_chart(counts: WallHours) -> tuple[HourCount, ...]:
+    """Return the 24 hours of the clock, 0 first."""
     by_hour: Counter[int] = Counter()
-    for quarter in quarters:
-        by_hour[_local(quarter.start_ms, zone).hour] += quarter.recognitions
+    for (_, hour), count in counts.items():
+        by_hour[hour] += count
     return tuple(HourCount(hour, by_hour[hour]) for hour in range(24))
 
 
-def heat_map(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> tuple[tuple[int, ...], ...]:
-    """Return the counts of each weekday (Monday first) by the 24 hours of the clock, 0 first.
-
-    Hours that came twice, or not at all, as in :func:`hourly_chart`.
-    """
-    counts = [[0] * 24 for _ in range(7)]
-    for quarter in quarters:
-        local = _local(quarter.start_ms, zone)
-        counts[local.weekday()][local.hour] += quarter.recognitions
-    return tuple(map(tuple, counts))
+def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
+    """Return the counts of each weekday (Monday first) by the 24 hours of the clock, 0 first."""
+    found = [[0] * 24 for _ in range(7)]
+    for (day, hour), count in counts.items():
+        found[day.weekday()][hour] += count
+    return tuple(map(tuple, found))
 
 
 def camera_chart(
@@ -76,7 +82,7 @@ def camera_chart(
 
 
 def _local(at_ms: int, zone: ZoneInfo) -> datetime:
-    return (_EPOCH + timedelta(milliseconds=at_ms)).astimezone(zone)
+    return datetime.fromtimestamp(at_ms // 1000, zone)
 
 
 _TOP_PLATES = 10
@@ -123,14 +129,15 @@ class Analytics:
 
 def _overview(owned: Inventory, traffic: Traffic, page: RecognitionPage, now_ms: int) -> Overview:
     zone = ZoneInfo(owned.timezone)
+    hours = wall_hours(traffic.quarters, zone)
     total = sum(quarter.recognitions for quarter in traffic.quarters)
     return Overview(
         total=total,
         inventory=owned,
         passes=counted_passes(traffic),
-        days=daily_chart(traffic.quarters, now_ms, zone),
-        hours=hourly_chart(traffic.quarters, zone),
-        heat_map=heat_map(traffic.quarters, zone),
+        days=daily_chart(hours, now_ms, zone),
+        hours=hourly_chart(hours),
+        heat_map=heat_map(hours),
         plates=traffic.plates,
         cameras=camera_chart(traffic.cameras, owned.camera_names),
         recent=page.rows,

@@ -5,7 +5,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
@@ -19,12 +19,16 @@ from common.settings import KafkaSettings
 
 log = structlog.get_logger()
 
-_POLL_MS = 200
+_POLL_MS = 500
+# For so long a broker holds a fetch that finds nothing: all that is followed is in it, so that it
+# ends with the first record. What else is asked waits for it.
+_FETCH_MAX_WAIT_MS = 1_000
 _RETRY_SECONDS = 1.0
 _SILENT_SECONDS = 10.0
 _CHECK_SECONDS = 3.0
 _CHECK_MS = 3_000
 _BOOTSTRAP_MS = 5_000
+_STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
@@ -65,7 +69,7 @@ class TopicTailer(ABC):
     def stop(self) -> None:
         """Ask the thread to end and wait for it."""
         self._stop.set()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=_STOP_SECONDS)
 
     async def wait_until_caught_up(self) -> None:
         """Return once all that was there at the start has been taken."""
@@ -120,7 +124,12 @@ class TopicTailer(ABC):
         self._interrupted = True
 
     def _follow(self) -> None:
-        consumer = open_consumer(self._settings, self._client, bootstrap_timeout_ms=_BOOTSTRAP_MS)
+        consumer = open_consumer(
+            self._settings,
+            self._client,
+            bootstrap_timeout_ms=_BOOTSTRAP_MS,
+            fetch_max_wait_ms=_FETCH_MAX_WAIT_MS,
+        )
         try:
             partitions = self._partitions(consumer)
             if partitions:
@@ -134,13 +143,13 @@ class TopicTailer(ABC):
         ends = self._ends(consumer, partitions)
         is_behind = True
         while not self._stop.is_set():
-            for records in consumer.poll(timeout_ms=_POLL_MS).values():
-                self.handle_records(records)
             if is_behind and _reached(consumer, ends):
                 is_behind = False
                 self.on_caught_up()
                 self.call_on_loop(self._caught_up.set)
                 log.info("topic_feed_caught_up", topic=self._topic.name)
+            for records in consumer.poll(timeout_ms=_POLL_MS).values():
+                self.handle_records(records)
             if time.monotonic() - self._alive_at > _CHECK_SECONDS:
                 # A poll says nothing of a broker that is unavailable; this call does.
                 self._ends(consumer, partitions)
@@ -156,6 +165,11 @@ class TopicTailer(ABC):
     def _partitions(self, consumer: KafkaConsumer) -> list[TopicPartition]:
         topic = topic_name(self._settings, self._topic)
         return [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
+
+
+async def stop_tailers(tailers: Iterable[TopicTailer]) -> None:
+    """Stop them all, side by side."""
+    await asyncio.gather(*(asyncio.to_thread(tailer.stop) for tailer in tailers))
 
 
 def _reached(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> bool:

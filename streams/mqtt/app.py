@@ -69,7 +69,7 @@ log = structlog.get_logger()
 STAGE = "mqtt"
 
 _BATCH = 100
-_BATCH_WAIT_SECONDS = 0.02
+_BATCH_WAIT_SECONDS = 0.01
 
 
 def build_mqtt_app(settings: MqttStageSettings) -> StageApp:

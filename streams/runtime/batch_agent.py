@@ -1,12 +1,14 @@
 """An agent that reads its messages in batches: unreadable ones are rejected, the rest handled."""
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from common.errors import InvalidInputError
 from common.records.topics import Topic
 from streams.runtime.app import Event, StageApp, raw_topic
+from streams.runtime.batches import in_batches
 from streams.runtime.guard import Guard
 
 M = TypeVar("M")
@@ -80,8 +82,25 @@ def add_batch_agent(
 
     @app.agent(raw_topic(app, topic), name=f"{stage}-{topic.name}", concurrency=1)
     async def take_batches(stream: Any) -> None:
-        batches: AsyncIterable[Sequence[Event]] = stream.take_events(
-            max_batch, within=within_seconds
-        )
-        async for events in batches:
-            await handle(events)
+        async with aclosing(event_batches(stream, max_batch, within_seconds)) as batches:
+            async for events in batches:
+                await handle(events)
+
+
+async def event_batches(
+    stream: Any, max_batch: int, within_seconds: float
+) -> AsyncGenerator[Sequence[Event], None]:
+    """Yield the events of a Faust stream in batches, each acknowledged when the next is asked for.
+
+    A rebalance waits until all that was handed over is acknowledged.
+    """
+    stream.enable_acks = False
+    found: AsyncIterable[Event] = stream.events()
+    batches = in_batches(found, limit=max_batch, within_seconds=within_seconds)
+    async with aclosing(batches) as each:
+        async for events in each:
+            try:
+                yield events
+            finally:
+                for event in events:
+                    await stream.ack(event)

@@ -30,15 +30,13 @@ from faust.types import TP, Message
 from faust.types.transports import ConsumerCallback, TPorTopicSet
 
 from common.errors import EXIT_TEMPORARY_FAILURE
+from streams.runtime.fetch_pace import FetchPace
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 
 log = structlog.get_logger()
 
 _NOTHING_WANTED_PAUSE_SECONDS = 0.05
-_FETCH_MAX_WAIT_MS = 100
-# Faust asks the broker to hold a fetch for 1.5 s. One fetch is open at a time for each broker, and
-# a partition with records in the buffer is not in it, so its next record would wait that long.
 _READ_AGAIN_SECONDS = 600.0
 # Where a log lost its end nobody knows what was written to it since. Records read before the loss
 # come again with the same ids; those after it must not be skipped. A broker that checks its logs,
@@ -53,15 +51,19 @@ def _seconds() -> float:
 class StageConsumerThread(driver.AIOKafkaConsumerThread):
     """The thread that talks to Kafka; new records are fetched without delay.
 
-    ``heard_seconds`` is when the last heartbeat was sent that the group's coordinator answered.
+    ``pace`` is there once it has started. ``heard_seconds`` is when the last heartbeat was sent
+    that the group's coordinator answered.
     """
 
     heard_seconds: float | None = None
+    pace: FetchPace | None = None
 
     async def on_start(self) -> None:
         """Start the consumer, and note what becomes of its heartbeats."""
         await super().on_start()
-        coordinator = self._ensure_consumer()._coordinator
+        consumer = self._ensure_consumer()
+        self.pace = FetchPace(consumer._fetcher)
+        coordinator = consumer._coordinator
         beat = coordinator._do_heartbeat
 
         async def noted_beat() -> bool:
@@ -79,11 +81,6 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
         changelog that is read after a later rebalance would be one.
         """
         return False
-
-    def _create_worker_consumer(self, transport: driver.Transport) -> Any:
-        consumer = super()._create_worker_consumer(transport)
-        consumer._fetch_max_wait_ms = _FETCH_MAX_WAIT_MS
-        return consumer
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
         """Return the offset of the first record written since then, None where there is none."""
@@ -181,6 +178,7 @@ class StageConsumer(driver.Consumer):
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Finish and commit what is in flight (Faust does), then forget the partitions."""
+        self._note_busy()
         await super().on_partitions_revoked(revoked)
         for tp in revoked:
             self._progress.pop(tp, None)
@@ -191,6 +189,7 @@ class StageConsumer(driver.Consumer):
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Begin with partitions that the group has just given."""
         self._thread.heard_seconds = _seconds()
+        self._note_busy()
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def perform_seek(self) -> None:
@@ -252,12 +251,20 @@ class StageConsumer(driver.Consumer):
             # To aiokafka no partitions means all of them.
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
             return {}
+        if self._thread.pace is not None:
+            self._thread.pace.note_wanted(wanted)
         generation_id = self.app.consumer_generation_id
         records = await super()._getmany(wanted, timeout)
+        if records:
+            self._note_busy()
         if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
             await self._leave_where_log_is_shorter(records)
         self._unread |= self._unwanted(records)
         return {tp: found for tp, found in records.items() if tp not in self._unread}
+
+    def _note_busy(self) -> None:
+        if self._thread.pace is not None:
+            self._thread.pace.note_busy()
 
     async def _leave_where_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
         """End the process where a log is read from an earlier place than was asked for.

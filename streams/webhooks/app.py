@@ -11,6 +11,7 @@ import faust
 from mode import Service
 
 from common.kafka.compacted import CompactedTopicReader
+from common.kafka.tailer import stop_tailers
 from common.owner_limits import NearLimits
 from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.cameras import CameraConfig
@@ -62,7 +63,7 @@ from streams.webhooks.settings import WebhooksSettings
 STAGE = "webhooks"
 
 _BATCH = 500
-_BATCH_WAIT_SECONDS = 0.02
+_BATCH_WAIT_SECONDS = 0.01
 _STATUS_WAIT_SECONDS = 0.25
 
 
@@ -99,8 +100,7 @@ class DeliveryService(Service):
                 await self._running
         await self._dispatcher.stop()
         await self._close()
-        for reader in self._readers:
-            await asyncio.to_thread(reader.stop)
+        await stop_tailers(self._readers)
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,10 @@ def _polled(api: ApiClient, watches: dict[str, Watch]) -> Iterator[None]:
                 if watch is not None:
                     watch.listed_ms.setdefault(one["id"], round(time.time() * 1000))
 
+    if not watches:
+        # Nothing is to be listed, and the stack is to rest.
+        yield
+        return
     poller = threading.Thread(target=poll)
     poller.start()
     try:

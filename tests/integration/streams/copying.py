@@ -7,6 +7,7 @@ table) or ``batches``; ``COPYING_OUTAGE`` names a file: while it exists every me
 import asyncio
 import os
 from collections.abc import AsyncIterable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from common.logs import configure_logging
 from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from common.settings import load_settings
 from streams.runtime.app import Event, build_app, raw_topic
+from streams.runtime.batch_agent import event_batches
 from streams.runtime.guard import build_guard
 from streams.runtime.settings import StreamSettings
 from streams.runtime.tables import DurableTable
@@ -73,9 +75,9 @@ async def by_events(stream: Any) -> None:
 
 async def by_batches(stream: Any) -> None:
     """Copy in batches."""
-    batches: AsyncIterable[Sequence[Event]] = stream.take_events(50, within=0.1)
-    async for events in batches:
-        await guard.run_batch(events, copy_all)
+    async with aclosing(event_batches(stream, 50, 0.1)) as batches:
+        async for events in batches:
+            await guard.run_batch(events, copy_all)
 
 
 app.agent(source)(by_events if os.environ["COPYING_AGENT"] == "events" else by_batches)

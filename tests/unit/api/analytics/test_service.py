@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from analytics_sql.traffic.analytics import QUARTER_MS, CameraCount, QuarterCount
 from api.analytics.models import PassTally
-from api.analytics.service import SPAN_MS, camera_chart, daily_chart, heat_map, hourly_chart
+from api.analytics.service import (
+    SPAN_MS,
+    camera_chart,
+    daily_chart,
+    heat_map,
+    hourly_chart,
+    wall_hours,
+)
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -67,9 +74,10 @@ def test_charts_are_as_if_each_recognition_was_counted_by_itself(
     by_day = Counter(_local(row_ms, zone).date() for row_ms in rows_ms)
     by_hour = Counter(_local(row_ms, zone).hour for row_ms in rows_ms)
 
-    days = daily_chart(_quarters(rows_ms), now_ms, zone)
-    hours = hourly_chart(_quarters(rows_ms), zone)
-    weekdays = heat_map(_quarters(rows_ms), zone)
+    counts = wall_hours(_quarters(rows_ms), zone)
+    days = daily_chart(counts, now_ms, zone)
+    hours = hourly_chart(counts)
+    weekdays = heat_map(counts)
 
     assert [(entry.day, entry.recognitions) for entry in days] == [
         (day, by_day[day]) for day in _days_of_every_minute(now_ms, zone)
@@ -85,7 +93,7 @@ def test_charts_are_as_if_each_recognition_was_counted_by_itself(
 @given(now_ms=timestamps, zone=zones)
 @settings(max_examples=300)
 def test_thirty_or_thirty_one_days_without_a_gap(now_ms: int, zone: ZoneInfo) -> None:
-    days = [entry.day for entry in daily_chart([], now_ms, zone)]
+    days = [entry.day for entry in daily_chart({}, now_ms, zone)]
 
     assert len(days) in (30, 31)
     assert days == [days[0] + timedelta(days=number) for number in range(len(days))]
@@ -117,9 +125,12 @@ def test_days_are_as_long_as_they_were(
     now_ms = _ms(before_utc) + 3 * DAY_MS
     wall = ZoneInfo(zone)
 
-    by_day = {str(entry.day): entry.recognitions for entry in daily_chart(quarters, now_ms, wall)}
+    by_day = {
+        str(entry.day): entry.recognitions
+        for entry in daily_chart(wall_hours(quarters, wall), now_ms, wall)
+    }
     of_the_day = [q for q in quarters if str(_local(q.start_ms, wall).date()) == day]
-    by_hour = [entry.recognitions for entry in hourly_chart(of_the_day, wall)]
+    by_hour = [entry.recognitions for entry in hourly_chart(wall_hours(of_the_day, wall))]
 
     assert by_day[day] == sum(by_hour) == minutes
     assert [hour for hour, count in enumerate(by_hour) if count == 120] == (
@@ -135,14 +146,14 @@ def test_an_hour_of_a_32nd_day_is_left_out() -> None:
     now_ms = _ms("2026-04-10T00:30+01:00")
     sliver = _quarters([now_ms - SPAN_MS + 1, now_ms - SPAN_MS + HOUR_MS])
 
-    days = daily_chart(sliver, now_ms, zone)
+    days = daily_chart(wall_hours(sliver, zone), now_ms, zone)
 
     assert (len(days), str(days[0].day), days[0].recognitions) == (31, "2026-03-11", 1)
     assert sum(day.recognitions for day in days) == 1
 
 
 def test_at_midnight_the_day_that_begins_is_not_there_yet() -> None:
-    days = daily_chart([], _ms("2026-07-31T00:00Z"), ZoneInfo("UTC"))
+    days = daily_chart({}, _ms("2026-07-31T00:00Z"), ZoneInfo("UTC"))
 
     assert [str(days[0].day), str(days[-1].day)] == ["2026-07-01", "2026-07-30"]
 

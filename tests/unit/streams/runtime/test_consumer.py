@@ -367,7 +367,8 @@ async def test_what_the_group_answers_to_a_heartbeat_is_noted(
     coordinator = SimpleNamespace(_do_heartbeat=beat)
     thread = consumer._thread
     monkeypatch.setattr(driver.AIOKafkaConsumerThread, "on_start", start)
-    ours = SimpleNamespace(_coordinator=coordinator)
+    fetcher = SimpleNamespace(_get_actions_per_node=lambda _: None)
+    ours = SimpleNamespace(_coordinator=coordinator, _fetcher=fetcher)
     monkeypatch.setattr(thread, "_ensure_consumer", lambda: ours)
     await thread.on_start()
     assert await coordinator._do_heartbeat() is is_member

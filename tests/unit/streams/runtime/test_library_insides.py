@@ -7,6 +7,7 @@ from typing import Any, Final
 import faust
 import pytest
 from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from faust.transport.drivers import aiokafka as driver
 from faust.worker import Worker
@@ -19,7 +20,7 @@ from tests.library_insides import calls, defines, private_names
 
 _ROOT: Final = Path(__file__).resolve().parents[4]
 _REPLACED: Final[Mapping[type, tuple[str, ...]]] = {
-    driver.AIOKafkaConsumerThread: ("_create_worker_consumer", "_verify_aiokafka_event_path"),
+    driver.AIOKafkaConsumerThread: ("_verify_aiokafka_event_path",),
     driver.Consumer: (
         "_filter_tps_with_pending_acks",
         "_getmany",
@@ -27,6 +28,7 @@ _REPLACED: Final[Mapping[type, tuple[str, ...]]] = {
         "_new_offset",
         "verify_event_path",
     ),
+    Fetcher: ("_get_actions_per_node",),
     GroupCoordinator: ("_do_heartbeat",),
     faust.App: ("_create_directories", "_new_transport"),
     Worker: ("_schedule_shutdown", "carp"),
@@ -46,7 +48,8 @@ _USED: Final[Mapping[type, tuple[str, ...]]] = {
     driver.Producer: ("_ensure_producer",),
     faust.App: ("_consumer",),
     Worker: ("spinner",),
-    AIOKafkaConsumer: ("_coordinator", "_fetch_max_wait_ms"),
+    AIOKafkaConsumer: ("_coordinator", "_fetcher"),
+    Fetcher: ("_fetch_max_wait_ms", "_records"),
 }
 
 

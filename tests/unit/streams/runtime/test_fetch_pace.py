@@ -1,0 +1,109 @@
+"""When a broker may hold a fetch for long: only where every partition is in it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from faust.types import TP
+
+from streams.runtime.fetch_pace import LONG_MS, SHORT_MS, FetchPace
+
+ONE, TWO = TP("a", 0), TP("b", 0)
+
+
+class Fetcher:
+    """What a pace uses of aiokafka's fetcher."""
+
+    def __init__(self) -> None:
+        self._records: dict[TP, object] = {}
+        self._fetch_max_wait_ms = 0
+
+    def _get_actions_per_node(self, _: Any) -> int:
+        return self._fetch_max_wait_ms
+
+
+class Assignment:
+    """Partitions, each with a position and not paused."""
+
+    def __init__(self, *partitions: TP) -> None:
+        self.tps = frozenset(partitions)
+        self.states = {
+            tp: SimpleNamespace(has_valid_position=True, paused=False) for tp in partitions
+        }
+
+    def state_value(self, tp: TP) -> Any:
+        """Return the state of a partition."""
+        return self.states[tp]
+
+
+class Clock:
+    """Seconds that pass when told so."""
+
+    seconds = 100.0
+
+    def __call__(self) -> float:
+        """Return them."""
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock."""
+    return Clock()
+
+
+@pytest.fixture
+def fetcher() -> Fetcher:
+    """A fetcher."""
+    return Fetcher()
+
+
+@pytest.fixture
+def pace(fetcher: Fetcher, clock: Clock) -> FetchPace:
+    """A pace of a consumer for which nothing has come for a minute."""
+    pace = FetchPace(fetcher, clock)
+    pace.note_wanted({ONE, TWO})
+    clock.seconds += 60
+    return pace
+
+
+@pytest.mark.usefixtures("pace")
+def test_a_fetch_of_all_partitions_is_held_for_long_where_nothing_comes(fetcher: Fetcher) -> None:
+    assert fetcher._get_actions_per_node(Assignment(ONE, TWO)) == LONG_MS
+
+
+def test_not_where_something_came_a_moment_ago(
+    fetcher: Fetcher, pace: FetchPace, clock: Clock
+) -> None:
+    pace.note_busy()
+    clock.seconds += 4
+
+    assert fetcher._get_actions_per_node(Assignment(ONE, TWO)) == SHORT_MS
+
+
+@pytest.mark.usefixtures("pace")
+def test_not_where_records_of_a_partition_lie_in_the_buffer(fetcher: Fetcher) -> None:
+    fetcher._records[TWO] = object()
+
+    assert fetcher._get_actions_per_node(Assignment(ONE, TWO)) == SHORT_MS
+
+
+@pytest.mark.usefixtures("pace")
+@pytest.mark.parametrize("name", ["has_valid_position", "paused"])
+def test_not_where_a_partition_is_not_to_be_fetched(fetcher: Fetcher, name: str) -> None:
+    assignment = Assignment(ONE, TWO)
+    setattr(assignment.states[TWO], name, name == "paused")
+
+    assert fetcher._get_actions_per_node(assignment) == SHORT_MS
+
+
+@pytest.mark.usefixtures("pace")
+def test_not_where_a_partition_is_not_assigned(fetcher: Fetcher) -> None:
+    assert fetcher._get_actions_per_node(Assignment(ONE)) == SHORT_MS
+
+
+@pytest.mark.usefixtures("pace")
+def test_records_that_nobody_wants_do_not_count(fetcher: Fetcher) -> None:
+    fetcher._records[TP("changelog", 0)] = object()
+
+    assert fetcher._get_actions_per_node(Assignment(ONE, TWO)) == LONG_MS
