@@ -32,7 +32,7 @@ _MEMORY_BYTES = 2 << 30
 _BATCH_ROWS = 500_000
 _THREADS = "SETTINGS max_threads = 4, max_insert_threads = 4"
 _PLATES = len(LETTERS) ** 7
-_SEARCH_MIGRATION = 11
+_SEARCH_MIGRATION = "search_by_plate_and_camera"
 # Not after the merges that are running.
 _AT_ONCE = "SETTINGS mutations_sync = 0, alter_sync = 0"
 _VIEW = "plate_pieces_of_recognitions"
@@ -106,7 +106,7 @@ def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
 
 def _index(client: Client) -> None:
     if _number(client, f"SELECT count() FROM system.tables WHERE name = '{_VIEW}'") == 0:
-        (search,) = [one for one in migrations() if one.version == _SEARCH_MIGRATION]
+        (search,) = [one for one in migrations() if one.name == _SEARCH_MIGRATION]
         for statement in search.up:
             client.command(statement)
     while left := _number(client, _UNDONE):
