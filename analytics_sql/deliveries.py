@@ -58,6 +58,25 @@ class DeliverySummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddressedDelivery:
+    """A delivery and its target; an alert's own notification has no webhook."""
+
+    summary: DeliverySummary
+    webhook_id: UUID | None
+    alert_id: UUID | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventFilter:
+    """Events of an owner that happened in a span (Unix ms, UTC, both ends inclusive)."""
+
+    user_id: UUID
+    event_ids: frozenset[UUID]
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeliveryPlace:
     """The target of deliveries: an owner's webhook, or an alert's own notifications."""
 
@@ -138,6 +157,32 @@ async def list_deliveries(
     }
     result = await client.query("deliveries_to_place", parameters)
     return tuple(_summary(row) for row in result.named())
+
+
+async def list_deliveries_of(
+    client: ClickHouseClient, wanted: EventFilter, limit: int
+) -> tuple[AddressedDelivery, ...]:
+    """Return at most ``limit`` deliveries of events, the latest tried first.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    parameters = {
+        "user_id": wanted.user_id,
+        "event_ids": sorted(wanted.event_ids),
+        "from_ms": wanted.from_ms,
+        "to_ms": wanted.to_ms,
+        "limit": limit,
+    }
+    result = await client.query("deliveries_of_events", parameters)
+    return tuple(
+        AddressedDelivery(
+            summary=_summary(row),
+            webhook_id=_id_if_any(row["webhook_id"]),
+            alert_id=_id_if_any(row["alert_id"]),
+        )
+        for row in result.named()
+    )
 
 
 async def delivery_content(
@@ -233,6 +278,10 @@ _ATTEMPTS: Final = Table[DeliveryAttempt](
         Column(TEXT, "delivery", _content),
     ),
 )
+
+
+def _id_if_any(identifier: UUID) -> UUID | None:
+    return None if identifier == NIL_UUID else identifier
 
 
 def _channel(endpoint: str) -> DeliveryChannel:

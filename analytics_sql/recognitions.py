@@ -49,6 +49,8 @@ _EXPECTED_COPIES = 4
 # The newest rows are looked through first: what is frequent fills a page from them, and of what
 # does not there are few rows, whose times the projections find. How many depends on how often the
 # text is met: each plate that is looked up costs as much as a thousand rows that are read in order.
+# What few plates hold, or few rows of a camera, hardly ever fills a page so: it is looked up
+# at once.
 _NEWEST_ROWS = 65_536
 _NEWEST_OF_RARE = 8_192
 _NEWEST_WITH_THREE = 524_288
@@ -143,7 +145,7 @@ async def list_recognitions(
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    if _is_selective(wanted):
+    if _is_frequent(wanted):
         rows = _without_copies(await _newest(client, wanted, after, limit))
         if len(rows) > limit:
             return _page(rows, limit)
@@ -167,8 +169,6 @@ def _is_in_few(wanted: RecognitionFilter) -> bool:
 
 def _newest_rows(wanted: RecognitionFilter) -> int:
     characters = _characters(wanted)
-    if characters and wanted.camera_id is not None:
-        return _NEWEST_OF_RARE
     pieces = plate_question(wanted.plate, wanted.match).pieces
     if wanted.match is MatchMode.WILDCARD and "pieces" not in pieces:
         # No two neighbours are given: nearly all plates would have to be looked at.
@@ -178,8 +178,12 @@ def _newest_rows(wanted: RecognitionFilter) -> int:
     return _NEWEST_OF_RARE if characters >= _RARE_CHARACTERS else _NEWEST_ROWS
 
 
-def _is_selective(wanted: RecognitionFilter) -> bool:
-    return bool(wanted.plate or wanted.camera_id is not None or wanted.min_confidence)
+def _is_frequent(wanted: RecognitionFilter) -> bool:
+    """Tell whether the newest rows may fill a page, where there is a condition on them."""
+    if not wanted.plate:
+        return wanted.camera_id is not None or wanted.min_confidence > 0
+    is_rare = wanted.match is MatchMode.EXACT or _characters(wanted) > _RARE_CHARACTERS
+    return wanted.camera_id is None and not is_rare
 
 
 def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
@@ -245,5 +249,6 @@ async def _listed(
         pieces = plate_question(wanted.plate, wanted.match).pieces
         if pieces and not (_is_in_few(wanted) and await client.is_backfilled("plate_pieces")):
             pieces = {}
-        result = await client.query("recognitions_page_by_index", {**question, **pieces})
+        rest = {} if wanted.camera_id is None or _is_in_few(wanted) else {"by_camera": True}
+        result = await client.query("recognitions_page_by_index", {**question, **pieces, **rest})
     return [read_recognition(found) for found in result.named()]

@@ -105,9 +105,11 @@ class TriggerCount:
 
 @dataclass(frozen=True)
 class RecognitionTrigger:
-    """A trigger of an alert by a known recognition. ``decided_ms`` is Unix ms, UTC."""
+    """A trigger of an alert by a known recognition. Times are Unix ms, UTC."""
 
     alert_id: UUID
+    id: UUID
+    triggered_ms: int
     decided_ms: int
     is_late: bool
     phase: TriggerPhase = TriggerPhase.FINAL
@@ -165,8 +167,10 @@ async def triggers_of(
     """
     where = {"user_id": owner_id, "recognition_id": recognition_id, "captured_ms": captured_ms}
     return tuple(
-        RecognitionTrigger(alert_id, decided_ms, is_late, TriggerPhase(phase))
-        for alert_id, decided_ms, is_late, phase in await client.rows(
+        RecognitionTrigger(
+            alert_id, trigger_id, triggered_ms, decided_ms, is_late, TriggerPhase(phase)
+        )
+        for alert_id, trigger_id, triggered_ms, decided_ms, is_late, phase in await client.rows(
             "triggers_of_recognition", where
         )
     )

@@ -43,6 +43,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     deliveries_routes.alert_router,
     webhooks_routes.router,
     deliveries_routes.webhook_router,
+    deliveries_routes.recognition_router,
     api_keys_routes.router,
     sessions_routes.router,
     analytics_routes.router,

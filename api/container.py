@@ -24,7 +24,12 @@ from api.credits.service import Credits
 from api.db.database import Database
 from api.db.engine import database_url
 from api.deliveries.samples import SampleMaker
-from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
+from api.deliveries.service import (
+    AlertDeliveries,
+    Deliveries,
+    DeliveryStore,
+    RecognitionDeliveries,
+)
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
 from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
 from api.exports.service import Exports, ExportStore
@@ -118,6 +123,7 @@ class Services:
     own_account: OwnAccount
     webhooks: Webhooks
     deliveries: Deliveries
+    recognition_deliveries: RecognitionDeliveries
     analytics: Analytics
     images: ImageStore
     image_retention: ImageRetention
@@ -264,6 +270,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         own_account=OwnAccount(sessions),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), limits, now),
+        recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
         analytics=Analytics(database, found.traffic, now),
         images=outside.images,
         image_retention=ImageRetention(outside.images, retention, now),

@@ -4,8 +4,9 @@
 --   user_id         owner
 --   plates          normalised plates
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
+--   by_time         where the span is short: its rows are read, not those of the plates
 -- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest), for those with any.
--- Sort key: the projection times_by_plate. A row written twice counts once, by its hash.
+-- Sort key: the projection times_by_plate, or (user_id, ts) by time. A row written twice counts once, by its hash.
 SELECT
     plate,
     uniqExact((ts, camera_id, id_hash)) AS recognitions,
@@ -17,3 +18,4 @@ WHERE user_id = {user_id:UUID}
   AND ts < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
 GROUP BY plate
 SETTINGS optimize_read_in_order = 0
+    , optimize_use_projections = 0 -- if by_time

@@ -81,4 +81,5 @@ WHERE user_id = {user_id:UUID}
   AND confidence >= {min_confidence:Float64} -- if min_confidence
 ORDER BY ts DESC, id DESC
 LIMIT {limit:UInt32}
-SETTINGS optimize_read_in_order = 0, use_uncompressed_cache = 1
+SETTINGS optimize_read_in_order = 0, optimize_use_projection_filtering = 0, use_uncompressed_cache = 1
+    , preferred_optimize_projection_name = 'times_by_camera' -- if by_camera

@@ -3,6 +3,8 @@
 -- Parameters:
 --   user_id     owner
 --   first, end  quarters since 1970; first is inclusive, end exclusive
+--   outside_days  without the quarters of days that have a bucket of their own
+--   in_days       only the quarters of these days, each named by its first
 -- Result: length, first_quarter, counted_ms, as_of_ms (Unix ms, UTC; all that was written before the latter is
 -- in the buckets).
 -- Sort key: (user_id, length, first_quarter).
@@ -15,5 +17,10 @@ FROM traffic_buckets
 WHERE user_id = {user_id:UUID}
   AND first_quarter >= {first:UInt32}
   AND first_quarter < {end:UInt32}
+  AND (length = 96 OR intDiv(first_quarter, 96) * 96 NOT IN ( -- if outside_days
+      SELECT first_quarter FROM traffic_buckets -- if outside_days
+      WHERE user_id = {user_id:UUID} AND length = 96 -- if outside_days
+        AND first_quarter >= {first:UInt32} AND first_quarter < {end:UInt32})) -- if outside_days
+  AND length = 1 AND intDiv(first_quarter, 96) * 96 IN {in_days:Array(UInt32)} -- if in_days
 GROUP BY length, first_quarter
 ORDER BY length, first_quarter

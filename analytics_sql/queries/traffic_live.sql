@@ -9,6 +9,7 @@
 -- written twice counts once. argMax by (ts, id) instead of ts alone took eight times as long.
 SELECT
     if(grouping(by_camera) = 0, NULL, CAST(by_quarter AS Nullable(Int64))) AS quarter,
+    [count()] AS counts,
     if(grouping(by_camera) = 0, CAST(by_camera AS Nullable(UUID)), NULL) AS camera_id,
     toUnixTimestamp64Milli(max(ts)) AS newest_ms,
     toString(argMax(camera_name, ts)) AS newest_name,
@@ -30,7 +31,7 @@ FROM
 )
 GROUP BY GROUPING SETS ((by_quarter), (by_camera))
 UNION ALL
-SELECT NULL, NULL, 0, '', 0, countIf(accepted), countIf(NOT accepted)
+SELECT NULL, [], NULL, 0, '', 0, countIf(accepted), countIf(NOT accepted)
 FROM pass_outcomes FINAL
 WHERE user_id = {user_id:UUID}
   AND ts >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')

@@ -4,8 +4,9 @@
 --   user_id   owner
 --   days      days that are asked for as a whole, each by its first quarter since 1970
 --   quarters  quarters that are asked for by themselves
--- Result: quarter, camera_id, newest_ms, newest_name, number (of recognitions), found, not_found (outcomes). A row of a
--- quarter has no camera_id (NULL), a row of a camera no quarter, and the row of the outcomes neither.
+-- Result: quarter, counts (recognitions of this quarter and the ones behind it), camera_id, newest_ms, newest_name,
+-- number (recognitions of the camera), found, not_found (outcomes). A row of quarters has no camera_id (NULL), a row of
+-- a camera no quarter, and the row of the outcomes neither.
 -- Sort key: (user_id, length, first_quarter). FINAL: a bucket is its newest count.
 WITH buckets AS
 (
@@ -16,19 +17,19 @@ WITH buckets AS
            OR (length = 1 AND first_quarter IN {quarters:Array(UInt32)}))
 )
 SELECT
-    CAST(first_quarter + place - 1 AS Nullable(Int64)) AS quarter,
+    CAST(first_quarter AS Nullable(Int64)) AS quarter,
+    CAST(recognitions AS Array(UInt64)) AS counts,
     CAST(NULL AS Nullable(UUID)) AS camera_id,
     toInt64(0) AS newest_ms,
     '' AS newest_name,
-    toUInt64(in_quarter) AS number,
+    toUInt64(0) AS number,
     toUInt64(0) AS found,
     toUInt64(0) AS not_found
 FROM buckets
-ARRAY JOIN recognitions AS in_quarter, arrayEnumerate(recognitions) AS place
-WHERE in_quarter > 0
 UNION ALL
 SELECT
     NULL,
+    [],
     camera,
     toUnixTimestamp64Milli(max(newest)),
     toString(argMax(name, newest)),
@@ -40,5 +41,5 @@ ARRAY JOIN
     camera_ids AS camera, camera_recognitions AS of_camera, camera_newest AS newest, camera_names AS name
 GROUP BY camera
 UNION ALL
-SELECT NULL, NULL, 0, '', 0, sum(with_reading), sum(without_reading)
+SELECT NULL, [], NULL, 0, '', 0, sum(with_reading), sum(without_reading)
 FROM buckets

@@ -39,3 +39,4 @@ FROM
     SELECT toInt64(-1) AS quarter, since AS touched
 )
 GROUP BY quarter
+SETTINGS optimize_use_projections = 0

@@ -4,11 +4,13 @@
 --   user_id         owner
 --   recognition_id  recognition
 --   captured_ms     Unix ms, UTC, when it was captured
--- Result: alert_id, decided_ms (Unix ms, UTC), is_late, phase.
+-- Result: alert_id, id, triggered_ms, decided_ms (Unix ms, UTC), is_late, phase.
 -- Sort key: (user_id, alert_id, ts): of each alert the granules around that moment. One that fired
 -- early has the time of the reading that it fired for: no track is longer than ten minutes.
 SELECT
     alert_id,
+    id,
+    toUnixTimestamp64Milli(ts) AS triggered_ms,
     toUnixTimestamp64Milli(decided_at) AS decided_ms,
     is_late,
     phase

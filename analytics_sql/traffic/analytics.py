@@ -151,7 +151,9 @@ async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) ->
     """Return how each quarter that a span touches is to be counted."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
     (buckets, as_of_ms), found, kept_from_ms = await asyncio.gather(
-        stored_buckets(client, span), touched(client, span), kept_since_ms(client, span.to_ms)
+        stored_buckets(client, span, outside_days=True),
+        touched(client, span),
+        kept_since_ms(client, span.to_ms),
     )
     if not buckets:
         return Coverage((), (), tuple(range(first, end)))
@@ -160,30 +162,49 @@ async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) ->
         found = await touched(client, span, as_of_ms)
     touched_ms = found.quarters_ms
     whole = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), span.to_ms // QUARTER_MS)
-    standing = [
-        bucket
-        for bucket in buckets
-        if bucket.first >= whole.start
-        and bucket.first + bucket.length <= whole.stop
-        and bucket.stands(touched_ms, settle_ms)
-    ]
-    days = [bucket.first for bucket in standing if bucket.length == DAY_QUARTERS]
-    in_days = {day + number for day in days for number in range(DAY_QUARTERS)}
-    single = [
-        bucket.first for bucket in standing if bucket.length == 1 and bucket.first not in in_days
-    ]
-    stored = in_days.union(single)
+
+    def standing(length: int) -> set[int]:
+        return {
+            bucket.first
+            for bucket in buckets
+            if bucket.length == length
+            and bucket.first >= whole.start
+            and bucket.first + length <= whole.stop
+            and bucket.stands(touched_ms, settle_ms)
+        }
+
+    days = standing(DAY_QUARTERS)
+    if fallen := {one.first for one in buckets if one.length == DAY_QUARTERS} - days:
+        # Of a day in which something was touched most quarters stand.
+        buckets += (await stored_buckets(client, span, in_days=sorted(fallen)))[0]
+    single = standing(1)
+    stored = single.union(day + number for day in days for number in range(DAY_QUARTERS))
     live = tuple(quarter for quarter in range(first, end) if quarter not in stored)
-    return Coverage(tuple(days), tuple(single), live)
+    return Coverage(tuple(sorted(days)), tuple(sorted(single)), live)
 
 
-async def stored_buckets(client: ClickHouseClient, span: OwnerSpan) -> tuple[list[Bucket], int]:
+async def stored_buckets(
+    client: ClickHouseClient,
+    span: OwnerSpan,
+    *,
+    outside_days: bool = False,
+    in_days: Sequence[int] = (),
+) -> tuple[list[Bucket], int]:
     """Return an owner's buckets that begin in a span, and up to when they have all rows (Unix ms).
 
-    That is the moment of writing.
+    That is the moment of writing. ``outside_days``: without the quarters of days that have a bucket
+    of their own; ``in_days``: only the quarters of these days, each named by its first.
     """
-    ends = {"first": span.from_ms // QUARTER_MS, "end": -(-span.to_ms // QUARTER_MS)}
-    rows = await client.rows("traffic_coverage", {"user_id": span.user_id, **ends})
+    asked: dict[str, object] = {
+        "user_id": span.user_id,
+        "first": span.from_ms // QUARTER_MS,
+        "end": -(-span.to_ms // QUARTER_MS),
+    }
+    if outside_days:
+        asked["outside_days"] = True
+    if in_days:
+        asked["in_days"] = list(in_days)
+    rows = await client.rows("traffic_coverage", asked)
     return [Bucket(*row[:3]) for row in rows], rows[0][3] if rows else 0
 
 
@@ -209,9 +230,11 @@ class _Tally:
     outcomes: OutcomeCount = OutcomeCount()
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        for quarter, camera_id, newest_ms, name, count, accepted, refused in rows:
-            if quarter is not None:
-                self.quarters[quarter] += count
+        for first, counts, camera_id, newest_ms, name, count, accepted, refused in rows:
+            if first is not None:
+                for place, number in enumerate(counts):
+                    if number:
+                        self.quarters[first + place] += number
             elif camera_id is not None:
                 self.cameras[camera_id] += count
                 self.names[camera_id] = max(self.names.get(camera_id, (0, "")), (newest_ms, name))

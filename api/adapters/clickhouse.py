@@ -6,7 +6,12 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.deliveries import deliveries_between, delivery_content, list_deliveries
+from analytics_sql.deliveries import (
+    deliveries_between,
+    delivery_content,
+    list_deliveries,
+    list_deliveries_of,
+)
 from analytics_sql.erased_images import images_to_remove, note_removed
 from analytics_sql.erasure import list_erasures
 from analytics_sql.exports import ExportFormat, ExportPart, export_part, exported
@@ -87,6 +92,7 @@ class ClickHouseStore:
     find = _in_turn(get_recognition)
     traffic = _in_turn(count_traffic)
     deliveries = _in_turn(list_deliveries)
+    deliveries_of = _in_turn(list_deliveries_of)
     delivery_content = _in_turn(delivery_content)
     deliveries_between = _in_turn(deliveries_between)
     trigger_counts = _in_turn(count_triggers)

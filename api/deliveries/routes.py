@@ -11,30 +11,39 @@ from api.deliveries.schemas import (
     DeliveryList,
     DeliveryQuery,
     QueuedAnswer,
+    RecognitionDeliveryList,
     Redeliver,
     Replay,
     ReplayAnswer,
+    RowLimit,
     SendTest,
     delivery_body,
     queued_answer,
+    recognition_delivery_body,
 )
-from api.deliveries.service import AlertDeliveries, Deliveries
+from api.deliveries.service import AlertDeliveries, Deliveries, RecognitionDeliveries
 from api.deps import Caller, DeliveryId, ResourceId, service
 from api.errors import ErrorCode, invalid_field
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
+from api.recognitions.service import Recognitions
 from api.security.permissions import BodyKind, Scope, requires
 from api.validation.fields import to_unix_ms
 
 webhook_router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 alert_router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
+recognition_router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
 DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 AlertDeliveriesDep = Annotated[AlertDeliveries, Depends(service(AlertDeliveries))]
-
+RecognitionDeliveriesDep = Annotated[RecognitionDeliveries, Depends(service(RecognitionDeliveries))]
+RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _TELLS_THE_PAST = frozenset({Scope.RECOGNITIONS_READ})
 """Asked besides: whoever may change a webhook's address reads what is sent to it."""
+
+_TELLS_OF_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
+"""Asked besides: a delivery names its webhook, or its alert."""
 
 _ANY_TEST = SendTest()
 """Stands for a body that is not sent."""
@@ -162,3 +171,25 @@ async def redeliver_notification(
     No body is needed; an empty object will do as well.
     """
     return queued_answer(await deliveries.redeliver(caller.owner_id, id, delivery_id))
+
+
+@recognition_router.get(
+    "/api/recognitions/{id}/deliveries",
+    summary="List deliveries of a recognition",
+    responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.RECOGNITIONS_READ, also=_TELLS_OF_TARGETS)
+async def list_recognition_deliveries(
+    deliveries: RecognitionDeliveriesDep,
+    recognitions: RecognitionsDep,
+    caller: Caller,
+    id: ResourceId,
+    query: Annotated[RowLimit, Query()],
+) -> RecognitionDeliveryList:
+    """Return what was sent of a recognition and of the alerts it set off, the latest tried first.
+
+    Deliveries are kept for three months.
+    """
+    recognition = await recognitions.require(caller.owner_id, id)
+    found = await deliveries.of(recognition, query.limit)
+    return RecognitionDeliveryList(deliveries=list(map(recognition_delivery_body, found)))

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from analytics_sql.deliveries import (
+    AddressedDelivery,
     DeliveryChannel,
     DeliveryFilter,
     DeliveryPlace,
@@ -27,14 +28,19 @@ MAX_LIMIT = 200
 _SPAN_MS = 7 * 24 * 3_600_000
 
 
-class DeliveryQuery(BaseModel):
-    """The conditions of a list of deliveries."""
+class RowLimit(BaseModel):
+    """The length of a list of deliveries."""
 
     model_config = ConfigDict(frozen=True)
 
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)] = Field(
         default=DEFAULT_LIMIT, description="Most rows."
     )
+
+
+class DeliveryQuery(RowLimit):
+    """The conditions of a list of deliveries."""
+
     outcome: AttemptOutcome | None = Field(
         default=None, description="Only those whose last attempt ended so."
     )
@@ -104,6 +110,25 @@ class DeliveryList(ResponseModel):
     deliveries: list[DeliveryBody]
 
 
+class RecognitionDeliveryBody(DeliveryBody):
+    """A delivery of a recognition and its target."""
+
+    webhook_id: str | None = Field(
+        json_schema_extra={"format": "uuid"},
+        description="The webhook; null where it is an alert's own notification.",
+    )
+    alert_id: str | None = Field(
+        json_schema_extra={"format": "uuid"},
+        description="The alert whose own notification it is; null where a webhook got it.",
+    )
+
+
+class RecognitionDeliveryList(ResponseModel):
+    """Deliveries of a recognition, the latest tried first."""
+
+    deliveries: list[RecognitionDeliveryBody]
+
+
 class QueuedBody(ResponseModel):
     """A delivery that is about to be sent."""
 
@@ -123,6 +148,15 @@ class ReplayAnswer(ResponseModel):
     """The number of events that are about to be sent again."""
 
     queued: int
+
+
+def recognition_delivery_body(delivery: AddressedDelivery) -> RecognitionDeliveryBody:
+    """Return the JSON form of a delivery with its target."""
+    return RecognitionDeliveryBody(
+        **delivery_body(delivery.summary).model_dump(),
+        webhook_id=None if delivery.webhook_id is None else str(delivery.webhook_id),
+        alert_id=None if delivery.alert_id is None else str(delivery.alert_id),
+    )
 
 
 def delivery_body(summary: DeliverySummary) -> DeliveryBody:

@@ -7,13 +7,21 @@ from uuid import UUID
 import msgspec
 from sqlalchemy.orm import Session
 
-from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
+from analytics_sql.deliveries import (
+    AddressedDelivery,
+    DeliveryFilter,
+    DeliveryPlace,
+    DeliverySummary,
+    EventFilter,
+    WebhookSpan,
+)
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
     RecognitionPage,
     RecognitionRow,
 )
+from analytics_sql.triggers import RecognitionTrigger
 from api.accounts.repository import lock_owner
 from api.alerts.repository import AlertRepository
 from api.db.database import Database
@@ -25,7 +33,14 @@ from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
 from api.security.permissions import Principal, Scope
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from common.records.codec import decode
-from common.records.deliveries import Delivery, DeliveryCause, recognition_delivery
+from common.records.deliveries import (
+    Delivery,
+    DeliveryCause,
+    recognition_delivery,
+    recognition_event_id,
+    trigger_event_ids,
+)
+from common.records.ids import MAX_PASS_MS
 from common.records.payloads import shared_fields
 from common.records.recognitions import Recognition
 from common.records.topics import DELIVERIES
@@ -102,6 +117,9 @@ class DeliveryStore(Protocol):
 
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
         """Return deliveries, the latest tried first."""
+
+    async def deliveries_of(self, wanted: EventFilter, limit: int) -> tuple[AddressedDelivery, ...]:
+        """Return the deliveries of events, the latest tried first."""
 
     async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         """Return the encoded record of a delivery."""
@@ -310,3 +328,39 @@ class AlertDeliveries:
         ):
             raise ApiError(ErrorCode.NOT_FOUND)
         return DeliveryPlace(user_id=owner_id, alert_id=alert_id)
+
+
+class RecognitionTriggerStore(Protocol):
+    """Looks up the alerts that fired for a recognition."""
+
+    async def triggers_for(
+        self, owner_id: UUID, recognition_id: UUID, captured_ms: int
+    ) -> tuple[RecognitionTrigger, ...]:
+        """Return the triggers of alerts by a recognition."""
+
+
+class RecognitionDeliveries:
+    """What became of recognitions: the deliveries of their own event and of the alerts by them."""
+
+    def __init__(self, triggers: RecognitionTriggerStore, store: DeliveryStore) -> None:
+        self._triggers = triggers
+        self._store = store
+
+    async def of(self, recognition: RecognitionRow, limit: int) -> tuple[AddressedDelivery, ...]:
+        """Return a recognition's deliveries, the latest tried first.
+
+        Raises:
+            TransientError: ClickHouse is unavailable.
+        """
+        owner_id, captured_ms = recognition.user_id, recognition.captured_ms
+        triggers = await self._triggers.triggers_for(owner_id, recognition.id, captured_ms)
+        events = {recognition_event_id(recognition.id, captured_ms)}
+        for each in triggers:
+            events |= trigger_event_ids(each.id, each.triggered_ms, captured_ms)
+        wanted = EventFilter(
+            user_id=owner_id,
+            event_ids=frozenset(events),
+            from_ms=captured_ms - MAX_PASS_MS,
+            to_ms=captured_ms + MAX_PASS_MS,
+        )
+        return await self._store.deliveries_of(wanted, limit)

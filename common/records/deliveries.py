@@ -13,7 +13,7 @@ from common.records.cameras import CameraConfig, CameraStatus
 from common.records.codec import Record
 from common.records.ids import delivery_id, derived_uuid, event_id
 from common.records.recognitions import Recognition
-from common.records.webhooks import EventName
+from common.records.webhooks import ALERT_EVENTS, EventName
 
 
 class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -165,6 +165,22 @@ class WebhookStatus(Record, frozen=True, kw_only=True):
     disabled_ms: int | None = None
 
 
+def recognition_event_id(recognition_id: UUID, captured_ms: int) -> UUID:
+    """Return the id of the event that a recognition was made; ``captured_ms`` is Unix ms, UTC."""
+    return event_id(captured_ms, EventName.RECOGNITION_CREATED, str(recognition_id))
+
+
+def trigger_event_ids(trigger_id: UUID, triggered_ms: int, captured_ms: int) -> frozenset[UUID]:
+    """Return the ids of all events that a trigger may have given.
+
+    ``triggered_ms`` is its time, ``captured_ms`` that of its recognition (Unix ms, UTC).
+    """
+    return frozenset(
+        event_id(_occurred_ms(name, triggered_ms, captured_ms), name, str(trigger_id))
+        for name in ALERT_EVENTS
+    )
+
+
 def recognition_delivery(
     recognition: Recognition,
     webhook_id: UUID,
@@ -175,7 +191,7 @@ def recognition_delivery(
 ) -> Delivery:
     """Return the delivery of recognition.created to a webhook."""
     captured_ms = recognition.captured_ms
-    event = event_id(captured_ms, EventName.RECOGNITION_CREATED, str(recognition.id))
+    event = recognition_event_id(recognition.id, captured_ms)
     return Delivery(
         id=delivery_id(event, str(webhook_id)),
         endpoint=str(webhook_id),
@@ -204,9 +220,13 @@ def trigger_event(phase: TriggerPhase) -> EventName:
 
 def trigger_occurred_ms(trigger: AlertTrigger, event: EventName) -> int:
     """Return the time (Unix ms, UTC) that the id of an event of a trigger begins with."""
+    return _occurred_ms(event, trigger.triggered_ms, trigger.recognition.captured_ms)
+
+
+def _occurred_ms(event: EventName, triggered_ms: int, captured_ms: int) -> int:
     if event is EventName.ALERT_TRIGGERED:
-        return trigger.triggered_ms
-    return max(trigger.recognition.captured_ms, trigger.triggered_ms + 1)
+        return triggered_ms
+    return max(captured_ms, triggered_ms + 1)
 
 
 def trigger_delivery(

@@ -50,8 +50,7 @@ from streams.webhooks.delivery.writer import (
 
 log = structlog.get_logger()
 
-_TICK_SECONDS = 0.05
-_IDLE_TICK_SECONDS = 0.25
+_TICK_SECONDS, _IDLE_TICK_SECONDS = 0.05, 0.25
 _BEGUN_TOGETHER = 2
 _DONE_REMEMBERED = 20_000
 _FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries wait already.")
@@ -149,7 +148,7 @@ class Dispatcher:
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(self._pause_seconds())
+            await asyncio.sleep(_TICK_SECONDS if self._jobs or self._due else _IDLE_TICK_SECONDS)
             try:
                 self._queue_due()
                 self._begin_attempts()
@@ -158,12 +157,6 @@ class Dispatcher:
                 # The edge of the loop: without it no retry would ever be made again.
                 log.exception("dispatcher_tick_failed")
             self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
-
-    def _pause_seconds(self) -> float:
-        """Return the time until the next tick: longer where nothing is in hand or due soon."""
-        soon_ms = self._now_ms() + 1000 * _IDLE_TICK_SECONDS
-        is_idle = not self._jobs and not (self._due and self._due[0][0] <= soon_ms)
-        return _IDLE_TICK_SECONDS if is_idle else _TICK_SECONDS
 
     async def _accept(self, key: bytes, delivery: Delivery, event: Event) -> None:
         job = DeliveryJob(

@@ -12,11 +12,13 @@ from analytics_sql.deliveries import (
     DeliveryChannel,
     DeliveryFilter,
     DeliveryPlace,
+    EventFilter,
     WebhookSpan,
     deliveries_between,
     delivery_content,
     insert_attempts,
     list_deliveries,
+    list_deliveries_of,
 )
 from analytics_sql.migrate import migrate, roll_back
 from common.records.alerts import AlertTrigger
@@ -116,6 +118,33 @@ async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHou
     assert await list_deliveries(client, replace(MINE, from_ms=TWO.occurred_ms), 10) == found[1:]
     stranger = replace(MINE, place=DeliveryPlace(user_id=WEBHOOK, webhook_id=WEBHOOK))
     assert await list_deliveries(client, stranger, 10) == ()
+
+
+async def test_deliveries_of_events_to_all_their_targets(client: ClickHouseClient) -> None:
+    other = _delivery(1, OTHER)
+    mail, _ = _notifications()
+    await insert_attempts(client, [*ATTEMPTS, _attempt(other, 1, AttemptOutcome.DEAD)])
+    await insert_attempts(client, [_attempt(mail, 1, AttemptOutcome.DELIVERED)])
+    wanted = EventFilter(
+        user_id=OWNER,
+        event_ids=frozenset({ONE.event_id, mail.event_id}),
+        from_ms=mail.occurred_ms,
+        to_ms=ONE.occurred_ms,
+    )
+
+    found = await list_deliveries_of(client, wanted, 10)
+
+    assert {(one.summary.id, one.webhook_id, one.alert_id) for one in found} == {
+        (ONE.id, WEBHOOK, None),
+        (other.id, OTHER, None),
+        (mail.id, None, alert(1).alert_id),
+    }
+    assert [one.summary for one in found if one.webhook_id == WEBHOOK] == [
+        (await list_deliveries(client, MINE, 10))[0]
+    ]
+    assert await list_deliveries_of(client, wanted, 1) == found[:1]
+    assert await list_deliveries_of(client, replace(wanted, user_id=WEBHOOK), 10) == ()
+    assert await list_deliveries_of(client, replace(wanted, from_ms=wanted.to_ms + 1), 10) == ()
 
 
 async def test_what_was_to_be_delivered_is_read_as_written(client: ClickHouseClient) -> None:

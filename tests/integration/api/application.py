@@ -13,7 +13,14 @@ from cryptography.fernet import Fernet
 from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
-from analytics_sql.deliveries import DeliveryFilter, DeliveryPlace, DeliverySummary, WebhookSpan
+from analytics_sql.deliveries import (
+    AddressedDelivery,
+    DeliveryFilter,
+    DeliveryPlace,
+    DeliverySummary,
+    EventFilter,
+    WebhookSpan,
+)
 from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasure import Erasures
 from analytics_sql.exports import ExportFormat, ExportPart
@@ -159,10 +166,16 @@ class StandInDeliveries(StandInStore):
         self.contents: dict[UUID, bytes] = {}
         self.recognitions: tuple[RecognitionRow, ...] = ()
         self.asked: list[DeliveryFilter] = []
+        self.addressed: tuple[AddressedDelivery, ...] = ()
+        self.events: list[EventFilter] = []
 
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
         self.asked.append(wanted)
         return self.summaries[:limit]
+
+    async def deliveries_of(self, wanted: EventFilter, limit: int) -> tuple[AddressedDelivery, ...]:
+        self.events.append(wanted)
+        return self.addressed[:limit]
 
     async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
         return self.contents.get(delivery_id)

@@ -8,8 +8,10 @@ from uuid import UUID
 import httpx
 import pytest
 
-from analytics_sql.deliveries import DeliveryChannel, DeliverySummary
-from analytics_sql.recognitions import recognition_row
+from analytics_sql.deliveries import AddressedDelivery, DeliveryChannel, DeliverySummary
+from analytics_sql.recognitions import RecognitionRow, recognition_row
+from analytics_sql.triggers import RecognitionTrigger
+from api.db.database import Database
 from common.records.codec import decode, encode
 from common.records.deliveries import (
     AttemptOutcome,
@@ -18,12 +20,17 @@ from common.records.deliveries import (
     WebhookStatus,
     recognition_delivery,
 )
+from common.records.ids import event_id
 from common.records.topics import CONFIG_WEBHOOKS, DELIVERIES
 from common.records.webhooks import EventName, WebhookConfig
 from tests.integration.api.application import (
     NOW_MS,
     Application,
+    Caller,
+    Options,
     StandInDeliveries,
+    StandInStore,
+    running_application,
 )
 from tests.integration.api.outbox import outbox_of
 from tests.records import recognition
@@ -292,3 +299,78 @@ async def test_webhooks_of_another_owner_do_not_exist(
 
     assert [answer.status_code for answer in answers] == [404] * 5
     assert await _queued(application) == []
+
+
+class OneRecognition(StandInStore):
+    """Has one recognition, for which an alert fired early."""
+
+    def __init__(self, trigger: UUID) -> None:
+        self.row = recognition_row(recognition(1))
+        self.trigger = RecognitionTrigger(
+            alert_id=UUID(int=9),
+            id=trigger,
+            triggered_ms=self.row.captured_ms - 700,
+            decided_ms=self.row.captured_ms,
+            is_late=False,
+        )
+
+    async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
+        return self.row if recognition_id == self.row.id else None
+
+    async def triggers_for(
+        self, owner_id: UUID, recognition_id: UUID, captured_ms: int
+    ) -> tuple[RecognitionTrigger, ...]:
+        return (self.trigger,)
+
+
+async def test_deliveries_of_a_recognition_are_listed(
+    database: Database, stored: StandInDeliveries
+) -> None:
+    store = OneRecognition(UUID(int=77))
+    summary = DeliverySummary(
+        id=UUID(int=1),
+        event_id=UUID(int=2),
+        event=EventName.ALERT_TRIGGERED,
+        channel=DeliveryChannel.EMAIL,
+        cause=DeliveryCause.EVENT,
+        created_ms=1_790_000_000_000,
+        attempts=1,
+        last_attempt_ms=1_790_000_005_000,
+        last_duration_ms=12,
+        outcome=AttemptOutcome.DELIVERED,
+        status=250,
+        error=None,
+        next_attempt_ms=None,
+    )
+    stored.addressed = (
+        AddressedDelivery(summary=summary, webhook_id=None, alert_id=UUID(int=9)),
+        AddressedDelivery(summary=summary, webhook_id=UUID(int=8), alert_id=None),
+    )
+    path = f"/api/recognitions/{store.row.id}/deliveries"
+    async with running_application(
+        database, Options(store=store, triggers=store, deliveries=stored)
+    ) as app:
+        caller = await app.new_owner()
+        async with app.client(caller) as client:
+            answer = await client.get(path, params={"limit": 1})
+            both = (await client.get(path)).json()["deliveries"]
+            unknown = await client.get(f"/api/recognitions/{UUID(int=5)}/deliveries")
+            wrong = await client.get(path, params={"limit": 0})
+            body = {"name": "narrow", "scopes": ["recognitions:read", "webhooks:read"]}
+            key = (await client.post("/api/api-keys", json=body)).json()["plainKey"]
+            async with app.client(Caller(UUID(int=0), key)) as narrow:
+                refused = await narrow.get(path)
+
+    assert [one["alertId"] for one in answer.json()["deliveries"]] == [str(UUID(int=9))]
+    assert [one["webhookId"] for one in both] == [None, str(UUID(int=8))]
+    assert both[0]["channel"] == "email"
+    assert (unknown.status_code, wrong.status_code, refused.status_code) == (404, 400, 403)
+    (wanted, _) = stored.events
+    captured_ms, early_ms = store.row.captured_ms, store.trigger.triggered_ms
+    assert wanted.event_ids == {
+        event_id(captured_ms, EventName.RECOGNITION_CREATED, str(store.row.id)),
+        event_id(early_ms, EventName.ALERT_TRIGGERED, str(UUID(int=77))),
+        event_id(captured_ms, EventName.ALERT_CONFIRMED, str(UUID(int=77))),
+        event_id(captured_ms, EventName.ALERT_CORRECTED, str(UUID(int=77))),
+    }
+    assert wanted.from_ms < early_ms < captured_ms < wanted.to_ms

@@ -2,6 +2,7 @@
 
 import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
+import { RecognitionDeliveries } from "../deliveries.js";
 import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
@@ -145,5 +146,6 @@ export function RecognitionPage({ id }) {
         <${Characters} plate=${one.plate} confidences=${one.characterConfidences} />
       </div>
     </div>
-    <${Alerts} id=${one.id} />`;
+    <${Alerts} id=${one.id} />
+    <${RecognitionDeliveries} id=${one.id} />`;
 }
