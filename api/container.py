@@ -23,13 +23,9 @@ from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
 from api.db.database import Database
 from api.db.engine import database_url
+from api.deliveries.of_recognition import RecognitionDeliveries
 from api.deliveries.samples import SampleMaker
-from api.deliveries.service import (
-    AlertDeliveries,
-    Deliveries,
-    DeliveryStore,
-    RecognitionDeliveries,
-)
+from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
 from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
 from api.exports.service import Exports, ExportStore

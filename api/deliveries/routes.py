@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Query
 
 from analytics_sql.deliveries import DeliveryPlace
 from analytics_sql.rows import LAST_STORABLE_MS
+from api.deliveries.of_recognition import RecognitionDeliveries
 from api.deliveries.schemas import (
     NO_BODY,
     DeliveryList,
@@ -21,7 +22,7 @@ from api.deliveries.schemas import (
     queued_answer,
     recognition_delivery_body,
 )
-from api.deliveries.service import AlertDeliveries, Deliveries, RecognitionDeliveries
+from api.deliveries.service import AlertDeliveries, Deliveries
 from api.deps import Caller, DeliveryId, ResourceId, service
 from api.errors import ErrorCode, invalid_field
 from api.middleware.guard import GuardedRoute

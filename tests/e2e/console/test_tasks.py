@@ -12,6 +12,12 @@ from playwright.sync_api import Browser, Route, expect
 
 from analytics_sql.triggers import TriggerRow
 from common.records.alerts import TriggerPhase
+from common.records.deliveries import (
+    AttemptOutcome,
+    DeliveryAttempt,
+    attempt_id,
+    recognition_delivery,
+)
 from common.timestamps import now_ms
 from tests.e2e.console.browser import ConsolePage, opened_page
 from tests.e2e.console.footage import SEEN, pictures
@@ -231,6 +237,38 @@ def test_a_webhook_from_its_making_to_a_replay(
     console.press("Make a new secret")
     console.sees("The one before signs as well until")
     assert console.page.locator(".secret").inner_text() != before
+
+
+def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStack) -> None:
+    account = stack.new_account()
+    row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
+    stack.publish(row, is_live=False)
+    console.log_in(account, f"/recognitions/{row.id}")
+    console.sees("Nothing was sent")
+    body = {"name": "Barrier", "url": "http://127.0.0.1:9/", "events": ["recognition.created"]}
+    made = _asked(console, "POST", "/api/webhooks", body)
+    delivery = recognition_delivery(
+        row, uuid.UUID(made["webhook"]["id"]), created_ms=row.captured_ms
+    )
+    stack.attempt(
+        DeliveryAttempt(
+            id=attempt_id(delivery, 1),
+            delivery=delivery,
+            number=1,
+            started_ms=now_ms(),
+            duration_ms=12,
+            outcome=AttemptOutcome.DEAD,
+            status=503,
+            error="Answered 503.",
+        )
+    )
+    console.page.reload()
+
+    line = console.page.get_by_role("row").filter(has_text="Barrier")
+    expect(line).to_contain_text("given up")
+    expect(line).to_contain_text("Answered 503.")
+    line.get_by_role("button", name="Send again").click()
+    console.sees("It is on its way")
 
 
 def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:
