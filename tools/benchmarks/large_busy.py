@@ -13,11 +13,12 @@ import random
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
+import msgspec
 import psutil
 
 from analytics_sql.client import ClickHouseClient
@@ -47,7 +48,7 @@ class Load:
 def _newest() -> Iterator[RecognitionRow]:
     for row in rows(_SOME_ROWS, int(time.time() * 1000)):
         at_ms = int(time.time() * 1000)
-        yield replace(
+        yield msgspec.structs.replace(
             row,
             id=recognition_id(at_ms, row.camera_id, row.plate),
             user_id=BIG_OWNER,

@@ -38,6 +38,7 @@ from tools.benchmarks.large_tables import (
     DATABASE,
     DAY_MS,
     DAYS,
+    KEPT_DAYS,
     LETTERS,
     OWNERS,
     LargeTables,
@@ -210,10 +211,11 @@ async def _print_sizes(client: ClickHouseClient, rows: int) -> None:
 def measure_calls(folder: Path, tables: LargeTables, calls: int) -> None:
     """Print how long the calls take over HTTP; no server may be on the folder."""
     with TemporaryDirectory(prefix="platestream-bench-") as name:
-        stack = RunningStack(Path(name), {"CLICKHOUSE_DATABASE": DATABASE})
+        given = {"CLICKHOUSE_DATABASE": DATABASE, "RECOGNITION_RETENTION_DAYS": str(KEPT_DAYS)}
+        stack = RunningStack(Path(name), given)
         place = stack.data_folder("clickhouse")
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to((folder / "clickhouse" / "data").resolve())
+        place.symlink_to((folder / "clickhouse").resolve())
         with stack:
             _take_over(stack)
             asyncio.run(_measure_calls(stack, tables, calls))

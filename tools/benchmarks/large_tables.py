@@ -22,6 +22,7 @@ from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
 
 DATABASE = "benchmark"
 DAYS = 34
+KEPT_DAYS = 400
 DAY_MS = 86_400_000
 CAMERAS = tuple(UUID(int=0x2000_4000_8000_0000_0000_0000 + n) for n in range(200))
 OWNERS = tuple(UUID(int=0x1000_4000_8000_0000_0000_0000 + n) for n in range(5))
@@ -72,7 +73,7 @@ def fill(address: ClickHouseAddress, rows: int) -> LargeTables:
     """Insert what is missing, a bounded batch at a time, and wait for the merges."""
     client = connect_for_schema(address.settings())
     create_database(client, DATABASE)
-    migrate(client, retention_days=400)
+    migrate(client, retention_days=KEPT_DAYS)
     client.command(_END)
     end_ms = _number(client, "SELECT max(end_ms) FROM benchmark_end")
     if not end_ms:
