@@ -5,10 +5,14 @@
 --   pieces        plates that match hold one of these pairs of characters (folded, see plate_pieces)
 --   piece_starts  plates that match hold one of these one or two characters (folded); neither: the
 --                 condition on the plate finds them by itself, or there is none
+--   by_camera     where fewer rows are of the camera than of such plates
 -- Result: as there.
 -- Sort key: the projections times_by_camera and times_by_plate find the times of the page, the table
 -- the rows of these times. Reading in the order of time is forbidden, as no projection would be used
 -- then. Rows of the cursor's millisecond are asked for besides: some of them were on the page before.
+-- No projection is looked through as a mere index of the outer rows (optimize_use_projection_filtering), and of
+-- one camera's rows only that by camera: finding out that they do not help took five times as long as the rows
+-- (100 M rows: 272 instead of 62 ms for a fuzzy text, 522 instead of 88 for all filters).
 SELECT
     id,
     user_id,
