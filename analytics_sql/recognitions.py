@@ -49,11 +49,11 @@ _EXPECTED_COPIES = 4
 # The newest rows are looked through first: what is frequent fills a page from them, and of what
 # does not there are few rows, whose times the projections find. How many depends on how often the
 # text is met: each plate that is looked up costs as much as a thousand rows that are read in order.
-# What few plates hold, or few rows of a camera, hardly ever fills a page so: it is looked up
-# at once.
+# Among so few as for a long text it is only found out whether nearly all plates are alike.
 _NEWEST_ROWS = 65_536
-_NEWEST_OF_RARE = 8_192
+_NEWEST_OF_RARE = 1_024
 _NEWEST_WITH_THREE = 524_288
+_NEWEST_WITH_THREE_IN_PLACE = 8_192
 _NEWEST_WITHOUT_PIECE = 1_048_576
 _RARE_CHARACTERS = 3
 
@@ -145,8 +145,8 @@ async def list_recognitions(
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    if _is_frequent(wanted):
-        rows = _without_copies(await _newest(client, wanted, after, limit))
+    if newest := _newest_rows(wanted):
+        rows = _without_copies(await _newest(client, wanted, after, limit, newest))
         if len(rows) > limit:
             return _page(rows, limit)
     asked = limit + 1 + _EXPECTED_COPIES
@@ -168,22 +168,23 @@ def _is_in_few(wanted: RecognitionFilter) -> bool:
 
 
 def _newest_rows(wanted: RecognitionFilter) -> int:
+    """Return how many of the newest rows to look through first; 0: none."""
+    if not wanted.plate:
+        return _NEWEST_ROWS if wanted.camera_id is not None or wanted.min_confidence else 0
+    if wanted.camera_id is not None:
+        # There are few rows of one camera.
+        return 0
     characters = _characters(wanted)
     pieces = plate_question(wanted.plate, wanted.match).pieces
     if wanted.match is MatchMode.WILDCARD and "pieces" not in pieces:
         # No two neighbours are given: nearly all plates would have to be looked at.
         return _NEWEST_WITHOUT_PIECE
-    if wanted.match is MatchMode.SUBSTRING and characters == _RARE_CHARACTERS:
-        return _NEWEST_WITH_THREE
-    return _NEWEST_OF_RARE if characters >= _RARE_CHARACTERS else _NEWEST_ROWS
-
-
-def _is_frequent(wanted: RecognitionFilter) -> bool:
-    """Tell whether the newest rows may fill a page, where there is a condition on them."""
-    if not wanted.plate:
-        return wanted.camera_id is not None or wanted.min_confidence > 0
-    is_rare = wanted.match is MatchMode.EXACT or _characters(wanted) > _RARE_CHARACTERS
-    return wanted.camera_id is None and not is_rare
+    if wanted.match is MatchMode.EXACT or characters > _RARE_CHARACTERS:
+        return _NEWEST_OF_RARE
+    if characters < _RARE_CHARACTERS:
+        return _NEWEST_ROWS
+    is_anywhere = wanted.match is MatchMode.SUBSTRING
+    return _NEWEST_WITH_THREE if is_anywhere else _NEWEST_WITH_THREE_IN_PLACE
 
 
 def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
@@ -230,11 +231,15 @@ def _question(
 
 
 async def _newest(
-    client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+    client: ClickHouseClient,
+    wanted: RecognitionFilter,
+    after: RecognitionCursor | None,
+    limit: int,
+    newest: int,
 ) -> list[RecognitionRow]:
-    """Return what matches among the newest rows of the owner behind ``after``."""
+    """Return what matches among so many of the newest rows of the owner behind ``after``."""
     question = _question(wanted, after, limit + 1 + _EXPECTED_COPIES)
-    result = await client.query("recognitions_page", {**question, "newest": _newest_rows(wanted)})
+    result = await client.query("recognitions_page", {**question, "newest": newest})
     return [read_recognition(found) for found in result.named()]
 
 

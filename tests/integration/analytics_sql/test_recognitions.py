@@ -299,6 +299,7 @@ class TestOldRows:
     def only_one_newest(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(recognitions_module, "_NEWEST_ROWS", 1)
         monkeypatch.setattr(recognitions_module, "_NEWEST_OF_RARE", 1)
+        monkeypatch.setattr(recognitions_module, "_NEWEST_WITH_THREE_IN_PLACE", 1)
         monkeypatch.setattr(recognitions_module, "_NEWEST_WITH_THREE", 1)
         monkeypatch.setattr(recognitions_module, "_NEWEST_WITHOUT_PIECE", 1)
 
