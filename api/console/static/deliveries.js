@@ -46,6 +46,17 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
   });
 }
 
+/** Sends a delivery again, below the path that it is listed under. */
+function useRedelivery(pathOf, onSent) {
+  const { isBusy, failure, run } = useAction();
+  const redeliver = (one) => run(async () => {
+    await call("POST", `${pathOf(one)}/deliveries/${one.id}/redeliver`);
+    tell(t("It is on its way; the list tells how it went."));
+    onSent();
+  });
+  return { isBusy, failure, redeliver };
+}
+
 /**
  * The deliveries below a webhook's or an alert's path, filtered, each of which may be sent again.
  * Where `sent` grows they are read again, and often.
@@ -57,10 +68,7 @@ export function Deliveries({ path, sent = 0 }) {
   useEffect(() => {
     if (sent) found.reload();
   }, [sent]);
-  const { isBusy, failure, run } = useAction();
-  const redeliver = (one) => run(async () => {
-    await call("POST", `${path}/deliveries/${one.id}/redeliver`);
-    tell(t("It is on its way; the list tells how it went."));
+  const { isBusy, failure, redeliver } = useRedelivery(() => path, () => {
     setFollowed(true);
     found.reload();
   });
@@ -87,10 +95,7 @@ export function RecognitionDeliveries({ id }) {
   const [isFollowed, setFollowed] = useState(false);
   const found = useLoad((abort) => get(`/api/recognitions/${id}/deliveries`, {}, abort), [id], { everySeconds: isFollowed ? 2 : 15 });
   const names = useLoad(namesOf, [id]);
-  const { isBusy, failure, run } = useAction();
-  const redeliver = (one) => run(async () => {
-    await call("POST", `${pathOf(one)}/deliveries/${one.id}/redeliver`);
-    tell(t("It is on its way; the list tells how it went."));
+  const { isBusy, failure, redeliver } = useRedelivery(pathOf, () => {
     setFollowed(true);
     found.reload();
   });
