@@ -245,7 +245,8 @@ def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStac
     stack.publish(row, is_live=False)
     console.log_in(account, f"/recognitions/{row.id}")
     console.sees("Nothing was sent")
-    body = {"name": "Barrier", "url": "http://127.0.0.1:9/", "events": ["recognition.created"]}
+    events = ["recognition.created"]
+    body: dict[str, object] = {"name": "Barrier", "url": "http://127.0.0.1:9/", "events": events}
     made = _asked(console, "POST", "/api/webhooks", body)
     delivery = recognition_delivery(
         row, uuid.UUID(made["webhook"]["id"]), created_ms=row.captured_ms
