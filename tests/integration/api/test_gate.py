@@ -102,7 +102,11 @@ async def test_a_key_opens_what_its_scope_names_and_nothing_else(
 
 async def test_a_call_that_needs_several_scopes_needs_each(application: Application) -> None:
     several = [(key, access.scopes) for key, access in GATED if len(access.scopes) > 1]
-    assert {path.rpartition("/")[2] for (_, path), _ in several} == {"replay", "redeliver"}
+    assert {path.rpartition("/")[2] for (_, path), _ in several} == {
+        "replay",
+        "redeliver",
+        "deliveries",
+    }
     for (method, path), scopes in several:
         for lacking in scopes:
             caller = await application.new_owner(scopes=frozenset(Scope) - {lacking})
