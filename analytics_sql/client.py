@@ -64,7 +64,7 @@ _TRANSIENT_CODES = frozenset(
     | {439, 499, 668, 692, 999}
 )
 
-# Its words, beside a code for any bad argument, where what is to go is needed by a mutation.
+# ClickHouse's words, beside a code for any bad argument, where a mutation needs what is to go.
 _MUTATION_AT_WORK = "affected by mutation"
 
 # What the client raises before or after the server has had its say: waiting does not mend it.

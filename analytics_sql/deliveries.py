@@ -147,16 +147,14 @@ async def list_deliveries(
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    before_ms = LAST_STORABLE_MS if wanted.before_ms is None else wanted.before_ms
-    parameters = {
+    conditions = {
         **_place(wanted.place),
         "from_ms": wanted.from_ms,
         "outcomes": [outcome.value for outcome in wanted.outcomes],
-        "before_ms": before_ms,
-        "limit": limit,
+        "before_ms": LAST_STORABLE_MS if wanted.before_ms is None else wanted.before_ms,
     }
-    result = await client.query("deliveries_to_place", parameters)
-    return tuple(_summary(row) for row in result.named())
+    found = await client.query("deliveries", {**conditions, "limit": limit})
+    return tuple(_summary(row) for row in found.named())
 
 
 async def list_deliveries_of(
@@ -167,21 +165,22 @@ async def list_deliveries_of(
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    parameters = {
+    conditions = {
         "user_id": wanted.user_id,
         "event_ids": sorted(wanted.event_ids),
         "from_ms": wanted.from_ms,
         "to_ms": wanted.to_ms,
-        "limit": limit,
+        "outcomes": [],
+        "before_ms": LAST_STORABLE_MS,
     }
-    result = await client.query("deliveries_of_events", parameters)
+    found = await client.query("deliveries", {**conditions, "limit": limit})
     return tuple(
         AddressedDelivery(
             summary=_summary(row),
             webhook_id=_id_if_any(row["webhook_id"]),
             alert_id=_id_if_any(row["alert_id"]),
         )
-        for row in result.named()
+        for row in found.named()
     )
 
 

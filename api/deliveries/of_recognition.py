@@ -6,6 +6,7 @@ from uuid import UUID
 from analytics_sql.deliveries import AddressedDelivery, EventFilter
 from analytics_sql.recognitions import RecognitionRow
 from analytics_sql.triggers import RecognitionTrigger
+from api.deliveries.service import DeliveryStore
 from common.records.deliveries import recognition_event_id, trigger_event_ids
 from common.records.ids import MAX_PASS_MS
 
@@ -19,17 +20,10 @@ class RecognitionTriggerStore(Protocol):
         """Return the triggers of alerts by a recognition."""
 
 
-class RecognitionDeliveryStore(Protocol):
-    """Looks up deliveries by their events."""
-
-    async def deliveries_of(self, wanted: EventFilter, limit: int) -> tuple[AddressedDelivery, ...]:
-        """Return the deliveries of events, the latest tried first."""
-
-
 class RecognitionDeliveries:
     """What became of recognitions: the deliveries of their own event and of the alerts by them."""
 
-    def __init__(self, triggers: RecognitionTriggerStore, store: RecognitionDeliveryStore) -> None:
+    def __init__(self, triggers: RecognitionTriggerStore, store: DeliveryStore) -> None:
         self._triggers = triggers
         self._store = store
 

@@ -32,11 +32,7 @@ from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
 from api.security.permissions import Principal, Scope
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from common.records.codec import decode
-from common.records.deliveries import (
-    Delivery,
-    DeliveryCause,
-    recognition_delivery,
-)
+from common.records.deliveries import Delivery, DeliveryCause, recognition_delivery
 from common.records.payloads import shared_fields
 from common.records.recognitions import Recognition
 from common.records.topics import DELIVERIES

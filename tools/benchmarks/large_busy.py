@@ -19,7 +19,6 @@ from pathlib import Path
 from uuid import UUID
 
 import msgspec
-import psutil
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions, list_recognitions
@@ -58,23 +57,28 @@ def _newest() -> Iterator[RecognitionRow]:
         )
 
 
-async def _write(client: ClickHouseClient, rate: int, source: Iterator[RecognitionRow]) -> None:
-    due = time.monotonic()
+async def _write(client: ClickHouseClient, rate: int, batches: list[int]) -> None:
+    source, due = _newest(), time.monotonic()
     while True:
-        await insert_recognitions(client, list(islice(source, int(rate * _BATCH_SECONDS))))
+        batch = list(islice(source, int(rate * _BATCH_SECONDS)))
+        await insert_recognitions(client, batch)
+        batches.append(len(batch))
         due += _BATCH_SECONDS
         await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 
 @asynccontextmanager
 async def _written(client: ClickHouseClient, rate: int) -> AsyncIterator[None]:
-    writing = asyncio.create_task(_write(client, rate, _newest()))
+    batches: list[int] = []
+    began = time.monotonic()
+    writing = asyncio.create_task(_write(client, rate, batches))
     try:
         yield
     finally:
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing
+        print(f"written: {sum(batches) / (time.monotonic() - began):.0f} rows a second", flush=True)
 
 
 async def _ask(
@@ -120,8 +124,7 @@ async def _run(tables: LargeTables, pid: int, load: Load) -> None:
     async with _written(client, load.rate):
         await measure(f"{load.rate} rows/s")
     await client.close()
-    peak = max(_high_water_mib(pid), psutil.Process(pid).memory_info().rss / (1 << 20))
-    print(f"memory of the server, at most: {peak:.0f} MiB")
+    print(f"memory of the server, at most: {_high_water_mib(pid):.0f} MiB")
 
 
 def _high_water_mib(pid: int) -> float:

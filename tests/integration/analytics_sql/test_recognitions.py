@@ -313,6 +313,7 @@ class TestOldRows:
             {"plate": "1"},
             {"plate": "B1"},
             {"plate": "B12C", "camera_id": YARD, "min_confidence": 0.5},
+            {"plate": "B1", "camera_id": YARD},
             {"plate": "A?1*", "match": MatchMode.WILDCARD},
             {"plate": "?B?2*", "match": MatchMode.WILDCARD},
             {"plate": "A812C0", "match": MatchMode.FUZZY},

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics_sql.client import ClickHouseClient, connect_for_schema
+from analytics_sql.client import ClickHouseClient, Rows, connect_for_schema
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
 from analytics_sql.migrate import migrate, roll_back
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
@@ -70,6 +70,27 @@ class CrashingClient(ClickHouseClient):
             raise TransientError("killed")
         self._left -= 1
         await super().command(name, parameters)
+
+
+class RolledUpMeanwhile(ClickHouseClient):
+    """Another worker rolls up between what it reads of the buckets and of what was touched."""
+
+    def __init__(self, address: ClickHouseAddress, owner: UUID) -> None:
+        super().__init__(address.settings())
+        self._owner = owner
+        self._are_buckets_read = asyncio.Event()
+
+    async def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> Rows:
+        """Return the rows, in this order."""
+        if name == "traffic_touched" and not self._are_buckets_read.is_set():
+            await self._are_buckets_read.wait()
+            other = ClickHouseClient(self._settings)
+            await roll_up(other, self._owner, BOUNDS)
+            await other.close()
+        found = await super().rows(name, parameters)
+        if name == "traffic_coverage":
+            self._are_buckets_read.set()
+        return found
 
 
 @dataclass
@@ -284,6 +305,23 @@ async def test_rows_from_before_the_pieces_are_found_before_and_after_they_are_c
     plates = await client.run("SELECT uniqExact(plate) FROM plate_pieces")
     assert plates.rows[0][0] == len(rows)
     await client.close()
+
+
+async def test_what_is_rolled_up_while_it_is_counted_is_counted_once(
+    client: ClickHouseClient, clickhouse_address: ClickHouseAddress
+) -> None:
+    owner = UUID(int=1)
+    late_ms = _now_ms() - DAY_MS
+    await insert_recognitions(client, [recognition_row(owner, late_ms, "AA1", CAMERAS[0])])
+    await roll_up(client, owner, BOUNDS)
+    await insert_recognitions(client, [recognition_row(owner, late_ms + 1, "BB2", CAMERAS[0])])
+    meanwhile = RolledUpMeanwhile(clickhouse_address, owner)
+
+    span = OwnerSpan(owner, _now_ms() - SPAN_MS, _now_ms())
+    traffic = await count_traffic(meanwhile, span, plates=TOP, settle_ms=1)
+
+    assert sum(quarter.recognitions for quarter in traffic.quarters) == 2
+    await meanwhile.close()
 
 
 async def test_a_sweep_counts_who_had_anything_written(client: ClickHouseClient) -> None:
