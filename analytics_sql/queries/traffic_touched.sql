@@ -4,8 +4,7 @@
 --   user_id         owner
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   as_of_ms        Unix ms, UTC: by what was written, or erased, later; NULL: later than the owner's as_of
--- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last). The
--- quarter -1 stands for the moment since which.
+-- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last).
 -- Sort key: (user_id, ts); of these granules the ones that hold anything new, by the index ingested_range.
 -- Without FINAL: a copy touches its quarter as well.
 WITH ifNull(
@@ -35,8 +34,6 @@ FROM
     FROM traffic_reopened FINAL
     WHERE user_id = {user_id:UUID}
       AND touched_at > since
-    UNION ALL
-    SELECT toInt64(-1) AS quarter, since AS touched
 )
 GROUP BY quarter
 SETTINGS optimize_use_projections = 0

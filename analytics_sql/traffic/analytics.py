@@ -36,9 +36,6 @@ QUARTER_MS = 900_000
 
 DAY_QUARTERS = 96
 
-_AS_OF = -1
-"""Stands for the quarter in the row of traffic_touched.sql that says since when it tells."""
-
 
 @dataclass(frozen=True)
 class QuarterCount:
@@ -107,14 +104,6 @@ class Bucket:
         return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
 
 
-@dataclass(frozen=True)
-class Touched:
-    """When quarters were touched last (Unix ms), as far as that was after ``since_ms``."""
-
-    since_ms: int
-    quarters_ms: dict[int, int]
-
-
 async def count_traffic(
     client: ClickHouseClient, span: OwnerSpan, *, plates: int, settle_ms: int = SETTLE_MS
 ) -> Traffic:
@@ -150,17 +139,14 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how each quarter that a span touches is to be counted."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    (buckets, as_of_ms), found, kept_from_ms = await asyncio.gather(
+    # What is rolled up in between is touched no more, but in the newest buckets, which are added up.
+    (buckets, _), touched_ms, kept_from_ms = await asyncio.gather(
         stored_buckets(client, span, outside_days=True),
         touched(client, span),
         kept_since_ms(client, span.to_ms),
     )
     if not buckets:
         return Coverage((), (), tuple(range(first, end)))
-    if found.since_ms > as_of_ms:
-        # Rolled up meanwhile: what was touched before that is in buckets that were not read.
-        found = await touched(client, span, as_of_ms)
-    touched_ms = found.quarters_ms
     whole = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), span.to_ms // QUARTER_MS)
 
     def standing(length: int) -> set[int]:
@@ -210,14 +196,13 @@ async def stored_buckets(
 
 async def touched(
     client: ClickHouseClient, span: OwnerSpan, as_of_ms: int | None = None
-) -> Touched:
-    """Return what of a span was touched after ``as_of_ms``.
+) -> dict[int, int]:
+    """Return when quarters of a span were touched last (Unix ms), if after ``as_of_ms``.
 
-    None: since the owner's buckets have all rows, as it is stored.
+    None: after the moment up to which the owner's buckets have all rows.
     """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
-    times = {int(row[0]): int(row[1]) for row in rows}
-    return Touched(times.pop(_AS_OF), times)
+    return {int(row[0]): int(row[1]) for row in rows}
 
 
 @dataclass

@@ -95,7 +95,7 @@ async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds
         begun_ms = settled_ms - _FIRST_RUN_MS
         await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
     buckets, as_of_ms = await stored_buckets(client, span)
-    touched_ms = (await touched(client, span, as_of_ms)).quarters_ms if buckets else {}
+    touched_ms = await touched(client, span, as_of_ms) if buckets else {}
     kept_from_ms = await kept_since_ms(client, now_ms)
     closed = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), settled_ms // QUARTER_MS)
     todo = _open_quarters(closed, buckets, touched_ms, now_ms, bounds.settle_ms)
