@@ -139,7 +139,7 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
     """Return how each quarter that a span touches is to be counted."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    # What is rolled up in between is touched no more, but in the newest buckets, which are added up.
+    # What is rolled up in between is in the newest buckets, and these are added up.
     (buckets, _), touched_ms, kept_from_ms = await asyncio.gather(
         stored_buckets(client, span, outside_days=True),
         touched(client, span),
