@@ -58,6 +58,17 @@ def test_what_is_sent_over_a_cut_cable_comes_when_it_is_mended(
         assert far.recv(1024) == b"meanwhile"
 
 
+def test_who_connects_over_a_cut_cable_hears_nothing(cable: Cable, echo_port: int) -> None:
+    with Relay(cable, (echo_port,)):
+        cable.cut()
+        with pytest.raises(TimeoutError):
+            socket.create_connection((cable.address, echo_port), _SILENT_SECONDS)
+        cable.mend()
+        with socket.create_connection((cable.address, echo_port), _TIMEOUT_SECONDS) as far:
+            far.sendall(b"again")
+            assert far.recv(1024) == b"again"
+
+
 def test_there_can_be_several(cable: Cable) -> None:
     with laid_cable() as other:
         assert other is not None

@@ -1,8 +1,11 @@
 """A network between processes of this machine that can be cut, as when a cable is pulled.
 
 A pair of virtual Ethernet devices leads into a network namespace, where a relay listens and passes
-on to ports of 127.0.0.1. While one end is down packets vanish: nothing is refused or closed, what
-was sent is sent again, and who connects hears nothing. It takes root.
+on to ports of 127.0.0.1. While the far end is down packets vanish: nothing is refused or closed,
+what was sent is sent again, and who connects hears nothing. It takes root.
+
+The near end stays up: without it its route would go too, and packets to whatever answers at the
+machine's default gateway. The far end's hardware address is fixed, as nobody would tell it.
 
 **Source:** veth(4), network_namespaces(7), setns(2), ip-netns(8).
 """
@@ -25,6 +28,7 @@ _CLONE_NEWNET = 0x40000000
 _COMMAND_SECONDS = 10
 _PIECE_BYTES = 1 << 18
 _CABLES = itertools.count()
+_FAR_HARDWARE_ADDRESS = "02:00:00:00:00:02"
 
 
 _Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -41,11 +45,19 @@ class Cable:
 
     def cut(self) -> None:
         """Let packets vanish from now on, in both directions."""
-        _ip("link", "set", self.device, "down")
+        self._set_far_end("down")
 
     def mend(self) -> None:
         """Let packets through again."""
-        _ip("link", "set", self.device, "up")
+        self._set_far_end("up")
+
+    @property
+    def far_device(self) -> str:
+        """The far end, as the namespace names it."""
+        return f"far{self.device}"
+
+    def _set_far_end(self, state: str) -> None:
+        _ip("-n", self.name, "link", "set", self.far_device, state)
 
 
 @contextmanager
@@ -70,13 +82,16 @@ def laid_cable() -> Iterator[Cable | None]:
 
 
 def _lay(cable: Cable) -> None:
-    far = f"far{cable.device}"
+    far = cable.far_device
     _ip("netns", "add", cable.name)
-    _ip("link", "add", cable.device, "type", "veth", "peer", "name", far, "netns", cable.name)
+    peer = ("peer", "name", far, "address", _FAR_HARDWARE_ADDRESS, "netns", cable.name)
+    _ip("link", "add", cable.device, "type", "veth", *peer)
     _ip("address", "add", f"{cable.near_address}/30", "dev", cable.device)
     _ip("link", "set", cable.device, "up")
     _ip("-n", cable.name, "address", "add", f"{cable.address}/30", "dev", far)
     _ip("-n", cable.name, "link", "set", far, "up")
+    neighbour = (cable.address, "lladdr", _FAR_HARDWARE_ADDRESS, "dev", cable.device)
+    _ip("neighbour", "replace", *neighbour, "nud", "permanent")
 
 
 def _ip(*words: str) -> None:
