@@ -30,11 +30,13 @@ from faust.types import TP, Message
 from faust.types.transports import ConsumerCallback, TPorTopicSet
 
 from common.errors import EXIT_TEMPORARY_FAILURE
+from common.kafka.workarounds.offset_fetch import heed_errors_of_offset_fetches
 from streams.runtime.fetch_pace import FetchPace
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 
 log = structlog.get_logger()
+heed_errors_of_offset_fetches()
 
 _NOTHING_WANTED_PAUSE_SECONDS = 0.05
 _READ_AGAIN_SECONDS = 600.0
