@@ -141,7 +141,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_recognition_frames_total",
         kind=MetricKind.COUNTER,
         unit="frames",
-        rise="Frames are taken from Kafka; stale: too little processor, old frames are skipped; "
+        rise="Frames are taken from Kafka; late: they waited for long, after an outage or for a "
+        "processor; stale: between those that are late, left out to catch up; "
         "over_share: too little for who sends most, whose frames are thinned out; "
         "refused: pictures cannot be read.",
         labels=("outcome",),

@@ -113,10 +113,10 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class FrameReadings(Record, frozen=True, kw_only=True):
     """On the readings topic: one for each record of the frames topic, in its order.
 
-    ``stale`` frames were older than their deadline, or beyond their owner's share, and were not
-    looked at. ``deleted`` and ``still`` are those of the record on the frames topic. ``view`` is
-    the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty where it was not
-    looked at.
+    ``stale`` frames were left out between others that were late, or beyond their owner's share, and
+    were not looked at. ``deleted`` and ``still`` are those of the record on the frames topic.
+    ``view`` is the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty where
+    it was not looked at.
     """
 
     kind: FrameKind

@@ -21,6 +21,7 @@ from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, FrameStore
+from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import (
     OrderedFrameWorker,
     OrderedTaskPool,
@@ -93,7 +94,7 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
         fair_share=FairShare(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
-        deadline_ms=round(settings.reading_deadline_seconds * 1000),
+        late_pace=LatePace(round(settings.reading_deadline_seconds * 1000)),
         now_ms=now_ms,
     )
 

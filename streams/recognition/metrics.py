@@ -16,6 +16,8 @@ class FrameOutcome(StrEnum):
     """The outcome of a frame."""
 
     READ = "read"
+    LATE = "late"
+    """Read, long after its capture."""
     STALE = "stale"
     OVER_SHARE = "over_share"
     REFUSED = "refused"
@@ -75,9 +77,10 @@ class RecognitionMetrics:
             "platestream_recognition_pass_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
 
-    def frame_read(self, duration_ms: float) -> None:
+    def frame_read(self, duration_ms: float, *, is_late: bool = False) -> None:
         """Count a frame that a process read, with the time it took there."""
-        self._frames.labels(FrameOutcome.READ.value).inc()
+        outcome = FrameOutcome.LATE if is_late else FrameOutcome.READ
+        self._frames.labels(outcome.value).inc()
         self._frame_seconds.observe(duration_ms / 1000)
 
     def frame_skipped(self, outcome: FrameOutcome) -> None:

@@ -45,11 +45,12 @@ class ReadingSettings(Fragment):
     """The reading of frames from Kafka."""
 
     reading_deadline_seconds: float = Field(
-        60.0,
+        20.0,
         gt=0,
         le=3600,
-        description="Frames older than this are not looked at; it must outlast the fail-over of "
-        "a dead worker (session time-out and rebalance), or its passes are lost.",
+        description="Of frames older than this one is looked at in 0.4 s for each camera, until "
+        "recognition has caught up; it should outlast the fail-over of a dead worker (session "
+        "time-out and rebalance).",
     )
     reading_frames_per_worker: int = Field(
         4,

@@ -56,7 +56,7 @@ FIRST = (
     ("SMTP_HOST", "alerts send e-mail; with the other `SMTP_…` settings"),
     ("MQTT_HOST", "events go to an MQTT broker or to Home Assistant"),
     ("IMAGE_RETENTION_DAYS", "pictures shall be deleted sooner, later or never"),
-    ("RECOGNITION_WORKERS", "frames are dropped as stale while processors are idle"),
+    ("RECOGNITION_WORKERS", "frames are late while processors are idle"),
     ("INGEST_SAMPLE_FPS", "the processor is too slow for all cameras, or vehicles are missed"),
     ("DEMO_ENABLED", "others reach the API: `false` closes `/api/demo`, which needs no key"),
 )

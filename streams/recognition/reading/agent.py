@@ -16,6 +16,7 @@ from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
+from streams.recognition.reading.late_pace import LatePace
 
 log = structlog.get_logger()
 
@@ -23,6 +24,7 @@ POISON_FRAME = "poison_frame"
 """Dead-letter code of a frame over which recogniser processes crash or hang."""
 
 _TRIES = 2
+_WAIT_SECONDS = 60.0
 _LOG_INTERVAL_MS = 60_000
 _MAX_LOGGED_CAMERAS = 1_000
 
@@ -71,16 +73,18 @@ class ReadingAgent:
         publish: Publish,
         metrics: RecognitionMetrics,
         fair_share: FairShare,
-        deadline_ms: int,
+        late_pace: LatePace,
         now_ms: Callable[[], int],
     ) -> None:
-        """Frames older than ``deadline_ms`` are not read, nor those beyond their owner's share."""
+        """Of frames that are late those are read that ``late_pace`` admits; none that is beyond its
+        owner's share.
+        """
         self._pool = pool
         self._cache = cache
         self._publish = publish
         self._metrics = metrics
         self._fair_share = fair_share
-        self._deadline_ms = deadline_ms
+        self._late_pace = late_pace
         self._now_ms = now_ms
         self._logged_ms: dict[tuple[str, UUID], int] = {}
 
@@ -123,9 +127,10 @@ class ReadingAgent:
         if found is None:
             self._metrics.frame_skipped(left_out or FrameOutcome.REFUSED)
             return
+        age_ms = self._now_ms() - meta.captured_ms
         self._fair_share.was_read(found.duration_ms)
-        self._metrics.frame_read(found.duration_ms)
-        self._metrics.readings_published(self._now_ms() - meta.captured_ms)
+        self._metrics.frame_read(found.duration_ms, is_late=self._late_pace.is_late(age_ms))
+        self._metrics.readings_published(age_ms)
 
     def _log_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
         if self._is_to_be_logged("frame_refused", meta):
@@ -154,12 +159,13 @@ class ReadingAgent:
         is_admitted = self._fair_share.admits(
             meta.owner_id, meta.camera_id, meta.captured_ms, age_ms=age_ms
         )
-        if age_ms > self._deadline_ms:
-            self._log_left_out("frame_stale", meta, age_ms)
-            return FrameOutcome.STALE
         if not is_admitted:
             self._log_left_out("frame_over_share", meta, age_ms)
             return FrameOutcome.OVER_SHARE
+        # After the share: both count what is read, and leave no gap that neither of them wants.
+        if not self._late_pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms):
+            self._log_left_out("frame_stale", meta, age_ms)
+            return FrameOutcome.STALE
         return None
 
     async def _read(self, record: FrameRecord, meta: FrameMeta) -> ImageReadings:
@@ -175,7 +181,7 @@ class ReadingAgent:
                 return await self._pool.read_image(
                     jpeg,
                     min_plate_width_px=min_plate_width_px,
-                    wait_seconds=self._deadline_ms / 1000,
+                    wait_seconds=_WAIT_SECONDS,
                 )
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
                 log.warning("frame_failed", tried=tried, error=type(error).__name__)

@@ -4,7 +4,7 @@ While the stage keeps up, everything is read. Where it is behind and cameras sen
 reads, what it reads a second is shared out between the owners: who sends no more than an equal
 share has all frames read, what such owners leave goes to the others, and of theirs one in so many
 is read, evenly, which is what tracking sees best with. After an outage, when it is behind but reads
-more than is sent, and for one owner alone all is read.
+more than is sent, and for one owner alone nobody's frames are left out here.
 """
 
 import math

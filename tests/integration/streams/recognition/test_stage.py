@@ -188,16 +188,31 @@ def test_images_that_cannot_be_read_end_the_stage_for_nobody_else(
     assert not outcome.dead_letters
 
 
-def test_stale_frames_are_not_looked_at(
+def test_after_an_outage_each_pass_comes_out_once_and_in_order(
     start_stage: StartStage, cameras: Cameras, outcome: Outcome
 ) -> None:
-    start_stage(reading_deadline_seconds="60")
-    start_ms = now_ms() - 120_000
-    camera = cameras.drive_past(PLATES[5], frames=3, start_ms=start_ms)
-    cameras.tick(camera, start_ms + 5000)
-    outcome.until("all readings", lambda: len(outcome.readings) == 4)
-    assert [r.stale for r in outcome.readings] == [True, True, True, False]
-    assert not outcome.recognitions
+    outage_ms = now_ms() - 120_000
+    seen = {cameras.drive_past(PLATES[n], start_ms=outage_ms + 10_000 * n): n for n in range(2)}
+    for camera in seen:
+        cameras.tick(camera, outage_ms + 20_000)
+    start_stage(reading_deadline_seconds="20")
+    fresh_ms = now_ms()
+    for camera, number in seen.items():
+        cameras.drive_past(PLATES[number + 2], start_ms=fresh_ms, camera_id=camera)
+        cameras.tick(camera, fresh_ms + 3000)
+    outcome.until("all passes", lambda: len(outcome.recognitions) >= 4)
+    for camera in seen:
+        cameras.tick(camera, fresh_ms + 60_000)
+    outcome.until("all readings", lambda: len(outcome.readings) == 30)
+
+    assert sorted(outcome.plates()) == sorted(PLATES[:4])
+    for camera, number in seen.items():
+        of_camera = [r for r in outcome.recognitions if r.camera_id == camera]
+        assert [r.plate for r in of_camera] == [PLATES[number], PLATES[number + 2]]
+        # One frame in 0.4 s of a pass of six, which are 0.2 s apart.
+        assert [r.readings_count for r in of_camera] == [3, 6]
+        assert of_camera[0].first_seen_ms == outage_ms + 10_000 * number
+    assert [r.stale for r in outcome.readings].count(True) == 6
 
 
 def test_images_wait_for_a_bucket_that_is_missing_and_the_plate_does_not(

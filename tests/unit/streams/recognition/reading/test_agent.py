@@ -27,6 +27,7 @@ from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import POISON_FRAME, FrameRecord, ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
+from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import Turn
 from tests.unit.streams.recognition.builders import reading
 
@@ -83,7 +84,7 @@ def stage(
         publish=published,
         metrics=RecognitionMetrics(registry),
         fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
-        deadline_ms=60_000,
+        late_pace=LatePace(60_000),
         now_ms=lambda: NOW_MS,
     )
 
@@ -154,26 +155,53 @@ async def test_a_tick_passes_through() -> None:
     assert pool.asked == []
 
 
-@pytest.mark.parametrize(("age_ms", "stale"), [(60_000, False), (60_001, True)])
-async def test_frames_past_the_deadline_are_not_looked_at(age_ms: int, stale: bool) -> None:
-    pool, published = ScriptedPool(()), Published()
-    await stage(pool, published).handle(record(captured_ms=NOW_MS - age_ms), turn, keep_room)
+@pytest.mark.parametrize(("age_ms", "looked_at"), [(60_000, 10), (60_001 + 2_000, 5)])
+async def test_of_late_frames_some_are_looked_at(age_ms: int, looked_at: int) -> None:
+    pool, published, registry = ScriptedPool(*[()] * 10), Published(), CollectorRegistry()
+    agent = stage(pool, published, registry=registry)
+    for number in range(10):
+        late = record(captured_ms=NOW_MS - age_ms + 200 * number)
+        await agent.handle(late, turn, keep_room)
+
+    assert [out.stale for _, out in published.records].count(False) == looked_at
+    assert len(pool.asked) == looked_at
+
+    def count(outcome: str) -> float:
+        name = "platestream_recognition_frames_total"
+        return registry.get_sample_value(name, {"outcome": outcome}) or 0
+
+    in_time = 10 if looked_at == 10 else 0
+    assert [count(outcome) for outcome in ("read", "late", "stale")] == [
+        in_time,
+        looked_at - in_time,
+        10 - looked_at,
+    ]
+
+
+async def test_a_late_frame_that_kafka_did_not_take_is_looked_at_again() -> None:
+    found = (reading("AB123CD"),)
+    published = Published(failures=1)
+    agent = stage(ScriptedPool(found, found), published)
+    late = record(captured_ms=NOW_MS - 90_000)
+    with pytest.raises(TransientError):
+        await agent.handle(late, turn, keep_room)
+    await agent.handle(late, turn, keep_room)
     ((_, out),) = published.records
-    assert out.stale is stale
-    assert len(pool.asked) == (0 if stale else 1)
+    assert out.readings == found
 
 
-async def test_frames_past_the_deadline_are_logged_once_a_minute_by_camera() -> None:
-    agent = stage(ScriptedPool(), Published())
-    late = [record(captured_ms=NOW_MS - 60_000 - age_ms) for age_ms in (1, 2_000, 30_000)]
+async def test_late_frames_that_are_left_out_are_logged_once_a_minute_by_camera() -> None:
+    agent = stage(ScriptedPool(*[()] * 3), Published())
+    cameras = [CAMERA, CAMERA, CAMERA, UUID(int=99), UUID(int=99)]
     with capture_logs() as logs:
-        for each in (*late, record(captured_ms=NOW_MS - 90_000, camera=UUID(int=99))):
-            await agent.handle(each, turn, keep_room)
+        for number, camera in enumerate(cameras):
+            late = record(captured_ms=NOW_MS - 90_000 + 100 * number, camera=camera)
+            await agent.handle(late, turn, keep_room)
 
     lines = [(log["event"], log["camera_id"], log["age_seconds"]) for log in logs]
     assert lines == [
-        ("frame_stale", str(CAMERA), 60.0),
-        ("frame_stale", str(UUID(int=99)), 90.0),
+        ("frame_stale", str(CAMERA), 89.9),
+        ("frame_stale", str(UUID(int=99)), 89.6),
     ]
 
 
