@@ -1,0 +1,112 @@
+"""The recognition stage after it was away for minutes, under two cameras that went on sending.
+
+Takes as long as reading all that takes: ``OUTAGE_SECONDS=300 make fault`` (see docs/faults.md).
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from uuid import UUID, uuid4
+
+import pytest
+
+from common.timestamps import now_ms
+from tests.integration.streams.recognition.cameras import FRAME_MS, Cameras, Outcome
+from tests.integration.streams.recognition.conftest import StartStage
+from tests.integration.streams.recognition.scenes import PLATES, Parked, car_scene, jpeg
+
+OUTAGE_SECONDS = int(os.environ.get("OUTAGE_SECONDS") or 0)
+
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.skipif(not OUTAGE_SECONDS, reason="takes minutes: OUTAGE_SECONDS=300"),
+    pytest.mark.timeout(600 + 10 * OUTAGE_SECONDS),
+]
+
+_PASS_EVERY_MS, _PASS_FRAMES = 10_000, 11
+_FRESH_MS = 10_000
+
+
+@cache
+def picture(plate: str | None, number: int) -> bytes:
+    cars = [] if plate is None else [Parked(plate, x_px=340 + 60 * number)]
+    return jpeg(car_scene(cars, seed=number))
+
+
+def send_frame(cameras: Cameras, camera: UUID, begin_ms: int, number: int) -> None:
+    """Send a camera's frame: five a second, with a vehicle every ten seconds."""
+    turn, since_ms = divmod(number * FRAME_MS, _PASS_EVERY_MS)
+    of_pass = since_ms // FRAME_MS
+    plate = PLATES[turn % len(PLATES)] if of_pass < _PASS_FRAMES else None
+    image = picture(plate, of_pass % _PASS_FRAMES)
+    cameras.send(camera, begin_ms + number * FRAME_MS, image)
+
+
+@contextmanager
+def going_on(cameras: Cameras, of: list[UUID], begin_ms: int, first: int) -> Iterator[None]:
+    """Send on in time, from one frame's number on."""
+    is_over = threading.Event()
+
+    def send() -> None:
+        number = first
+        while not is_over.is_set():
+            for camera in of:
+                send_frame(cameras, camera, begin_ms, number)
+            number += 1
+            is_over.wait(max(0, begin_ms + number * FRAME_MS - now_ms()) / 1000)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        sending.join()
+
+
+def test_after_minutes_each_pass_comes_out_once(
+    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+) -> None:
+    both = [uuid4(), uuid4()]
+    begin_ms = now_ms() - OUTAGE_SECONDS * 1000
+    first = OUTAGE_SECONDS * 1000 // FRAME_MS
+    for number in range(first):
+        for camera in both:
+            send_frame(cameras, camera, begin_ms, number)
+    with going_on(cameras, both, begin_ms, first):
+        start_stage(reading_deadline_seconds="20", recognition_workers="2")
+        outcome.until("a reading", lambda: bool(outcome.readings), 120)
+        started = time.monotonic()
+
+        def is_fresh() -> bool:
+            newest = {r.camera_id: r.captured_ms for r in outcome.readings}
+            return len(newest) == 2 and now_ms() - min(newest.values()) < _FRESH_MS
+
+        outcome.until("fresh readings", is_fresh, 5 * OUTAGE_SECONDS)
+        took_seconds = time.monotonic() - started
+        until_ms = outcome.readings[-1].captured_ms
+        outcome.until(
+            "later passes",
+            lambda: (
+                bool(outcome.recognitions)
+                and outcome.recognitions[-1].captured_ms > until_ms + _PASS_EVERY_MS
+            ),
+        )
+
+    turns = (until_ms - begin_ms) // _PASS_EVERY_MS
+    expected = [PLATES[turn % len(PLATES)] for turn in range(turns)]
+    for camera in both:
+        passes = {r.first_seen_ms: r for r in outcome.recognitions if r.camera_id == camera}
+        found = [passes[ms].plate for ms in sorted(passes)]
+        assert found[:turns] == expected
+        assert min(r.readings_count for r in passes.values()) >= 2
+    looked_at = sum(not r.stale for r in outcome.readings)
+    # To be seen with pytest -s.
+    sys.stdout.write(
+        f"{turns} passes of each of two cameras; fresh after {took_seconds:.0f} s, "
+        f"{looked_at} of {len(outcome.readings)} frames looked at\n"
+    )
