@@ -138,6 +138,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         labels=("topic", "partition"),
     ),
     Metric(
+        name="platestream_stream_messages_gone_total",
+        kind=MetricKind.COUNTER,
+        unit="messages",
+        rise="A stage that was away for long found that Kafka's retention had taken what it had "
+        "not read; of frames: their vehicles are lost.",
+        labels=("topic", "partition"),
+    ),
+    Metric(
         name="platestream_recognition_frames_total",
         kind=MetricKind.COUNTER,
         unit="frames",

@@ -20,6 +20,7 @@ MetricName = Literal[
     "platestream_stream_dead_letters_total",
     "platestream_stream_transient_failures_total",
     "platestream_stream_lag_messages",
+    "platestream_stream_messages_gone_total",
     "platestream_recognition_frames_total",
     "platestream_recognition_frame_seconds",
     "platestream_recognition_frame_age_seconds",

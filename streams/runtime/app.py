@@ -46,6 +46,7 @@ class StageMetrics:
         self._dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
         self._failures = counter("platestream_stream_transient_failures_total", self.registry)
         self._lag = gauge("platestream_stream_lag_messages", self.registry)
+        self._gone = counter("platestream_stream_messages_gone_total", self.registry)
 
     def message_released(self) -> None:
         """Count a message that is done for good."""
@@ -58,6 +59,10 @@ class StageMetrics:
     def transient_failure(self) -> None:
         """Count an attempt that failed because a dependency is unavailable."""
         self._failures.inc()
+
+    def messages_gone(self, tp: TP, count: int) -> None:
+        """Count messages that retention took before they were read."""
+        self._gone.labels(tp.topic, str(tp.partition)).inc(count)
 
     def positions(self, positions: Mapping[TP, Position]) -> None:
         """Set the lag of each partition that this process owns; the others vanish."""

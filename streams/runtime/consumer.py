@@ -219,6 +219,8 @@ class StageConsumer(driver.Consumer):
             return await self._go_back(tp, committed, end)
         if committed < first:
             log.warning("unread_records_gone", partition=str(tp), count=first - committed)
+            # Faust's type of an app does not know it; StageApp, which has it, imports this module.
+            self.app.metrics.messages_gone(tp, first - committed)  # type: ignore[attr-defined]
         return max(committed, first)
 
     async def _go_back(self, tp: TP, expected: int, end: int) -> int:

@@ -275,6 +275,16 @@ async def test_a_log_that_lost_its_end_is_committed_on_where_going_back_could_no
     assert consumer._filter_committable_offsets([_TP]) == {_TP: 4991}
 
 
+async def test_what_retention_took_before_a_start_is_counted(
+    consumer: StageConsumer, broker: _Broker, app: StageApp
+) -> None:
+    broker.committed, broker.first, broker.end = 100, 140, 500
+    await consumer.perform_seek()
+    place = {"topic": _TP.topic, "partition": str(_TP.partition)}
+    name = "platestream_stream_messages_gone_total"
+    assert app.metrics.registry.get_sample_value(name, place) == 40
+
+
 async def test_what_retention_takes_unread_while_nothing_is_in_flight_is_done(
     consumer: StageConsumer, broker: _Broker
 ) -> None:
