@@ -25,6 +25,7 @@ from api.middleware.guard import permission_table
 from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
 from api.openapi import install_openapi
 from api.pictures import routes as pictures_routes
+from api.recognitions import correction_routes
 from api.recognitions import routes as recognitions_routes
 from api.recognize import routes as recognize_routes
 from api.sessions import routes as sessions_routes
@@ -32,6 +33,7 @@ from api.webhooks import routes as webhooks_routes
 
 ROUTERS: tuple[APIRouter, ...] = (
     recognitions_routes.router,
+    correction_routes.router,
     live_routes.router,
     exports_routes.router,
     recognize_routes.router,

@@ -40,6 +40,7 @@ from api.live.topics import TopicCaches, followed_topics
 from api.paging.cursor import CursorSealer
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
+from api.recognitions.corrections import Corrections
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
 from api.recognize.readers import FairReader, RecognizerEngine, fair_shares
@@ -104,6 +105,7 @@ class Services:
     body_budget: BodyBudget
     cursors: CursorSealer
     recognitions: Recognitions
+    corrections: Corrections
     exports: Exports
     pictures: Pictures
     live: LiveRecognitions
@@ -251,6 +253,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         body_budget=BodyBudget(body_bounds(settings), limits),
         cursors=cursors,
         recognitions=recognitions,
+        corrections=Corrections(database, recognitions, cursors),
         exports=Exports(found.exports, recognitions, limits, limiter),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=_live(settings, outside, box, watch, limits),

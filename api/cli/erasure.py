@@ -1,7 +1,7 @@
 """``platestream plate erase`` and ``platestream owner remove``: for good, on request."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
@@ -44,17 +44,25 @@ def plate_erase(
 ) -> None:
     """Erase what was captured of a plate up to now, for good. May be repeated."""
     from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
+    from api.recognitions.correction_rows import erase_corrections
 
     leave_standard_output_to_answers()
     settings = load_command_settings(ErasureSettings)
     text = in_family(lambda: _whole_plate(plate))
     owner = in_database(lambda session: owner_by_email(session, email))
     alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
+    before_ms = now_ms()
     erased = _hinting(
-        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=now_ms())),
+        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=before_ms)),
         _AGAIN,
     )
-    answer(_plate_fields(erased, alerts), as_json, _plate_text(erased, alerts))
+    # After the rows: of what is erased nothing can be corrected any more.
+    readings = in_database(
+        lambda session: erase_corrections(session, owner.id, text, before_ms=before_ms)
+    )
+    misread = sorted(set(readings) - {text})
+    fields = _plate_fields(erased, alerts) | {"corrections": len(readings), "misreadAs": misread}
+    answer(fields, as_json, _plate_text(erased, alerts, len(readings), misread))
     if erased.images is None:
         fail("the picture store does not answer; the API removes the images once it does")
     if erased.images.refused:
@@ -147,12 +155,15 @@ def _removed(erased: ErasedPlate) -> int:
     return 0 if erased.images is None else erased.images.removed
 
 
-def _plate_text(erased: ErasedPlate, alerts: int) -> str:
+def _plate_text(erased: ErasedPlate, alerts: int, corrections: int, misread: Sequence[str]) -> str:
     rows = erased.rows
     lines = [
         f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
-        f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries"
+        f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries,"
+        f" {corrections} corrections"
     ]
+    if misread:
+        lines.append(f"corrected to it, but read as {', '.join(misread)}: erase these, too")
     if alerts:
         lines.append(f"{alerts} alerts have the plate in their list: their owner can change them")
     return "\n".join(lines)

@@ -250,6 +250,30 @@ class Alert(Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class CorrectionEntry(Base):
+    """What a person wrote beside a recognition's reading. ``plate`` null: there is none in it.
+
+    The reading, its time (Unix ms, UTC) and its keys in S3 are as they were then.
+    """
+
+    __tablename__ = "corrections"
+    __table_args__ = (Index("ix_corrections_place", "owner_id", "captured_ms", "recognition_id"),)
+
+    owner_id: Mapped[UUID] = mapped_column(
+        ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True
+    )
+    recognition_id: Mapped[UUID] = mapped_column(primary_key=True)
+    camera_id: Mapped[UUID]
+    captured_ms: Mapped[int]
+    reading: Mapped[str]
+    photo_key: Mapped[str | None]
+    crop_key: Mapped[str | None]
+    plate: Mapped[str | None]
+    region: Mapped[str | None]
+    corrected_by: Mapped[str]
+    corrected_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class ConfigOutbox(Base):
     """A record that waits for the relay; ``value`` is null for a tombstone.
 

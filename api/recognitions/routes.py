@@ -8,6 +8,7 @@ from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
+from api.recognitions.corrections import Corrections
 from api.recognitions.schemas import (
     RecognitionAnswer,
     RecognitionList,
@@ -21,6 +22,7 @@ from api.security.permissions import Scope, requires
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
+CorrectionsDep = Annotated[Corrections, Depends(service(Corrections))]
 
 
 @router.get(
@@ -32,13 +34,15 @@ RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 @requires(Scope.RECOGNITIONS_READ)
 async def list_recognitions(
     recognitions: RecognitionsDep,
+    corrections: CorrectionsDep,
     caller: Caller,
     query: Annotated[RecognitionQuery, Query()],
 ) -> Response:
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
     wanted = query.wanted(caller.owner_id)
     page = await recognitions.page(wanted, query.limit, query.last_key)
-    return Response(page_json(page), media_type="application/json")
+    written = await corrections.of(caller.owner_id, [found.id for found in page.recognitions])
+    return Response(page_json(page, written), media_type="application/json")
 
 
 @router.get(
@@ -48,7 +52,7 @@ async def list_recognitions(
 )
 @requires(Scope.RECOGNITIONS_READ)
 async def get_recognition(
-    recognitions: RecognitionsDep, caller: Caller, id: ResourceId
+    recognitions: RecognitionsDep, corrections: CorrectionsDep, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:
     """Return one recognition; its image fields are URLs that are valid for one hour.
 
@@ -56,6 +60,7 @@ async def get_recognition(
     """
     found = await recognitions.require(caller.owner_id, id)
     links = await recognitions.links(found)
+    correction = (await corrections.of(caller.owner_id, [id])).get(id)
     return RecognitionAnswer(
-        recognition=recognition_body(found, photo_url=links.photo, crop_url=links.crop)
+        recognition=recognition_body(found, correction, photo_url=links.photo, crop_url=links.crop)
     )

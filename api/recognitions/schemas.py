@@ -1,5 +1,6 @@
 """JSON of the recognitions resource, and its query parameters."""
 
+from collections.abc import Mapping
 from typing import Annotated
 from uuid import UUID
 
@@ -14,8 +15,9 @@ from pydantic import (
 )
 
 from analytics_sql.recognitions import RecognitionFilter, RecognitionRow
+from api.recognitions.correction_rows import Correction
 from api.recognitions.service import Page
-from api.schemas import ResponseModel, is_absent
+from api.schemas import ResponseModel, Timestamp, is_absent
 from api.validation.fields import QueryInstant, number, uuid_text, whole_number
 from common.errors import InvalidInputError
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
@@ -153,6 +155,24 @@ class PlateRegion(ResponseModel):
     )
 
 
+class CorrectionBody(ResponseModel):
+    """What a person wrote beside the reading."""
+
+    plate: str | None = Field(
+        description="What the plate really was, upper case, without separators; null: there is no"
+        " plate in it.",
+        examples=["AB12CDE"],
+    )
+    region: str | None = Field(
+        default=None, exclude_if=is_absent, description="Its country or region, if it was told."
+    )
+    corrected_by: str = Field(
+        description="E-mail address of the account, or the name that the key had.",
+        examples=["gate@example.org"],
+    )
+    corrected_at: Timestamp = Field(description="When; UTC.")
+
+
 class RecognitionBody(ResponseModel):
     """One pass of one vehicle, or a plate of a stored image call."""
 
@@ -234,6 +254,11 @@ class RecognitionBody(ResponseModel):
         description="Which way the vehicle went, as the camera sees it; left out where it is not"
         " clear.",
     )
+    correction: CorrectionBody | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="What a person wrote beside the reading, which stays as it is.",
+    )
 
 
 class RecognitionList(ResponseModel):
@@ -251,27 +276,62 @@ class RecognitionAnswer(ResponseModel):
     recognition: RecognitionBody
 
 
-def page_json(page: Page) -> bytes:
+class _CorrectedPayload(RecognitionPayload, frozen=True, kw_only=True):
+    """A recognition with what was written beside it, as JSON has it."""
+
+    correction: dict[str, object]
+
+
+_NONE_CORRECTED: Mapping[UUID, Correction] = {}
+
+
+def page_json(page: Page, corrections: Mapping[UUID, Correction] = _NONE_CORRECTED) -> bytes:
     """Return the body of a list's answer, a :class:`RecognitionList`; images by storage keys.
 
     Up to 200 rows a call: they are written without a model for each, which was a third of its CPU.
     """
     rows = [
-        _payload(found, photo_url=found.photo_key, crop_url=found.crop_key)
+        _payload(
+            found, corrections.get(found.id), photo_url=found.photo_key, crop_url=found.crop_key
+        )
         for found in page.recognitions
     ]
     return msgspec.json.encode({"recognitions": rows, "nextKey": page.next_key})
 
 
 def recognition_body(
-    recognition: RecognitionRow, *, photo_url: str | None, crop_url: str | None
+    recognition: RecognitionRow,
+    correction: Correction | None = None,
+    *,
+    photo_url: str | None,
+    crop_url: str | None,
 ) -> RecognitionBody:
     """Return the JSON form of a recognition."""
-    payload = _payload(recognition, photo_url=photo_url, crop_url=crop_url)
+    payload = _payload(recognition, correction, photo_url=photo_url, crop_url=crop_url)
     return RecognitionBody.model_validate(msgspec.to_builtins(payload))
 
 
+def correction_body(found: Correction) -> CorrectionBody:
+    """Return the JSON form of a correction."""
+    return CorrectionBody(
+        plate=found.plate,
+        region=found.region,
+        corrected_by=found.corrected_by,
+        corrected_at=found.corrected_at,
+    )
+
+
 def _payload(
-    found: RecognitionRow, *, photo_url: str | None, crop_url: str | None
+    found: RecognitionRow,
+    correction: Correction | None,
+    *,
+    photo_url: str | None,
+    crop_url: str | None,
 ) -> RecognitionPayload:
-    return recognition_fields(found, user_id=found.user_id, photo_url=photo_url, crop_url=crop_url)
+    payload = recognition_fields(
+        found, user_id=found.user_id, photo_url=photo_url, crop_url=crop_url
+    )
+    if correction is None:
+        return payload
+    written = correction_body(correction).model_dump(mode="json")
+    return _CorrectedPayload(**msgspec.structs.asdict(payload), correction=written)

@@ -35,6 +35,22 @@ def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
     return replace(wanted, from_ms=start or None, to_ms=None if end == LAST_STORABLE_MS else end)
 
 
+class Pictured(Protocol):
+    """A recognition, or what stands for it, with the keys of its images."""
+
+    @property
+    def captured_ms(self) -> int:
+        """When it was captured (Unix ms, UTC)."""
+
+    @property
+    def photo_key(self) -> str | None:
+        """The photo's."""
+
+    @property
+    def crop_key(self) -> str | None:
+        """The crop's."""
+
+
 class RecognitionStore(Protocol):
     """A searchable store of recognitions."""
 
@@ -116,7 +132,7 @@ class Recognitions:
             raise ApiError(ErrorCode.NOT_FOUND)
         return found
 
-    def is_past_retention(self, recognition: RecognitionRow) -> bool:
+    def is_past_retention(self, recognition: Pictured) -> bool:
         """Tell whether the recognition's images are no longer shown."""
         return self._image_retention is not None and _age(recognition) > self._image_retention
 
@@ -134,6 +150,12 @@ class Recognitions:
         else:
             photo, crop = keys
         return Links(self._link(photo), self._link(crop))
+
+    def links_to(self, pictured: Pictured) -> Links:
+        """Return URLs, valid for an hour, of images, whether they are there or not any more."""
+        if self.is_past_retention(pictured):
+            return Links(None, None)
+        return Links(self._link(pictured.photo_key), self._link(pictured.crop_key))
 
     async def _stored(self, key: str | None) -> str | None:
         """Return a key unless there is no image of it."""
@@ -156,5 +178,5 @@ class Recognitions:
         return None if key is None else self._images.link(key)
 
 
-def _age(recognition: RecognitionRow) -> timedelta:
+def _age(recognition: Pictured) -> timedelta:
     return datetime.now(UTC) - from_unix_ms(recognition.captured_ms)

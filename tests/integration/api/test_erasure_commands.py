@@ -223,6 +223,8 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
         "alertTriggers": 2,
         "deliveries": 2,
         "alertsNamingIt": 1,
+        "corrections": 0,
+        "misreadAs": [],
     }
     assert await world.application.services.erasure_watch.sweep() == 2
 
@@ -255,6 +257,8 @@ async def test_erased_again_is_harmless_and_what_passes_later_is_kept(world: Wor
         "alertTriggers": 0,
         "deliveries": 0,
         "alertsNamingIt": 0,
+        "corrections": 0,
+        "misreadAs": [],
     }
     later = seen(world.owner, PLATE, age_ms=0)
     await world.application.services.erasure_watch.sweep()

@@ -1,11 +1,13 @@
 """The JSON of a page is what the description says of it, to the field."""
 
 import json
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 
 from analytics_sql.recognitions import RecognitionRow
+from api.recognitions.correction_rows import Correction
 from api.recognitions.schemas import RecognitionList, page_json, recognition_body
 from api.recognitions.service import Page
 from common.records.frames import Box
@@ -45,6 +47,18 @@ BARE = RecognitionRow(
     readings_count=1,
     source=RecognitionSource.API,
 )
+CORRECTION = Correction(
+    recognition_id=FULL.id,
+    camera_id=FULL.camera_id,
+    captured_ms=FULL.captured_ms,
+    reading=FULL.plate,
+    photo_key=None,
+    crop_key=None,
+    plate=None,
+    region=None,
+    corrected_by="gate@example.org",
+    corrected_at=datetime(2026, 11, 21, 16, 32, 52, tzinfo=UTC),
+)
 
 
 @pytest.mark.parametrize("next_key", [None, "a-key"])
@@ -60,6 +74,21 @@ def test_a_page_is_as_the_models_write_it(next_key: str | None) -> None:
 
     assert json.loads(written) == json.loads(models.model_dump_json())
     assert RecognitionList.model_validate_json(written) == models
+
+
+def test_a_correction_stands_beside_the_reading() -> None:
+    written = json.loads(page_json(Page((FULL, BARE), None), {FULL.id: CORRECTION}))
+    one, other = written["recognitions"]
+    model = recognition_body(FULL, CORRECTION, photo_url=FULL.photo_key, crop_url=FULL.crop_key)
+
+    assert one["plate"] == FULL.plate
+    assert one["correction"] == {
+        "plate": None,
+        "correctedBy": "gate@example.org",
+        "correctedAt": "2026-11-21T16:32:52.000Z",
+    }
+    assert one == json.loads(model.model_dump_json())
+    assert "correction" not in other
 
 
 def test_an_empty_page_is_written() -> None:

@@ -1,0 +1,138 @@
+"""Corrections in PostgreSQL."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, func, or_, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from analytics_sql.recognitions import RecognitionCursor, RecognitionRow
+from api.accounts.repository import lock_owner
+from api.db.tables import ApiKey, CorrectionEntry
+from api.security.permissions import Principal
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a person wrote beside a reading; ``plate`` None: there is no plate in it.
+
+    ``reading``, its time (Unix ms, UTC) and the keys in S3 are as they were when it was corrected.
+    """
+
+    recognition_id: UUID
+    camera_id: UUID
+    captured_ms: int
+    reading: str
+    photo_key: str | None
+    crop_key: str | None
+    plate: str | None
+    region: str | None
+    corrected_by: str
+    corrected_at: datetime
+
+
+def write_correction(
+    session: Session,
+    caller: Principal,
+    found: RecognitionRow,
+    plate: str | None,
+    region: str | None,
+) -> Correction:
+    """Write the correction of a recognition in the place of an earlier one."""
+    owner = lock_owner(session, caller.owner_id)
+    key = None if caller.is_session else session.get(ApiKey, caller.credential_id)
+    values = {
+        "camera_id": found.camera_id,
+        "captured_ms": found.captured_ms,
+        "reading": found.plate,
+        "photo_key": found.photo_key,
+        "crop_key": found.crop_key,
+        "plate": plate,
+        "region": region,
+        "corrected_by": owner.email if key is None else key.name,
+        "corrected_at": func.now(),
+    }
+    written = insert(CorrectionEntry).values(owner_id=owner.id, recognition_id=found.id, **values)
+    entry = session.scalars(
+        written.on_conflict_do_update(
+            index_elements=["owner_id", "recognition_id"], set_=values
+        ).returning(CorrectionEntry)
+    ).one()
+    return _correction(entry)
+
+
+def remove_correction(session: Session, owner_id: UUID, recognition_id: UUID) -> bool:
+    """Remove the correction of a recognition, and tell whether there was one."""
+    removed = delete(CorrectionEntry).where(
+        CorrectionEntry.owner_id == owner_id, CorrectionEntry.recognition_id == recognition_id
+    )
+    return bool(session.scalars(removed.returning(CorrectionEntry.recognition_id)).all())
+
+
+def corrections_of(
+    session: Session, owner_id: UUID, recognition_ids: Collection[UUID]
+) -> dict[UUID, Correction]:
+    """Return the corrections that there are of some recognitions, by their ids."""
+    found = session.scalars(
+        select(CorrectionEntry).where(
+            CorrectionEntry.owner_id == owner_id,
+            CorrectionEntry.recognition_id.in_(recognition_ids),
+        )
+    )
+    return {entry.recognition_id: _correction(entry) for entry in found}
+
+
+def list_corrections(
+    session: Session,
+    owner_id: UUID,
+    plate: str | None,
+    after: RecognitionCursor | None,
+    limit: int,
+) -> list[Correction]:
+    """Return corrections, those of the newest recognitions first, from behind ``after``.
+
+    Those whose plate holds ``plate`` (normalised), where one is given.
+    """
+    place = tuple_(CorrectionEntry.captured_ms, CorrectionEntry.recognition_id)
+    wanted = select(CorrectionEntry).where(CorrectionEntry.owner_id == owner_id)
+    if plate:
+        wanted = wanted.where(CorrectionEntry.plate.contains(plate, autoescape=True))
+    if after is not None:
+        wanted = wanted.where(place < (after.captured_ms, after.id))
+    newest = wanted.order_by(
+        CorrectionEntry.captured_ms.desc(), CorrectionEntry.recognition_id.desc()
+    )
+    return [_correction(entry) for entry in session.scalars(newest.limit(limit))]
+
+
+def erase_corrections(
+    session: Session, owner_id: UUID, plate: str, *, before_ms: int
+) -> tuple[str, ...]:
+    """Delete what was corrected from or to a plate that was captured before then.
+
+    Returns the reading of each, normalised like ``plate``. ``before_ms`` is Unix ms, UTC.
+    """
+    erased = delete(CorrectionEntry).where(
+        CorrectionEntry.owner_id == owner_id,
+        CorrectionEntry.captured_ms < before_ms,
+        or_(CorrectionEntry.plate == plate, CorrectionEntry.reading == plate),
+    )
+    return tuple(session.scalars(erased.returning(CorrectionEntry.reading)))
+
+
+def _correction(entry: CorrectionEntry) -> Correction:
+    return Correction(
+        recognition_id=entry.recognition_id,
+        camera_id=entry.camera_id,
+        captured_ms=entry.captured_ms,
+        reading=entry.reading,
+        photo_key=entry.photo_key,
+        crop_key=entry.crop_key,
+        plate=entry.plate,
+        region=entry.region,
+        corrected_by=entry.corrected_by,
+        corrected_at=entry.corrected_at,
+    )

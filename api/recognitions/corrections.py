@@ -1,0 +1,112 @@
+"""Corrections by hand, beside the readings of recognitions."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from analytics_sql.recognitions import RecognitionCursor
+from api.db.database import Database
+from api.errors import ApiError, ErrorCode, FieldFault
+from api.paging.cursor import CursorSealer
+from api.recognitions.correction_rows import (
+    Correction,
+    corrections_of,
+    list_corrections,
+    remove_correction,
+    write_correction,
+)
+from api.recognitions.service import Recognitions
+from api.security.permissions import Principal
+
+
+@dataclass(frozen=True)
+class CorrectionFilter:
+    """The corrections of an owner, or those whose plate holds a text (normalised)."""
+
+    owner_id: UUID
+    plate: str | None
+
+
+@dataclass(frozen=True)
+class CorrectionPage:
+    """A part of the list, and the cursor of what follows; None at the end."""
+
+    corrections: tuple[Correction, ...]
+    next_key: str | None
+
+
+class Corrections:
+    """The corrections of all owners; every call names the owner it acts for."""
+
+    def __init__(
+        self, database: Database, recognitions: Recognitions, sealer: CursorSealer
+    ) -> None:
+        self._database = database
+        self._recognitions = recognitions
+        self._sealer = sealer
+
+    async def write(
+        self, caller: Principal, recognition_id: UUID, plate: str | None, region: str | None
+    ) -> Correction:
+        """Write what a recognition's plate really was, in the place of an earlier correction.
+
+        Raises:
+            ApiError: 404, also where it was erased meanwhile: nothing of it is kept then.
+        """
+        found = await self._recognitions.require(caller.owner_id, recognition_id)
+        written = await self._database.run(
+            lambda session: write_correction(session, caller, found, plate, region)
+        )
+        try:
+            await self._recognitions.require(caller.owner_id, recognition_id)
+        except ApiError:
+            await self._remove(caller.owner_id, recognition_id)
+            raise
+        return written
+
+    async def remove(self, owner_id: UUID, recognition_id: UUID) -> None:
+        """Remove a correction.
+
+        Raises:
+            ApiError: 404.
+        """
+        if not await self._remove(owner_id, recognition_id):
+            raise ApiError(ErrorCode.NOT_FOUND)
+
+    async def of(
+        self, owner_id: UUID, recognition_ids: Collection[UUID]
+    ) -> Mapping[UUID, Correction]:
+        """Return the corrections that there are of some recognitions, by their ids."""
+        if not recognition_ids:
+            return {}
+        return await self._database.run(
+            lambda session: corrections_of(session, owner_id, recognition_ids)
+        )
+
+    async def page(
+        self, wanted: CorrectionFilter, limit: int, last_key: str | None
+    ) -> CorrectionPage:
+        """Return one page of the list, the newest recognitions first.
+
+        Raises:
+            ApiError: 400, the cursor is not one of this list.
+        """
+        after = None if last_key is None else self._sealer.open(wanted, last_key)
+        if last_key is not None and after is None:
+            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
+            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
+        found = await self._database.run(
+            lambda session: list_corrections(
+                session, wanted.owner_id, wanted.plate, after, limit + 1
+            )
+        )
+        if len(found) <= limit:
+            return CorrectionPage(tuple(found), None)
+        last = found[limit - 1]
+        place = RecognitionCursor(last.captured_ms, last.recognition_id)
+        return CorrectionPage(tuple(found[:limit]), self._sealer.seal(wanted, place))
+
+    async def _remove(self, owner_id: UUID, recognition_id: UUID) -> bool:
+        return await self._database.run(
+            lambda session: remove_correction(session, owner_id, recognition_id)
+        )

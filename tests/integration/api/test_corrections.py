@@ -1,0 +1,157 @@
+"""Corrections through the API, beside recognitions of a real ClickHouse."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.recognitions import insert_recognitions, recognition_row
+from api.adapters.clickhouse import ClickHouseStore
+from api.db.database import Database
+from api.recognitions.correction_rows import erase_corrections
+from common.records.ids import recognition_id
+from common.records.object_keys import crop_key, photo_key
+from common.records.recognitions import Recognition
+from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.services.clickhouse import ClickHouseAddress
+
+pytestmark = pytest.mark.integration
+
+START_MS = 1_790_000_000_000
+CAMERA = UUID(int=1)
+
+
+@pytest.fixture
+async def application(
+    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+) -> AsyncIterator[Application]:
+    store = ClickHouseStore(clickhouse_address.settings())
+    async with running_application(database, Options(store=store)) as app:
+        yield app
+    await store.close()
+
+
+@pytest.fixture
+async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(owner) as opened:
+        yield opened
+
+
+async def _passed(clickhouse: ClickHouseClient, owner: Caller, *plates: str) -> list[str]:
+    """Store passes a second apart and return their ids, the oldest first."""
+    records = [_pass(owner.owner_id, number, plate) for number, plate in enumerate(plates)]
+    await insert_recognitions(clickhouse, [recognition_row(record) for record in records])
+    return [str(record.id) for record in records]
+
+
+def _pass(owner_id: UUID, number: int, plate: str) -> Recognition:
+    captured_ms = START_MS + 1000 * number
+    identifier = recognition_id(captured_ms, CAMERA, "1")
+    return Recognition(
+        id=identifier,
+        owner_id=owner_id,
+        camera_id=CAMERA,
+        camera_name="Gate",
+        plate=plate,
+        confidence=0.9,
+        character_confidences=(0.9,) * len(plate),
+        captured_ms=captured_ms,
+        first_seen_ms=captured_ms,
+        last_seen_ms=captured_ms,
+        readings_count=2,
+        photo_key=photo_key(owner_id, identifier),
+        crop_key=crop_key(owner_id, identifier),
+    )
+
+
+async def _put(client: httpx.AsyncClient, identifier: str, **body: Any) -> httpx.Response:
+    return await client.put(f"/api/recognitions/{identifier}/correction", json=body)
+
+
+async def test_it_stands_beside_the_reading_until_it_is_taken_back(
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
+) -> None:
+    first, second = await _passed(clickhouse, owner, "A812CD", "XY99Z")
+    answer = await _put(client, first, plate="ab-12 cd", region="PT")
+    written = answer.json()["correction"]
+
+    assert answer.status_code == 200
+    assert (written["plate"], written["region"], written["correctedBy"]) == ("AB12CD", "PT", "test")
+    newest, oldest = (await client.get("/api/recognitions")).json()["recognitions"]
+    assert (newest["id"], "correction" in newest) == (second, False)
+    assert (oldest["plate"], oldest["correction"]) == ("A812CD", written)
+    one = (await client.get(f"/api/recognitions/{first}")).json()["recognition"]
+    assert (one["plate"], one["correction"]) == ("A812CD", written)
+    by_reading = await client.get("/api/recognitions", params={"plate": "A812"})
+    by_correction = await client.get("/api/recognitions", params={"plate": "AB12"})
+    assert [each["id"] for each in by_reading.json()["recognitions"]] == [first]
+    assert by_correction.json()["recognitions"] == []
+
+    assert (await _put(client, first, plate=None)).json()["correction"]["plate"] is None
+    path = f"/api/recognitions/{first}/correction"
+    assert (await client.delete(path)).status_code == 204
+    assert (await client.delete(path)).status_code == 404
+    one = (await client.get(f"/api/recognitions/{first}")).json()["recognition"]
+    assert "correction" not in one
+
+
+@pytest.mark.parametrize("body", [{}, {"plate": ""}, {"plate": "AB*"}, {"plate": "A" * 17}])
+async def test_what_no_plate_can_be_is_refused(
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, body: dict[str, str]
+) -> None:
+    (identifier,) = await _passed(clickhouse, owner, "A812CD")
+    answer = await _put(client, identifier, **body)
+
+    assert answer.status_code == 400
+    assert [fault["path"] for fault in answer.json()["fields"]] == ["plate"]
+
+
+async def test_nothing_is_written_beside_what_is_not_the_callers(
+    application: Application, clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
+) -> None:
+    (identifier,) = await _passed(clickhouse, owner, "A812CD")
+    async with application.client(await application.new_owner()) as stranger:
+        assert (await _put(stranger, identifier, plate="AB12CD")).status_code == 404
+        assert (await stranger.get("/api/corrections")).json()["corrections"] == []
+    assert (await _put(client, str(uuid4()), plate="AB12CD")).status_code == 404
+
+
+async def test_they_are_listed_with_pictures_page_by_page(
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
+) -> None:
+    ids = await _passed(clickhouse, owner, "A812CD", "XY99Z", "QQ00")
+    for identifier, plate in zip(ids, ("AB12CD", "XY98Z", None), strict=True):
+        await _put(client, identifier, plate=plate)
+
+    first = (await client.get("/api/corrections", params={"limit": 2})).json()
+    query = {"limit": 2, "lastKey": first["nextKey"]}
+    second = (await client.get("/api/corrections", params=query)).json()
+    listed = [*first["corrections"], *second["corrections"]]
+    assert [each["recognitionId"] for each in listed] == ids[::-1]
+    assert second["nextKey"] is None
+    assert listed[0]["correction"]["plate"] is None
+    assert listed[2]["reading"] == "A812CD"
+    assert listed[2]["cropUrl"].startswith("https://images.example/")
+    found = (await client.get("/api/corrections", params={"plate": "b12"})).json()["corrections"]
+    assert [each["recognitionId"] for each in found] == ids[:1]
+    other = await client.get("/api/corrections", params={**query, "plate": "b12"})
+    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_erasing_a_plate_reaches_what_was_corrected_from_it_and_to_it(
+    database: Database, clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
+) -> None:
+    ids = await _passed(clickhouse, owner, "AB12CD", "A812CD", "XY99Z", "AB12CD")
+    for identifier, plate in zip(ids, ("AB12CE", "AB12CD", "XY98Z", "AB12CE"), strict=True):
+        await _put(client, identifier, plate=plate)
+    before_ms = START_MS + 3000
+    readings = await database.run(
+        lambda session: erase_corrections(session, owner.owner_id, "AB12CD", before_ms=before_ms)
+    )
+
+    assert sorted(readings) == ["A812CD", "AB12CD"]
+    left = (await client.get("/api/corrections")).json()["corrections"]
+    assert [each["recognitionId"] for each in left] == [ids[3], ids[2]]
