@@ -272,6 +272,31 @@ def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStac
     console.sees("It is on its way")
 
 
+def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: ConsoleStack) -> None:
+    account = stack.new_account()
+    row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
+    stack.put_images(row, 0)
+    stack.publish(row, is_live=False)
+    console.expected.append(REFUSED)
+    console.log_in(account, f"/recognitions/{row.id}")
+    console.press("It was read wrong")
+    console.fill("What the plate really was", "?")
+    console.press("Keep the correction")
+    console.sees("must hold 1 to 16 letters and digits")
+    assert console.violations() == []
+    console.fill("What the plate really was", "va 677 vk")
+    console.press("Keep the correction")
+    console.sees("The correction is kept beside the reading.")
+    kept = console.page.locator("section").filter(has_text="Correction by hand")
+    expect(kept.locator(".plate")).to_have_text("VA677VK")
+    expect(kept).to_contain_text(account.email)
+    expect(console.page.locator("h1 .plate")).to_have_text(row.plate)
+    console.press("Take it back")
+    console.sees("The correction is taken back.")
+    console.page.reload()
+    expect(console.page.get_by_role("button", name="It was read wrong")).to_be_visible()
+
+
 def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:
     console.log_in(account, "/keys")
     console.press("New key")

@@ -2,6 +2,7 @@
 
 import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
+import { CorrectionPanel } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
 import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
@@ -146,6 +147,7 @@ export function RecognitionPage({ id }) {
         <${Characters} plate=${one.plate} confidences=${one.characterConfidences} />
       </div>
     </div>
+    <${CorrectionPanel} key=${one.id} recognition=${one} onChanged=${(correction) => found.change((before) => ({ ...before, correction }))} />
     <${Alerts} id=${one.id} />
     <${RecognitionDeliveries} id=${one.id} />`;
 }

@@ -1,0 +1,62 @@
+/** @file What a person writes beside a reading: what the plate really was. */
+
+import { html, useState } from "./html.js";
+import { call } from "./api.js";
+import { useAction } from "./load.js";
+import { session } from "./session.js";
+import { useSignal } from "./signal.js";
+import { Check, FormFault, Moment, Plate, TextField, tell } from "./ui.js";
+import { t } from "./words.js";
+
+function Written({ correction }) {
+  return html`<p>${correction.plate === null ? t("There is no plate in it.") : html`<${Plate} text=${correction.plate} />${correction.region && html` <bdi>${correction.region}</bdi>`}`}
+    <span class="note"> <bdi>${correction.correctedBy}</bdi>, <${Moment} at=${correction.correctedAt} /></span></p>`;
+}
+
+function Form({ recognition, onChanged, onClose }) {
+  const known = recognition.correction;
+  const [plate, setPlate] = useState(known?.plate ?? recognition.plate);
+  const [region, setRegion] = useState(known?.region ?? "");
+  const [isNone, setNone] = useState(known?.plate === null);
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    const body = isNone ? { plate: null } : { plate, region: region || null };
+    run(async () => {
+      const answer = await call("PUT", `/api/recognitions/${recognition.id}/correction`, { body });
+      onChanged(answer.correction);
+      tell(t("The correction is kept beside the reading."));
+      onClose();
+    });
+  };
+  return html`<form onSubmit=${submit}>
+    <${Check} label=${t("There is no plate in it")} checked=${isNone} onValue=${setNone} />
+    ${!isNone && html`<${TextField} label=${t("What the plate really was")} required maxlength="64" autocomplete="off" spellcheck=${false} value=${plate} onValue=${setPlate} fault=${failure?.fault("plate")} />
+    <${TextField} label=${t("Country or region, if it matters")} maxlength="40" value=${region} onValue=${setRegion} fault=${failure?.fault("region")} />`}
+    <${FormFault} failure=${failure} shown=${["plate", "region"]} />
+    <div class="actions"><button class="main" disabled=${isBusy}>${t("Keep the correction")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+  </form>`;
+}
+
+/** The correction of a recognition, and its form for who may write one. */
+export function CorrectionPanel({ recognition, onChanged }) {
+  const [isOpen, setOpen] = useState(false);
+  const { isBusy, failure, run } = useAction();
+  const who = useSignal(session);
+  const known = recognition.correction;
+  const mayWrite = who?.scopes?.includes("corrections:write") ?? false;
+  if (!known && !mayWrite) return null;
+  const remove = () => run(async () => {
+    await call("DELETE", `/api/recognitions/${recognition.id}/correction`);
+    onChanged(undefined);
+    tell(t("The correction is taken back."));
+  });
+  return html`<section><h2>${t("Correction by hand")}</h2>
+    ${known && html`<${Written} correction=${known} />`}
+    ${isOpen && html`<${Form} recognition=${recognition} onChanged=${onChanged} onClose=${() => setOpen(false)} />`}
+    ${!isOpen && mayWrite && html`<p class="note">${t("The reading stays as it is, and nothing is sent again.")}</p>
+    <${FormFault} failure=${failure} />
+    <div class="actions"><button type="button" onClick=${() => setOpen(true)}>${known ? t("Change the correction") : t("It was read wrong")}</button>
+      ${known && html`<button type="button" disabled=${isBusy} onClick=${remove}>${t("Take it back")}</button>`}</div>`}
+  </section>`;
+}
