@@ -215,6 +215,9 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
     async with world.application.client(world.owner) as client:
         body = {"name": "gate", "plates": ["ab 12-cd"]}
         assert (await client.post("/api/alertas", json=body)).status_code == 201
+        for record, plate in ((mine[0], "AB12CE"), (others[0], PLATE)):
+            path = f"/api/recognitions/{record.id}/correction"
+            assert (await client.put(path, json={"plate": plate})).status_code == 200
 
     assert await erase(world.owner, "ab-12 cd") == {
         "recognitions": 2,
@@ -223,9 +226,10 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
         "alertTriggers": 2,
         "deliveries": 2,
         "alertsNamingIt": 1,
-        "corrections": 0,
-        "misreadAs": [],
+        "corrections": 2,
+        "misreadAs": [OTHER],
     }
+    assert (await world.json("/api/corrections"))["corrections"] == []
     assert await world.application.services.erasure_watch.sweep() == 2
 
     assert await world.plates() == [OTHER]
