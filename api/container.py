@@ -235,6 +235,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     """Return the services; nothing is started or called."""
     keys = settings.secret_key.get_secret_value()
     box, database, found = SecretBox(keys), outside.database, outside.repositories
+    samples = SampleMaker(box)
     rules, now = operator_rules(settings), outside.now_ms
     gate = OutboundGate(outside.resolver, rules.outbound)
     authenticator = _authenticator(settings, outside)
@@ -262,13 +263,13 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         cameras=_cameras(settings, outside, StreamVault(rules.streams, box), limits),
         camera_probe=CameraProbe(settings),
         alerts=_alerts(outside, alerts, gate, limits),
-        alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, limits, now),
+        alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
         own_account=OwnAccount(sessions),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
-        deliveries=Deliveries(database, webhooks, found.deliveries, SampleMaker(box), limits, now),
+        deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
         analytics=Analytics(database, found.traffic, now),
         images=outside.images,

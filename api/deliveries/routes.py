@@ -11,7 +11,9 @@ from api.deliveries.schemas import (
     NO_BODY,
     DeliveryList,
     DeliveryQuery,
+    NotificationTest,
     QueuedAnswer,
+    QueuedList,
     RecognitionDeliveryList,
     Redeliver,
     Replay,
@@ -20,6 +22,7 @@ from api.deliveries.schemas import (
     SendTest,
     delivery_body,
     queued_answer,
+    queued_list,
     recognition_delivery_body,
 )
 from api.deliveries.service import AlertDeliveries, Deliveries
@@ -47,7 +50,8 @@ _TELLS_OF_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
 """Asked besides: a delivery names its webhook, or its alert."""
 
 _ANY_TEST = SendTest()
-"""Stands for a body that is not sent."""
+_FIRST_NOTIFICATION = NotificationTest()
+"""They stand for a body that is not sent."""
 
 
 @webhook_router.get(
@@ -172,6 +176,26 @@ async def redeliver_notification(
     No body is needed; an empty object will do as well.
     """
     return queued_answer(await deliveries.redeliver(caller.owner_id, id, delivery_id))
+
+
+@alert_router.post(
+    "/api/alertas/{id}/notifications/test",
+    status_code=202,
+    summary="Send a test to a notification",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Scope.ALERTS_WRITE, BodyKind.JSON, body_optional=True)
+async def test_notification(
+    deliveries: AlertDeliveriesDep,
+    caller: Caller,
+    id: ResourceId,
+    body: NotificationTest = _FIRST_NOTIFICATION,
+) -> QueuedList:
+    """Send a made-up plate to one of the alert's ``notifications``, the first unless it is named.
+
+    It is marked as a test; an alert that is switched off sends one as well.
+    """
+    return queued_list(await deliveries.test(caller.owner_id, id, body.notification))
 
 
 @recognition_router.get(

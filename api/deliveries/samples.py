@@ -10,7 +10,14 @@ from api.alerts.service import all_fields
 from api.db.records import alert_config
 from api.db.tables import Owner
 from api.validation.fields import from_unix_ms
-from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
+from common.records.alerts import (
+    AlertConfig,
+    AlertTrigger,
+    EarlyTrigger,
+    Notification,
+    TriggerPhase,
+    by_reference,
+)
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.records.deliveries import (
     CameraEvent,
@@ -23,6 +30,7 @@ from common.records.deliveries import (
 )
 from common.records.frames import Box
 from common.records.ids import NIL_UUID, derived_uuid, trigger_id
+from common.records.notifications import destinations_of, notification_delivery
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 from common.secrets import SecretBox
@@ -71,6 +79,31 @@ class SampleMaker:
             cause=DeliveryCause.TEST,
             requested_ms=now_ms,
         )
+
+    def notifications(
+        self, alert: AlertConfig, notification: Notification, *, now_ms: int
+    ) -> list[Delivery]:
+        """Return what a notification of an alert would give, marked as a test."""
+        recognition = _recognition(alert.owner_id, now_ms)
+        trigger = AlertTrigger(
+            id=trigger_id(now_ms, alert.alert_id, recognition.id),
+            owner_id=alert.owner_id,
+            alert=by_reference(alert),
+            recognition=recognition,
+            decided_ms=now_ms,
+        )
+        return [
+            notification_delivery(
+                trigger,
+                alert,
+                endpoint,
+                destination,
+                self.box,
+                cause=DeliveryCause.TEST,
+                requested_ms=now_ms,
+            )
+            for endpoint, destination in destinations_of(alert.owner_id, [notification]).items()
+        ]
 
     def _trigger(self, recognition: Recognition, now_ms: int, phase: TriggerPhase) -> AlertTrigger:
         body = AlertUpdate.model_validate({"name": "Test alert", "plates": [_PLATE]})

@@ -1,5 +1,6 @@
 """JSON of what was delivered to a webhook, and of what is asked of it."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -12,7 +13,7 @@ from analytics_sql.deliveries import (
     DeliverySummary,
 )
 from analytics_sql.rows import LAST_STORABLE_MS
-from api.schemas import RequestModel, ResponseModel, Timestamp
+from api.schemas import RequestModel, ResponseModel, Timestamp, json_number
 from api.validation.fields import (
     BodyInstant,
     QueryInstant,
@@ -69,6 +70,12 @@ class SendTest(RequestModel):
     """A made-up event to send; the first that the webhook wants unless it is named."""
 
     event: EventName | None = None
+
+
+class NotificationTest(RequestModel):
+    """The notification of an alert that is to be tried, counted from 0 in the order of reads."""
+
+    notification: Annotated[int, Field(ge=0), BeforeValidator(json_number)] = 0
 
 
 class Redeliver(RequestModel):
@@ -144,6 +151,12 @@ class QueuedAnswer(ResponseModel):
     delivery: QueuedBody
 
 
+class QueuedList(ResponseModel):
+    """Deliveries that are about to be sent, one for each address."""
+
+    deliveries: list[QueuedBody]
+
+
 class ReplayAnswer(ResponseModel):
     """The number of events that are about to be sent again."""
 
@@ -182,11 +195,18 @@ def delivery_body(summary: DeliverySummary) -> DeliveryBody:
 
 def queued_answer(delivery: Delivery) -> QueuedAnswer:
     """Return the JSON form of a delivery that is about to be sent."""
-    return QueuedAnswer(
-        delivery=QueuedBody(
-            id=str(delivery.id),
-            event_id=str(delivery.event_id),
-            event=delivery.event,
-            cause=delivery.cause,
-        )
+    return QueuedAnswer(delivery=_queued_body(delivery))
+
+
+def queued_list(deliveries: Iterable[Delivery]) -> QueuedList:
+    """Return the JSON form of deliveries that are about to be sent."""
+    return QueuedList(deliveries=list(map(_queued_body, deliveries)))
+
+
+def _queued_body(delivery: Delivery) -> QueuedBody:
+    return QueuedBody(
+        id=str(delivery.id),
+        event_id=str(delivery.event_id),
+        event=delivery.event,
+        cause=delivery.cause,
     )

@@ -278,6 +278,7 @@ class AlertDeliveries:
         database: Database,
         rows: AlertRepository,
         store: AttemptStore,
+        samples: SampleMaker,
         limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
@@ -285,6 +286,7 @@ class AlertDeliveries:
         self._database = database
         self._rows = rows
         self._store = store
+        self._samples = samples
         self._now_ms = now_ms
         self._queue = DeliveryQueue(database, limits, now_ms)
 
@@ -300,6 +302,23 @@ class AlertDeliveries:
         place = await self._place(owner_id, alert_id)
         wanted = query.filter_of(place, now_ms=self._now_ms())
         return await self._store.deliveries(wanted, query.limit)
+
+    async def test(self, owner_id: UUID, alert_id: UUID, number: int) -> list[Delivery]:
+        """Have a made-up trigger of an alert sent to one of its notifications, counted from 0.
+
+        Raises:
+            ApiError: 404; 400 where it has fewer notifications.
+        """
+        row = found(
+            await self._database.run(lambda session: self._rows.find(session, owner_id, alert_id))
+        )
+        if number >= len(row.notifications):
+            raise invalid_field("notification", "the alert has no such notification")
+        made = self._samples.notifications(
+            row.config, row.notifications[number], now_ms=self._now_ms()
+        )
+        await self._queue.send(made)
+        return made
 
     async def redeliver(self, owner_id: UUID, alert_id: UUID, delivery_id: UUID) -> Delivery:
         """Have a notification sent again, with its ids, to where it was to go then.

@@ -8,7 +8,7 @@ from html import escape
 from zoneinfo import ZoneInfo
 
 from common.records.alerts import AlertTrigger, TriggerPhase
-from common.records.deliveries import Delivery
+from common.records.deliveries import Delivery, DeliveryCause
 
 _CROP_ID = "crop@platestream"
 
@@ -23,12 +23,14 @@ def email_message(
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
-    facts = _facts(trigger, public_url)
+    is_test = delivery.cause is DeliveryCause.TEST
+    facts = _test_facts(trigger, public_url) if is_test else _facts(trigger, public_url)
     message = EmailMessage()
     message["From"] = _header_address(sender)
     message["To"] = _header_address(address)
     message["Subject"] = _one_line(
-        f"{trigger.alert.name}: {trigger.recognition.plate} at {trigger.recognition.camera_name}"
+        f"{'Test of ' if is_test else ''}{trigger.alert.name}:"
+        f" {trigger.recognition.plate} at {trigger.recognition.camera_name}"
     )
     message["Date"] = format_datetime(_moment(trigger, trigger.decided_ms))
     message["Message-ID"] = f"<{delivery.id}@{_domain(sender)}>"
@@ -62,6 +64,17 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[tuple[str, str]]:
     if trigger.alert.description:
         facts.append(("Description", trigger.alert.description))
     return facts
+
+
+def _test_facts(trigger: AlertTrigger, public_url: str) -> list[tuple[str, str]]:
+    """Return what a test tells: of a plate that nobody saw, and so without a recognition."""
+    return [
+        ("Test", "Somebody asked for this e-mail; no vehicle passed."),
+        ("Alert", trigger.alert.name),
+        ("Plate", trigger.recognition.plate),
+        ("Camera", trigger.recognition.camera_name),
+        ("Details", f"{public_url}/alerts/{trigger.alert.alert_id}"),
+    ]
 
 
 def _page(facts: list[tuple[str, str]], *, has_crop: bool) -> str:

@@ -1,7 +1,6 @@
 """The deliveries that an event gives, and the agents' bodies that publish them."""
 
-import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -16,24 +15,25 @@ from common.errors import MisconfiguredError
 from common.records.alerts import (
     AlertConfig,
     AlertTrigger,
-    EmailNotification,
     TriggerPhase,
-    WebhookNotification,
 )
 from common.records.codec import encode
 from common.records.deliveries import (
     CameraEvent,
     Delivery,
     DeliveryAttempt,
-    DeliveryTarget,
-    EmailTarget,
-    UrlTarget,
     WebhookTarget,
     camera_delivery,
     recognition_delivery,
     trigger_delivery,
     trigger_event,
     unmade_attempt,
+)
+from common.records.notifications import (
+    Destinations,
+    EmailAddress,
+    destinations_of,
+    notification_delivery,
 )
 from common.records.payloads import notifications_of
 from common.records.recognitions import Recognition
@@ -48,7 +48,6 @@ from streams.webhooks.events.subscription_cache import SubscriptionCache
 
 log = structlog.get_logger()
 
-_ENDPOINT_DIGITS = 32
 _PUBLISHED_TOGETHER = 200
 """Deliveries made before they are sent."""
 _DECRYPTED_ALERTS = 256
@@ -195,7 +194,7 @@ class FanOut:
         place = (alert.alert_id, alert.revision)
         destinations = self._destinations.get(place)
         if destinations is None:
-            destinations = self._destinations[place] = destinations_of(alert, self._box)
+            destinations = self._destinations[place] = _destinations(alert, self._box)
         webhooks = self._webhooks_for(event, trigger)
         plans = trigger_plans(trigger, alert, destinations, webhooks, self._box)
         if self._sends_email:
@@ -230,7 +229,7 @@ def recognition_deliveries(
 def trigger_plans(
     trigger: AlertTrigger,
     alert: AlertConfig,
-    destinations: "Destinations",
+    destinations: Destinations,
     webhooks: Iterable[WebhookConfig],
     box: SecretBox,
 ) -> list[tuple[Plan, bool]]:
@@ -243,9 +242,9 @@ def trigger_plans(
     """
     plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
     for endpoint, notification in destinations.items():
-        is_email = isinstance(notification, _EmailAddress)
+        is_email = isinstance(notification, EmailAddress)
         if _is_notified_of(trigger.phase, is_email=is_email):
-            plan = partial(_notification_delivery, trigger, alert, endpoint, notification, box)
+            plan = partial(notification_delivery, trigger, alert, endpoint, notification, box)
             plans.append((plan, is_email))
     return plans
 
@@ -254,7 +253,7 @@ def trigger_deliveries(
     trigger: AlertTrigger, webhooks: Iterable[WebhookConfig], box: SecretBox
 ) -> list[Delivery]:
     """Return what :func:`trigger_plans` gives of a trigger that holds its alert whole, made."""
-    destinations = destinations_of(trigger.alert, box)
+    destinations = _destinations(trigger.alert, box)
     plans = trigger_plans(trigger, trigger.alert, destinations, webhooks, box)
     return [plan() for plan, _ in plans]
 
@@ -272,24 +271,13 @@ def webhook_plans(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> l
     ]
 
 
-def _notification_delivery(
-    trigger: AlertTrigger,
-    alert: AlertConfig,
-    endpoint: str,
-    notification: "_EmailAddress | WebhookNotification",
-    box: SecretBox,
-) -> Delivery:
-    target: DeliveryTarget
-    if isinstance(notification, _EmailAddress):
-        address = box.encrypt(notification.address)
-        target = EmailTarget(alert_id=alert.alert_id, address_encrypted=address)
-    else:
-        target = UrlTarget(
-            alert_id=alert.alert_id,
-            url_encrypted=box.encrypt(notification.url),
-            secret_encrypted=alert.notification_secret_encrypted,
-        )
-    return trigger_delivery(trigger, endpoint, target)
+def _destinations(alert: AlertConfig, box: SecretBox) -> Destinations:
+    """Return an alert's own destinations.
+
+    Raises:
+        MisconfiguredError: the notifications were encrypted with another key.
+    """
+    return destinations_of(alert.owner_id, notifications_of(alert, box))
 
 
 def _nameless(delivery: Delivery) -> Delivery:
@@ -315,35 +303,3 @@ def camera_deliveries(
 ) -> list[Delivery]:
     """Return the deliveries of camera.online or camera.offline."""
     return [camera_delivery(event, camera, webhook.webhook_id) for webhook in webhooks]
-
-
-@dataclass(frozen=True)
-class _EmailAddress:
-    address: str
-
-
-Destinations = Mapping[str, _EmailAddress | WebhookNotification]
-"""An alert's own destinations, by endpoint."""
-
-
-def destinations_of(alert: AlertConfig, box: SecretBox) -> Destinations:
-    """Return an alert's own destinations; one that is named twice is there once.
-
-    Raises:
-        MisconfiguredError: the notifications were encrypted with another key.
-    """
-    found: dict[str, _EmailAddress | WebhookNotification] = {}
-    for notification in notifications_of(alert, box):
-        if isinstance(notification, EmailNotification):
-            for address in notification.addresses:
-                endpoint = _endpoint("email", alert.owner_id, address.lower())
-                found[endpoint] = _EmailAddress(address)
-        else:
-            found[_endpoint("url", alert.owner_id, notification.url)] = notification
-    return found
-
-
-def _endpoint(kind: str, owner_id: UUID, place: str) -> str:
-    """Return the name of an owner's endpoint, without its address."""
-    text = "\x1f".join((kind, str(owner_id), place))
-    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:_ENDPOINT_DIGITS]}"

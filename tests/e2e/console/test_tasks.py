@@ -212,6 +212,24 @@ def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Sc
     console.page.wait_for_url("**/alerts")
 
 
+def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Account) -> None:
+    console.expected.append(REFUSED)
+    console.log_in(account, "/alerts/new")
+    console.fill("Name", "Notified")
+    console.fill("E-mail addresses", "guard@example.com")
+    console.fill("Web addresses (URLs)", "http://192.168.1.20/hook")
+    console.press("Make the alert")
+    console.sees("PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS")
+    console.fill("Web addresses (URLs)", "https://receiver.example.com/alerts")
+    console.press("Make the alert")
+    console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
+    for target in ("guard@example.com", "https://receiver.example.com/alerts"):
+        with console.page.expect_response(re.compile(r"/notifications/test$")) as answer:
+            console.press(f"Send a test to {target}")
+        assert answer.value.status == 202
+    console.sees("The test is on its way")
+
+
 def test_a_webhook_from_its_making_to_a_replay(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:

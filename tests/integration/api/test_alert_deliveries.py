@@ -15,6 +15,7 @@ from common.records.deliveries import (
     Delivery,
     DeliveryCause,
     EmailTarget,
+    UrlTarget,
     trigger_delivery,
 )
 from common.records.topics import DELIVERIES
@@ -103,4 +104,50 @@ async def test_notifications_of_another_owners_alert_do_not_exist(
         sent = await other.post(f"{path}/{DEAD.id}/redeliver", json={})
 
     assert (listed.status_code, sent.status_code) == (404, 404)
+    assert await outbox_of(application.database, DELIVERIES) == []
+
+
+async def test_each_notification_can_be_tried(
+    application: Application, client: httpx.AsyncClient
+) -> None:
+    notifications = [
+        {"type": "email", "addresses": ["a@example.com", "A@example.com", "b@example.com"]},
+        {"type": "webhook", "url": "https://receiver.example.com/alerts"},
+    ]
+    body = {"name": "Gate", "enabled": False, "notifications": notifications}
+    made = (await client.post("/api/alertas", json=body)).json()["alert"]
+    path = f"/api/alertas/{made['id']}/notifications/test"
+    emails = await client.post(path)
+    url = await client.post(path, json={"notification": 1})
+    beyond = await client.post(path, json={"notification": 2})
+    queued = [
+        (key, decode(Delivery, value or b""))
+        for key, value in await outbox_of(application.database, DELIVERIES)
+    ]
+
+    assert (emails.status_code, url.status_code, beyond.status_code) == (202, 202, 400)
+    assert [field["path"] for field in beyond.json()["fields"]] == ["notification"]
+    answered = [*emails.json()["deliveries"], *url.json()["deliveries"]]
+    assert [one["id"] for one in answered] == [str(delivery.id) for _, delivery in queued]
+    assert [type(one.target) for _, one in queued] == [EmailTarget, EmailTarget, UrlTarget]
+    for key, delivery in queued:
+        assert (key, delivery.cause) == (delivery.endpoint, DeliveryCause.TEST)
+        assert delivery.trigger is not None
+        assert delivery.trigger.alert.alert_id == UUID(made["id"])
+        assert delivery.trigger.alert.is_reference
+
+
+async def test_an_alert_without_notifications_has_none_to_try(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    assert (await client.post(path.replace("deliveries", "notifications/test"))).status_code == 400
+
+
+async def test_another_owners_notification_is_not_tried(
+    application: Application, path: str
+) -> None:
+    async with application.client(await application.new_owner()) as other:
+        sent = await other.post(path.replace("deliveries", "notifications/test"))
+
+    assert sent.status_code == 404
     assert await outbox_of(application.database, DELIVERIES) == []

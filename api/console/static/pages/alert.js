@@ -55,6 +55,24 @@ function Remove({ alert, onClose }) {
   return html`<${Confirm} title=${t("Remove this alert?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}><bdi>${alert.name}</bdi></${Confirm}>`;
 }
 
+/** @param {any} one a notification */
+const targetOf = (one) => (one.type === "email" ? one.addresses.join(", ") : one.url);
+
+/** What its notifications sent, and a test of each. */
+function Notifications({ alert }) {
+  const [sent, setSent] = useState(0);
+  const { isBusy, failure, run } = useAction();
+  const test = (position) => run(async () => {
+    await call("POST", `/api/alertas/${alert.id}/notifications/test`, { body: { notification: position } });
+    tell(t("The test is on its way; the list tells how it went."));
+    setSent(sent + 1);
+  });
+  return html`<section><h2>${t("What its notifications sent")}</h2>
+    ${alert.notifications.length > 0 && html`<ul class="tests">${alert.notifications.map((one, position) => html`<li key=${position}><button type="button" disabled=${isBusy} onClick=${() => test(position)} aria-label=${t("Send a test to {target}", { target: targetOf(one) })}>${t("Send a test")}</button> <bdi>${targetOf(one)}</bdi></li>`)}</ul>`}
+    <${FormFault} failure=${failure} />
+    <${Deliveries} path=${`/api/alertas/${alert.id}`} sent=${sent} /></section>`;
+}
+
 export function AlertPage({ id, query }) {
   const found = useLoad((abort) => get(`/api/alertas/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.alert), [id]);
   const [isRemoving, setRemoving] = useState(false);
@@ -67,6 +85,6 @@ export function AlertPage({ id, query }) {
   const note = alert.lastTriggeredAt ? t("{fired}, the last time {ago}", { fired: tn(alert.triggerCount, "Fired {n} time", "Fired {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("It has not fired yet.");
   return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button></${Head}>
     <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
-    <section><h2>${t("What its notifications sent")}</h2><${Deliveries} path=${`/api/alertas/${alert.id}`} /></section>
+    <${Notifications} alert=${alert} />
     ${isRemoving && html`<${Remove} alert=${alert} onClose=${() => setRemoving(false)} />`}`;
 }

@@ -268,6 +268,7 @@ export const words = {
   "Seen": "Visto",
   "Send": "Enviar",
   "Send a test": "Enviar um teste",
+  "Send a test to {target}": "Enviar um teste para {target}",
   "Send again": "Enviar de novo",
   "Send the events of this time again": "Enviar de novo os eventos deste tempo",
   "Sessions": "Sessões",

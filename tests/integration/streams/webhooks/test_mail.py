@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import uvloop
 
 from common.errors import TransientError
 from common.records.alerts import AlertTrigger
-from common.records.deliveries import Delivery, EmailTarget, trigger_delivery
+from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, trigger_delivery
 from streams.webhooks.delivery.schedule import SendKind
 from streams.webhooks.email.sender import EmailSender
 from streams.webhooks.email.settings import EmailSettings
@@ -85,6 +86,19 @@ async def test_an_email_has_text_page_image_and_link(server: MailServer) -> None
     images = [part for part in email.walk() if part.get_content_type() == "image/jpeg"]
     assert [image.get_content() for image in images] == [CROP]
     assert images[0]["Content-ID"].strip("<>") in page.get_content()
+
+
+async def test_a_test_says_that_it_is_one_and_leads_to_its_alert(server: MailServer) -> None:
+    made = msgspec.structs.replace(_delivery(), cause=DeliveryCause.TEST)
+    result = await _sender(server).send(made, GUARD)
+
+    assert result.kind is SendKind.ACCEPTED
+    (email,) = server.emails
+    assert email["Subject"] == "Test of Stolen <cars>: AB00001 at camera 1"
+    text = email.get_body(("plain",))
+    assert text is not None
+    assert "no vehicle passed" in text.get_content()
+    assert f"https://plates.example.com/alerts/{alert(1).alert_id}" in text.get_content()
 
 
 async def test_an_email_goes_without_an_image_that_cannot_be_had(server: MailServer) -> None:

@@ -1,0 +1,81 @@
+"""An alert's own notifications: the endpoints that they name, and the deliveries to these. Pure."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from common.records.alerts import (
+    AlertConfig,
+    AlertTrigger,
+    EmailNotification,
+    Notification,
+    WebhookNotification,
+)
+from common.records.deliveries import (
+    Delivery,
+    DeliveryCause,
+    DeliveryTarget,
+    EmailTarget,
+    UrlTarget,
+    trigger_delivery,
+)
+from common.secrets import SecretBox
+
+_ENDPOINT_DIGITS: Final = 32
+
+
+@dataclass(frozen=True)
+class EmailAddress:
+    """One address of an e-mail notification."""
+
+    address: str
+
+
+Destination = EmailAddress | WebhookNotification
+Destinations = Mapping[str, Destination]
+"""An alert's own destinations, by endpoint."""
+
+
+def destinations_of(owner_id: UUID, notifications: Iterable[Notification]) -> Destinations:
+    """Return the destinations of an owner's notifications; one named twice is there once."""
+    found: dict[str, Destination] = {}
+    for notification in notifications:
+        if isinstance(notification, EmailNotification):
+            for address in notification.addresses:
+                endpoint = _endpoint("email", owner_id, address.lower())
+                found[endpoint] = EmailAddress(address)
+        else:
+            found[_endpoint("url", owner_id, notification.url)] = notification
+    return found
+
+
+def notification_delivery(
+    trigger: AlertTrigger,
+    alert: AlertConfig,
+    endpoint: str,
+    destination: Destination,
+    box: SecretBox,
+    *,
+    cause: DeliveryCause = DeliveryCause.EVENT,
+    requested_ms: int = 0,
+) -> Delivery:
+    """Return the delivery of a trigger to a destination; ``alert`` is the trigger's, whole."""
+    target: DeliveryTarget
+    if isinstance(destination, EmailAddress):
+        address = box.encrypt(destination.address)
+        target = EmailTarget(alert_id=alert.alert_id, address_encrypted=address)
+    else:
+        target = UrlTarget(
+            alert_id=alert.alert_id,
+            url_encrypted=box.encrypt(destination.url),
+            secret_encrypted=alert.notification_secret_encrypted,
+        )
+    return trigger_delivery(trigger, endpoint, target, cause=cause, requested_ms=requested_ms)
+
+
+def _endpoint(kind: str, owner_id: UUID, place: str) -> str:
+    """Return the name of an owner's endpoint, without its address."""
+    text = "\x1f".join((kind, str(owner_id), place))
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:_ENDPOINT_DIGITS]}"
