@@ -262,7 +262,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         credits=Credits(database),
         cameras=_cameras(settings, outside, StreamVault(rules.streams, box), limits),
         camera_probe=CameraProbe(settings),
-        alerts=_alerts(outside, alerts, gate, limits),
+        alerts=_alerts(settings, outside, alerts, gate, limits),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
@@ -323,10 +323,15 @@ def _cameras(
 
 
 def _alerts(
-    outside: AppDependencies, rows: AlertRepository, gate: OutboundGate, limits: OwnerLimits
+    settings: ApiSettings,
+    outside: AppDependencies,
+    rows: AlertRepository,
+    gate: OutboundGate,
+    limits: OwnerLimits,
 ) -> Alerts:
     history = TriggerHistory(outside.repositories.triggers)
-    return Alerts(outside.database, rows, gate, history, limits)
+    sends_email = bool(settings.smtp_host)
+    return Alerts(outside.database, rows, gate, history, limits, sends_email=sends_email)
 
 
 def _sessions(

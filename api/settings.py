@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
+from common.mail_settings import SmtpHostSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
     CameraAddressSettings,
@@ -139,6 +140,7 @@ class ApiSettings(
     EncryptionSettings,
     CameraAddressSettings,
     WebhookAddressSettings,
+    SmtpHostSettings,
     SampleRateSettings,
     RecognizerPoolSettings,
 ):

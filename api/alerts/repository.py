@@ -47,11 +47,13 @@ class AlertListing:
     """All alerts of an owner, and the secret that signs their notifications to URLs.
 
     ``counted_at`` is when it was counted how often they triggered; None: it is not known just now.
+    ``sends_email``: their e-mail notifications are sent.
     """
 
     alerts: tuple[AlertRow, ...]
     notification_secret: str | None
     counted_at: datetime | None = None
+    sends_email: bool = False
 
 
 _NOTIFICATIONS = "notifications"

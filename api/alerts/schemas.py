@@ -268,6 +268,10 @@ class AlertList(ResponseModel):
         description="When it was counted how often alerts fired; null: it is not known just now, "
         "and `triggerCount` is 0."
     )
+    sends_email: bool = Field(
+        description="False: no SMTP server is in the API's settings (`PLATESTREAM_SMTP_HOST`), and "
+        "e-mail addresses among the notifications get nothing."
+    )
     notification_secret: str | None = Field(
         description="Signs what alerts send to the URLs among their notifications; made with the "
         "first alert."
@@ -296,5 +300,6 @@ def alert_list(listing: AlertListing, next_key: str | None) -> AlertList:
         next_key=next_key,
         alerts=[alert_body(row) for row in listing.alerts],
         counted_at=listing.counted_at,
+        sends_email=listing.sends_email,
         notification_secret=listing.notification_secret,
     )

@@ -164,12 +164,16 @@ class Alerts:
         gate: OutboundGate,
         history: TriggerHistory,
         limits: OwnerLimits,
+        *,
+        sends_email: bool,
     ) -> None:
+        """``sends_email``: there is an SMTP server in the settings."""
         self._history = history
         self._database = database
         self._rows = rows
         self._gate = gate
         self._limits = limits
+        self._sends_email = sends_email
 
     async def all_of(self, owner_id: UUID) -> AlertListing:
         """Return the owner's alerts, newest first, with how often they triggered."""
@@ -178,7 +182,12 @@ class Alerts:
             self._history.of(owner_id),
         )
         alerts = tuple(counted(row, history) for row in listing.alerts)
-        return replace(listing, alerts=alerts, counted_at=from_unix_ms_if_any(history.read_ms))
+        return replace(
+            listing,
+            alerts=alerts,
+            counted_at=from_unix_ms_if_any(history.read_ms),
+            sends_email=self._sends_email,
+        )
 
     async def one(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
         """Return one of the owner's alerts, with how often it triggered.

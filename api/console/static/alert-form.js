@@ -78,7 +78,7 @@ function CamerasChoice({ form, onForm, cameras, fault }) {
   </fieldset>`;
 }
 
-export function AlertFields({ form, onForm, failure, cameras, accountZone }) {
+export function AlertFields({ form, onForm, failure, cameras, accountZone, sendsEmail }) {
   const set = (name) => (value) => onForm({ ...form, [name]: value });
   const fault = (name) => failure?.fault(name);
   return html`<section class="panel"><h2>${t("What it watches for")}</h2><div class="fields">
@@ -101,6 +101,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone }) {
     </section>
     <section class="panel"><h2>${t("Whom it tells")}</h2><div class="fields">
       <${Field} label=${t("E-mail addresses")} hint=${t("One a line.")} fault=${failure?.fields.find((field) => field.path.includes("addresses"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.emails} onInput=${(event) => set("emails")(event.currentTarget.value)}></textarea>`}</${Field}>
+      ${!sendsEmail && form.emails.trim() && html`<p class="fault wide" role="status">${t("No SMTP server is in the settings (PLATESTREAM_SMTP_HOST): these addresses get nothing.")}</p>`}
       <${Field} label=${t("Web addresses (URLs)")} hint=${t("One a line; signed with the account's notification secret.")} fault=${failure?.fields.find((field) => field.path.includes("url"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
       <p class="hint wide">${t("Webhooks that get alert.triggered are told as well.")} <${Link} href="/webhooks">${t("Webhooks")}</${Link}></p>
     </div>

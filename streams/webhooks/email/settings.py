@@ -4,7 +4,8 @@ from enum import StrEnum
 
 from pydantic import Field, SecretStr
 
-from common.settings import Fragment, Port
+from common.mail_settings import SmtpHostSettings
+from common.settings import Port
 
 
 class SmtpEncryption(StrEnum):
@@ -15,10 +16,9 @@ class SmtpEncryption(StrEnum):
     NONE = "none"
 
 
-class EmailSettings(Fragment):
+class EmailSettings(SmtpHostSettings):
     """The SMTP server that e-mail of alerts goes through."""
 
-    smtp_host: str = Field("", description="SMTP server for e-mail of alerts; empty: none is sent.")
     smtp_port: Port = Field(587, description="Port of the SMTP server.")
     smtp_encryption: SmtpEncryption = Field(
         SmtpEncryption.STARTTLS,

@@ -217,6 +217,7 @@ def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Accoun
     console.log_in(account, "/alerts/new")
     console.fill("Name", "Notified")
     console.fill("E-mail addresses", "guard@example.com")
+    console.sees("No SMTP server is in the settings (PLATESTREAM_SMTP_HOST)")
     console.fill("Web addresses (URLs)", "http://192.168.1.20/hook")
     console.press("Make the alert")
     console.sees("PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS")

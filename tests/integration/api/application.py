@@ -311,6 +311,7 @@ class Options:
     limits: LimitRules = NO_LIMITS
     failed_authentications: int = 0
     allowed_networks: str = ""
+    smtp_host: str = ""
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
@@ -325,6 +326,7 @@ class Options:
         given = {
             "secret_key": secret_keys,
             "webhook_allowed_networks": self.allowed_networks,
+            "smtp_host": self.smtp_host,
             "trusted_proxies": self.trusted_proxies,
             "camera_take_seconds": self.take_seconds,
             "camera_subscription_credits": self.subscription_credits,

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from analytics_sql.deliveries import DeliveryChannel, DeliveryPlace, DeliverySummary
+from api.db.database import Database
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode, encode
 from common.records.deliveries import (
@@ -23,7 +24,9 @@ from common.records.webhooks import EventName
 from tests.integration.api.application import (
     NOW_MS,
     Application,
+    Options,
     StandInDeliveries,
+    running_application,
 )
 from tests.integration.api.outbox import outbox_of
 from tests.records import OWNER, recognition
@@ -151,3 +154,13 @@ async def test_another_owners_notification_is_not_tried(
 
     assert sent.status_code == 404
     assert await outbox_of(application.database, DELIVERIES) == []
+
+
+async def test_the_list_of_alerts_says_whether_email_is_sent(database: Database) -> None:
+    for host in ("", "mail.example.com"):
+        async with (
+            running_application(database, Options(smtp_host=host)) as application,
+            application.client(await application.new_owner()) as client,
+        ):
+            listed = await client.get("/api/alertas")
+        assert listed.json()["sendsEmail"] is bool(host)

@@ -101,7 +101,7 @@ async def test_every_field_is_kept_and_listed_newest_first(
 async def test_without_alerts_there_is_no_secret(alerts: httpx.AsyncClient) -> None:
     listing = (await alerts.get(PATH)).json()
     assert listing.pop("countedAt") is not None
-    assert listing == {"alerts": [], "notificationSecret": None}
+    assert listing == {"alerts": [], "notificationSecret": None, "sendsEmail": False}
 
 
 async def test_an_update_changes_what_is_sent_and_nothing_else(alerts: httpx.AsyncClient) -> None:

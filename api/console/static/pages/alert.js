@@ -17,6 +17,7 @@ function Form({ alert, query, onSaved }) {
   const zone = useSignal(session)?.timezone ?? "UTC";
   const [form, setForm] = useState(() => formOf(alert, { plate: query.plate, timezone: zone }));
   const cameras = useCameras();
+  const known = useLoad((abort) => get("/api/alertas", { limit: 1 }, abort), []);
   const { isBusy, failure, run } = useAction();
   const change = (next) => {
     unsaved.value = t("What you typed is not saved. Leave all the same?");
@@ -33,7 +34,7 @@ function Form({ alert, query, onSaved }) {
     });
   };
   return html`<form onSubmit=${submit}>
-    <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} />
+    <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} sendsEmail=${known.data?.sendsEmail ?? true} />
     <${Trial} form=${form} />
     <${FormFault} failure=${failure} shown=${ALERT_FIELDS} />
     <div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : alert ? t("Save") : t("Make the alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>

@@ -213,6 +213,7 @@ export const words = {
   "Off: nothing is read, no picture is taken.": "Desligada: nada é lido, nenhuma imagem é tirada.",
   "One a line, as Name: value.": "Um por linha, como Nome: valor.",
   "One a line, or pasted from a table. * stands for any characters, ? for one; case, spaces, dots and dashes do not matter.": "Uma por linha, ou coladas de uma tabela. * está por quaisquer carateres, ? por um; maiúsculas, espaços, pontos e traços não contam.",
+  "No SMTP server is in the settings (PLATESTREAM_SMTP_HOST): these addresses get nothing.": "Não há servidor SMTP nas definições (PLATESTREAM_SMTP_HOST): estes endereços não recebem nada.",
   "One a line.": "Um por linha.",
   "One a line; signed with the account's notification secret.": "Um por linha; assinados com o segredo de notificações da conta.",
   "One line a camera; the first line names the columns. Lines that were added are left aside when it is started again.": "Uma linha por câmara; a primeira nomeia as colunas. Linhas já adicionadas são deixadas quando se recomeça.",
