@@ -1,17 +1,11 @@
-"""Prometheus' objects of the metrics in the catalogue, and the port on which they are read."""
+"""Prometheus' objects of the metrics in the catalogue."""
 
 from collections.abc import Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from common.metric_catalogue import Metric, MetricKind, described
 from common.metric_names import MetricName
-
-
-def serve_metrics(port: int, registry: CollectorRegistry) -> None:
-    """Answer Prometheus on ``port`` of 127.0.0.1; 0 does nothing."""
-    if port:
-        start_http_server(port, addr="127.0.0.1", registry=registry)
 
 
 def counter(name: MetricName, registry: CollectorRegistry) -> Counter:

@@ -16,6 +16,7 @@ from common.errors import (
     MisconfiguredError,
     TransientError,
 )
+from common.health import serve_health
 from common.kafka.clients import KafkaError
 from common.logs import configure_logging
 from common.secrets import SecretBox
@@ -35,7 +36,6 @@ from ingest.clocks import MonotonicWallClock, is_too_far_ahead
 from ingest.frames.pipeline import PipelineDeps
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
-from ingest.health import HealthServer
 from ingest.metrics import IngestMetrics
 from ingest.processes.pool import CapturePool
 from ingest.settings import IngestSettings
@@ -85,11 +85,9 @@ class IngestWorker:
         self._started_seconds = self._maintained_seconds = now().seconds
         self.exit_status = 0
         """The exit status of the process after :meth:`run`."""
-        self._health: HealthServer | None = None
-        if settings.ingest_metrics_port:
-            self._health = HealthServer(
-                settings.ingest_metrics_port, self._metrics.registry, self.is_alive
-            )
+        self._health = serve_health(
+            settings, settings.ingest_metrics_port, self._metrics.registry, self.is_alive
+        )
 
     def is_alive(self) -> bool:
         """Return whether both loops turn."""

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from common.health import HealthPageSettings
 from common.settings import (
     CameraAddressSettings,
     EncryptionSettings,
@@ -15,6 +16,7 @@ from common.settings import (
 
 class IngestSettings(
     ProcessSettings,
+    HealthPageSettings,
     KafkaSettings,
     S3Settings,
     EncryptionSettings,
@@ -89,6 +91,4 @@ class IngestSettings(
     ingest_send_block_seconds: float = Field(
         0.5, gt=0, le=10, description="Longest time that a send may wait for Kafka's metadata."
     )
-    ingest_metrics_port: Port = Field(
-        0, description="Local port of Prometheus metrics and /healthz; 0: none."
-    )
+    ingest_metrics_port: Port = Field(0, description="Port of /metrics and /healthz; 0: none.")

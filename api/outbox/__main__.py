@@ -14,8 +14,8 @@ from api.outbox.publisher import KafkaPublisher
 from api.outbox.relay import Relay
 from api.outbox.settings import RelaySettings
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
+from common.health import serve_health
 from common.logs import configure_logging
-from common.metrics import serve_metrics
 from common.settings import load_settings
 
 log = structlog.get_logger()
@@ -52,7 +52,6 @@ def _republish(settings: RelaySettings) -> None:
 
 def _relay(settings: RelaySettings) -> None:
     registry = CollectorRegistry()
-    serve_metrics(settings.relay_metrics_port, registry)
     relay = Relay(
         plain_database_url(settings),
         lambda: KafkaPublisher(settings),
@@ -60,6 +59,7 @@ def _relay(settings: RelaySettings) -> None:
         batch_rows=settings.relay_batch_rows,
         registry=registry,
     )
+    serve_health(settings, settings.relay_metrics_port, registry, relay.is_alive)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         relay.stop()

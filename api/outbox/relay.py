@@ -35,6 +35,8 @@ _CONNECT_TIMEOUT_SECONDS = 5
 _RETRY = RetryPolicy(first_pause_seconds=0.2, longest_pause_seconds=5.0, spread=(1.0, 1.0))
 _STABLE_AFTER_SECONDS = 30.0
 _SLICE_SECONDS = 0.5
+# Longer than Kafka and PostgreSQL may keep it waiting.
+_STUCK_SECONDS = 180.0
 
 _REPLAYED_ROWS = 100
 _SELECT = """
@@ -74,6 +76,7 @@ class Relay:
         self._poll_seconds = poll_seconds
         self._batch_rows = batch_rows
         self._stop = Event()
+        self._turned_seconds = time.monotonic()
         registry = registry or CollectorRegistry()
         self._set_aside = gauge("platestream_relay_rows_set_aside", registry)
         self._replayed = gauge("platestream_relay_rows_of_replays", registry)
@@ -82,11 +85,15 @@ class Relay:
         """Ask the relay to end after the batch in hand."""
         self._stop.set()
 
+    def is_alive(self) -> bool:
+        """Return whether it turned lately, with whatever outcome."""
+        return time.monotonic() - self._turned_seconds < _STUCK_SECONDS
+
     def run(self) -> None:
         """Relay until :meth:`stop`, reconnecting with back-off after each fault."""
         backoff = Backoff(_RETRY, _STABLE_AFTER_SECONDS)
         while not self._stop.is_set():
-            started = time.monotonic()
+            started = self._turned_seconds = time.monotonic()
             try:
                 self._relay_until_fault()
             except (psycopg.Error, TransientError) as error:
@@ -131,6 +138,7 @@ class Relay:
                 log.info("relay_waiting_for_the_active_one")
                 waiting = True
             self._stop.wait(self._poll_seconds)
+            self._turned_seconds = time.monotonic()
         return False
 
     def _follow(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> None:
@@ -139,7 +147,8 @@ class Relay:
         self._count_set_aside(connection)
         while not self._stop.is_set():
             while self._relay_batch(connection, publisher):
-                pass
+                self._turned_seconds = time.monotonic()
+            self._turned_seconds = time.monotonic()
             self._wait_for_rows(connection)
 
     def _wait_for_rows(self, connection: psycopg.Connection) -> None:

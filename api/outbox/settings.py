@@ -2,10 +2,16 @@
 
 from pydantic import Field
 
-from common.settings import DatabaseSettings, KafkaSettings, Port, ProcessSettings
+from common.health import HealthPageSettings
+from common.settings import (
+    DatabaseSettings,
+    KafkaSettings,
+    Port,
+    ProcessSettings,
+)
 
 
-class RelaySettings(ProcessSettings, DatabaseSettings, KafkaSettings):
+class RelaySettings(ProcessSettings, HealthPageSettings, DatabaseSettings, KafkaSettings):
     """The settings of the relay process."""
 
     relay_poll_seconds: float = Field(
@@ -17,4 +23,6 @@ class RelaySettings(ProcessSettings, DatabaseSettings, KafkaSettings):
     relay_batch_rows: int = Field(
         500, ge=1, le=10_000, description="Outbox rows that the relay publishes at a time."
     )
-    relay_metrics_port: Port = Field(0, description="Local port of Prometheus metrics; 0: none.")
+    relay_metrics_port: Port = Field(
+        0, description="Port of the relay's /metrics and /healthz; 0: none."
+    )

@@ -35,5 +35,5 @@ class AlertSettings(StreamSettings, EarlyAlertSettings):
         "partition; past it the oldest are forgotten early.",
     )
     alerts_metrics_port: Port = Field(
-        0, description="Local port of the alerts stage's Prometheus metrics; 0: none."
+        0, description="Port of the alerts stage's /metrics and /healthz; 0: none."
     )

@@ -100,5 +100,5 @@ class MqttStageSettings(StreamSettings, PresenceSettings, MqttBrokerSettings, Mq
     """Settings of one worker of the MQTT stage."""
 
     mqtt_metrics_port: Port = Field(
-        0, description="Local port of the MQTT stage's Prometheus metrics; 0: none."
+        0, description="Port of the MQTT stage's /metrics and /healthz; 0: none."
     )

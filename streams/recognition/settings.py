@@ -78,5 +78,5 @@ class RecognitionSettings(
     """All settings of the recognition stage."""
 
     recognition_metrics_port: Port = Field(
-        0, description="Local port of the recognition stage's Prometheus metrics; 0: none."
+        0, description="Port of the recognition stage's /metrics and /healthz; 0: none."
     )

@@ -17,7 +17,7 @@ from common.errors import TransientError
 from common.kafka.checked_releases import require_checked_release
 from common.kafka.clients import METADATA_MAX_AGE_MS, group_name, topic_name
 from common.kafka.security import security_options
-from common.metrics import counter, gauge, serve_metrics
+from common.metrics import counter, gauge
 from common.records.topics import Topic
 from common.settings import KafkaSettings
 from streams.runtime.consumer import StageConsumer, StageTransport
@@ -69,10 +69,6 @@ class StageMetrics:
         self._lag.clear()
         for tp, position in positions.items():
             self._lag.labels(tp.topic, str(tp.partition)).set(position.lag)
-
-    def serve(self, port: int) -> None:
-        """Answer Prometheus on ``port`` of 127.0.0.1; 0 does nothing."""
-        serve_metrics(port, self.registry)
 
 
 class StageTopic(faust.Topic):

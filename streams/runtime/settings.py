@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from common.health import HealthPageSettings
 from common.records.alerts import EarlyAlerts
 from common.settings import Fragment, KafkaSettings, ProcessSettings
 
@@ -19,7 +20,7 @@ class EarlyAlertSettings(Fragment):
     )
 
 
-class StreamSettings(ProcessSettings, KafkaSettings):
+class StreamSettings(ProcessSettings, HealthPageSettings, KafkaSettings):
     """Base of a stage's settings class."""
 
     stream_commit_interval_seconds: float = Field(

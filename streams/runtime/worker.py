@@ -20,6 +20,7 @@ from common.errors import (
     MisconfiguredError,
     TransientError,
 )
+from common.health import serve_health
 from common.kafka.security import require_reachable
 from streams.runtime.app import StageApp
 from streams.runtime.process_exit import end_process
@@ -138,10 +139,13 @@ def run(
 ) -> NoReturn:
     """Run the stage until a signal stops it; the last line of a stage's ``__main__``.
 
-    Prometheus metrics are on ``metrics_port`` of 127.0.0.1, unless it is 0. ``new_loop`` makes the
-    event loop that it runs on.
+    Its health page is on ``metrics_port``, unless it is 0: who answers there is alive, as a stage
+    that stands still ends itself. ``new_loop`` makes the event loop that it runs on.
     """
-    app.metrics.serve(metrics_port)
+    try:
+        serve_health(app.settings, metrics_port, app.metrics.registry)
+    except MisconfiguredError as error:
+        _end_misconfigured(error)
     _wait_for_kafka(app.settings)
     loop = new_loop()
     asyncio.set_event_loop(loop)
@@ -159,8 +163,12 @@ def _wait_for_kafka(settings: StreamSettings) -> None:
         try:
             return require_reachable(settings)
         except MisconfiguredError as error:
-            log.error("misconfigured", reason=str(error))
-            raise SystemExit(EXIT_MISCONFIGURED) from error
+            _end_misconfigured(error)
         except TransientError as error:
             log.warning("kafka_away", error=str(error))
             time.sleep(_KAFKA_PAUSE_SECONDS)
+
+
+def _end_misconfigured(error: MisconfiguredError) -> NoReturn:
+    log.error("misconfigured", reason=str(error))
+    raise SystemExit(EXIT_MISCONFIGURED) from error

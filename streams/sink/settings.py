@@ -27,5 +27,5 @@ class SinkSettings(StreamSettings, ClickHouseSettings):
         "answered from; until then it is counted row by row with each call.",
     )
     sink_metrics_port: Port = Field(
-        0, description="Local port of the sink's Prometheus metrics; 0: none."
+        0, description="Port of the sink's /metrics and /healthz; 0: none."
     )

@@ -76,5 +76,5 @@ class WebhooksSettings(
         86_400.0, ge=0, description="How long a webhook must have failed to be switched off."
     )
     webhooks_metrics_port: Port = Field(
-        0, description="Local port of the webhooks stage's Prometheus metrics; 0: none."
+        0, description="Port of the webhooks stage's /metrics and /healthz; 0: none."
     )

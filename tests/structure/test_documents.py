@@ -164,9 +164,9 @@ def _text(page: Path) -> str:
 
 @pytest.mark.parametrize("page", NAMES_PATHS, ids=lambda p: str(p.name))
 def test_paths_that_a_page_names_are_answered(page: Path) -> None:
-    of_ingest = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "ingest" / "health.py"))
-    assert of_ingest
-    known = {_any_id(path) for _, path in create_app().state.permissions.access} | set(of_ingest)
+    of_others = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "common" / "health.py"))
+    assert of_others
+    known = {_any_id(path) for _, path in create_app().state.permissions.access} | set(of_others)
     # Not what ends a file's name, as in common/metrics.py.
     named = re.findall(
         r"(?<![a-z.])(/(?:livez|readyz|healthz|metrics)\b|/api/[\w:{}./-]*[\w}])", _text(page)
