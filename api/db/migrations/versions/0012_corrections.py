@@ -1,12 +1,12 @@
 """Corrections of recognitions by hand.
 
-Revision: 0017, after 0011. Blocking: no.
+Revision: 0012, after 0011. Blocking: no.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0017"
+revision = "0012"
 down_revision = "0011"
 branch_labels = None
 depends_on = None
