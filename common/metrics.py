@@ -1,11 +1,27 @@
-"""Prometheus' objects of the metrics in the catalogue."""
+"""Prometheus' objects of the metrics in the catalogue, and the pages by which a process is watched:
+``/metrics`` for Prometheus, ``/healthz`` for probes.
+"""
 
-from collections.abc import Sequence
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+from pydantic import Field
 
+from common.errors import MisconfiguredError
 from common.metric_catalogue import Metric, MetricKind, described
 from common.metric_names import MetricName
+from common.settings import Fragment
 
 
 def counter(name: MetricName, registry: CollectorRegistry) -> Counter:
@@ -32,3 +48,99 @@ def _described(name: MetricName, kind: MetricKind) -> Metric:
     metric = described(name)
     assert metric.kind is kind, f"{name} is a {metric.kind}"
     return metric
+
+
+class HealthPageSettings(Fragment):
+    """Where the health pages of processes are; the API's are on its own address."""
+
+    metrics_host: str = Field(
+        "127.0.0.1",
+        min_length=1,
+        description="Address on which processes other than the API answer /metrics and /healthz, "
+        "each on its own port; 0.0.0.0 or :: is every address. The pages need no key.",
+    )
+
+
+class HealthServer:
+    """Answers ``/metrics`` and ``/healthz`` from threads of its own."""
+
+    def __init__(
+        self, host: str, port: int, registry: CollectorRegistry, is_alive: Callable[[], bool]
+    ) -> None:
+        """Listen.
+
+        Raises:
+            MisconfiguredError: the port is taken, or the address is not of this machine.
+        """
+        try:
+            self._server = _server(host, port, _handler(registry, is_alive))
+        except OSError as error:
+            raise MisconfiguredError(f"no health page on {host}, port {port}: {error}") from error
+        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._server.server_port
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def serve_health(
+    settings: HealthPageSettings,
+    port: int,
+    registry: CollectorRegistry,
+    is_alive: Callable[[], bool] = lambda: True,
+) -> HealthServer | None:
+    """Answer on ``port``; 0 does nothing.
+
+    Without ``is_alive`` an answer alone means that the process is there.
+
+    Raises:
+        MisconfiguredError: the port is taken, or the address is not of this machine.
+    """
+    return HealthServer(settings.metrics_host, port, registry, is_alive) if port else None
+
+
+def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        daemon_threads = True
+
+        def server_bind(self) -> None:
+            """Bind as any server does; HTTPServer would look up a name of the address first."""
+            TCPServer.server_bind(self)
+            self.server_name, self.server_port = host, self.socket.getsockname()[1]
+
+    return Server((host, port), handler)
+
+
+def _handler(
+    registry: CollectorRegistry, is_alive: Callable[[], bool]
+) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 5
+
+        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+            if self.path == "/metrics":
+                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
+            elif self.path == "/healthz":
+                status, word = (200, b"ok\n") if is_alive() else (503, b"stuck\n")
+                self._answer(status, "text/plain", word)
+            else:
+                self._answer(404, "text/plain", b"not found\n")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing: probes come every few seconds."""
+
+        def _answer(self, status: int, content_type: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    return Handler

@@ -16,9 +16,9 @@ from common.errors import (
     MisconfiguredError,
     TransientError,
 )
-from common.health import serve_health
 from common.kafka.clients import KafkaError
 from common.logs import configure_logging
+from common.metrics import serve_health
 from common.secrets import SecretBox
 from common.settings import load_settings
 from common.urls.streams import stream_url_rules

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from common.health import HealthPageSettings
+from common.metrics import HealthPageSettings
 from common.settings import (
     CameraAddressSettings,
     EncryptionSettings,

@@ -14,8 +14,8 @@ from api.outbox.publisher import KafkaPublisher
 from api.outbox.relay import Relay
 from api.outbox.settings import RelaySettings
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
-from common.health import serve_health
 from common.logs import configure_logging
+from common.metrics import serve_health
 from common.settings import load_settings
 
 log = structlog.get_logger()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from common.health import HealthPageSettings
+from common.metrics import HealthPageSettings
 from common.records.alerts import EarlyAlerts
 from common.settings import Fragment, KafkaSettings, ProcessSettings
 

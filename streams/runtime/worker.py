@@ -20,8 +20,8 @@ from common.errors import (
     MisconfiguredError,
     TransientError,
 )
-from common.health import serve_health
 from common.kafka.security import require_reachable
+from common.metrics import serve_health
 from streams.runtime.app import StageApp
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import Position, StallDetector

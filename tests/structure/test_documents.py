@@ -164,7 +164,7 @@ def _text(page: Path) -> str:
 
 @pytest.mark.parametrize("page", NAMES_PATHS, ids=lambda p: str(p.name))
 def test_paths_that_a_page_names_are_answered(page: Path) -> None:
-    of_others = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "common" / "health.py"))
+    of_others = re.findall(r'self\.path == "([^"]+)"', _text(ROOT / "common" / "metrics.py"))
     assert of_others
     known = {_any_id(path) for _, path in create_app().state.permissions.access} | set(of_others)
     # Not what ends a file's name, as in common/metrics.py.

@@ -7,8 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from common.errors import MisconfiguredError
-from common.health import HealthPageSettings, HealthServer, serve_health
-from common.metrics import gauge
+from common.metrics import HealthPageSettings, HealthServer, gauge, serve_health
 from deploy.local.ports import free_ports
 
 pytestmark = pytest.mark.integration
