@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from common.settings import ClickHouseSettings, ProcessSettings
+from common.settings import ClickHouseSettings, Fragment, ProcessSettings
 
 
-class AnalyticsSettings(ProcessSettings, ClickHouseSettings):
-    """Settings of ``python -m analytics_sql``."""
+class RecognitionRetentionSettings(Fragment):
+    """The time for which recognitions are kept."""
 
     recognition_retention_days: int = Field(
         400,
@@ -14,5 +14,10 @@ class AnalyticsSettings(ProcessSettings, ClickHouseSettings):
         le=36_500,
         description="Recognitions are kept at least so many days, and at most a month longer, as "
         "they are deleted a month at once; of alerts that fired the plates, and of deliveries what "
-        "they carried, are emptied then. A change takes effect at the next start.",
+        "they carried, are emptied then; corrections go after that month. A change takes effect at "
+        "the next start.",
     )
+
+
+class AnalyticsSettings(ProcessSettings, ClickHouseSettings, RecognitionRetentionSettings):
+    """Settings of ``python -m analytics_sql``."""

@@ -140,6 +140,7 @@ class Services:
         """Return the sweepers, each of which runs beside the others."""
         sweeps = (
             self.cameras.sweep,
+            self.corrections.sweep,
             self.cameras.renew,
             self.image_recognition.sweep,
             self.sessions.sweep,
@@ -254,7 +255,13 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         body_budget=BodyBudget(body_bounds(settings), limits),
         cursors=cursors,
         recognitions=recognitions,
-        corrections=Corrections(database, recognitions, cursors),
+        corrections=Corrections(
+            database,
+            recognitions,
+            cursors,
+            timedelta(days=settings.recognition_retention_days),
+            now,
+        ),
         exports=Exports(found.exports, recognitions, limits, limiter),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=_live(settings, outside, box, watch, limits),

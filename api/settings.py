@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
+from analytics_sql.settings import RecognitionRetentionSettings
 from common.mail_settings import SmtpHostSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
@@ -141,6 +142,7 @@ class ApiSettings(
     CameraAddressSettings,
     WebhookAddressSettings,
     SmtpHostSettings,
+    RecognitionRetentionSettings,
     SampleRateSettings,
     RecognizerPoolSettings,
 ):

@@ -123,6 +123,15 @@ def erase_corrections(
     return tuple(session.scalars(erased.returning(CorrectionEntry.reading)))
 
 
+def drop_corrections(session: Session, *, before_ms: int) -> int:
+    """Delete all corrections of what was captured before then, and return how many.
+
+    ``before_ms`` is Unix ms, UTC.
+    """
+    dropped = delete(CorrectionEntry).where(CorrectionEntry.captured_ms < before_ms)
+    return len(session.scalars(dropped.returning(CorrectionEntry.recognition_id)).all())
+
+
 def _correction(entry: CorrectionEntry) -> Correction:
     return Correction(
         recognition_id=entry.recognition_id,

@@ -1,7 +1,9 @@
 """Corrections by hand, beside the readings of recognitions."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from analytics_sql.recognitions import RecognitionCursor
@@ -11,12 +13,17 @@ from api.paging.cursor import CursorSealer
 from api.recognitions.correction_rows import (
     Correction,
     corrections_of,
+    drop_corrections,
     list_corrections,
     remove_correction,
     write_correction,
 )
 from api.recognitions.service import Recognitions
 from api.security.permissions import Principal
+
+_EVERY_MS: Final = 3_600_000
+_RECOGNITIONS_LEFT: Final = timedelta(days=31)
+"""How much longer than the retention a recognition may be there: they go a month at once."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +46,20 @@ class Corrections:
     """The corrections of all owners; every call names the owner it acts for."""
 
     def __init__(
-        self, database: Database, recognitions: Recognitions, sealer: CursorSealer
+        self,
+        database: Database,
+        recognitions: Recognitions,
+        sealer: CursorSealer,
+        retention: timedelta,
+        now_ms: Callable[[], int],
     ) -> None:
+        """``retention`` is that of recognitions, ``now_ms`` Unix time in UTC."""
         self._database = database
         self._recognitions = recognitions
         self._sealer = sealer
+        self._retention = retention
+        self._now_ms = now_ms
+        self._next_ms = 0
 
     async def write(
         self, caller: Principal, recognition_id: UUID, plate: str | None, region: str | None
@@ -105,6 +121,23 @@ class Corrections:
         last = found[limit - 1]
         place = RecognitionCursor(last.captured_ms, last.recognition_id)
         return CorrectionPage(tuple(found[:limit]), self._sealer.seal(wanted, place))
+
+    async def sweep(self) -> int:
+        """Delete corrections of recognitions past their retention, once an hour; return how many.
+
+        Raises:
+            DependencyUnavailableError: PostgreSQL does not answer.
+        """
+        now_ms = self._now_ms()
+        if now_ms < self._next_ms:
+            return 0
+        age = self._retention + _RECOGNITIONS_LEFT
+        before_ms = now_ms - age // timedelta(milliseconds=1)
+        dropped = await self._database.run(
+            lambda session: drop_corrections(session, before_ms=before_ms)
+        )
+        self._next_ms = now_ms + _EVERY_MS
+        return dropped
 
     async def _remove(self, owner_id: UUID, recognition_id: UUID) -> bool:
         return await self._database.run(

@@ -1,6 +1,7 @@
 """Corrections through the API, beside recognitions of a real ClickHouse."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -155,3 +156,27 @@ async def test_erasing_a_plate_reaches_what_was_corrected_from_it_and_to_it(
     assert sorted(readings) == ["A812CD", "AB12CD"]
     left = (await client.get("/api/corrections")).json()["corrections"]
     assert [each["recognitionId"] for each in left] == [ids[3], ids[2]]
+
+
+async def test_they_go_once_their_recognitions_are_gone_by_age(
+    database: Database,
+    clickhouse: ClickHouseClient,
+    clickhouse_address: ClickHouseAddress,
+    owner: Caller,
+) -> None:
+    store, now_ms = ClickHouseStore(clickhouse_address.settings()), START_MS
+    kept = timedelta(days=400 + 31) // timedelta(milliseconds=1)
+    options = Options(store=store, now_ms=lambda: now_ms)
+    async with running_application(database, options) as app, app.client(owner) as client:
+        corrections = app.services.corrections
+        for identifier in await _passed(clickhouse, owner, "A812CD", "XY99Z"):
+            await _put(client, identifier, plate="AB12CD")
+        assert await corrections.sweep() == 0
+        now_ms = START_MS + kept + 500
+        assert await corrections.sweep() == 1
+        now_ms += 1000
+        assert await corrections.sweep() == 0, "it looks once an hour"
+        now_ms += 3_600_000
+        assert await corrections.sweep() == 1
+        assert (await client.get("/api/corrections")).json()["corrections"] == []
+    await store.close()
