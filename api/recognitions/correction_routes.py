@@ -12,7 +12,7 @@ from api.recognitions.correction_schemas import (
     CorrectionAnswer,
     CorrectionList,
     CorrectionQuery,
-    CorrectionUpdate,
+    WrittenCorrection,
     corrected_body,
 )
 from api.recognitions.corrections import CorrectionFilter, Corrections
@@ -33,7 +33,7 @@ RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 )
 @requires(Scope.CORRECTIONS_WRITE, BodyKind.JSON)
 async def write_correction(
-    corrections: CorrectionsDep, caller: Caller, id: ResourceId, body: CorrectionUpdate
+    corrections: CorrectionsDep, caller: Caller, id: ResourceId, body: WrittenCorrection
 ) -> CorrectionAnswer:
     """Write what the plate really was, beside the reading, which stays; nothing is sent again."""
     written = await corrections.write(caller, id, body.plate, body.region)

@@ -21,7 +21,7 @@ def _plate(text: str) -> str:
     return plate
 
 
-class CorrectionUpdate(RequestModel):
+class WrittenCorrection(RequestModel):
     """What a plate really was."""
 
     plate: (

@@ -439,6 +439,8 @@ def _body(path: str) -> dict[str, str]:
     """Return a body that has what a change of an existing thing needs: nearly always nothing."""
     if path.endswith("/replay"):
         return {"from": "2026-11-01T00:00:00Z", "to": "2026-11-01T01:00:00Z"}
+    if path.endswith("/correction"):
+        return {"plate": "AB12CD"}
     return {}
 
 
