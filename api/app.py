@@ -24,6 +24,7 @@ from api.middleware.error_handlers import install_error_handlers
 from api.middleware.guard import permission_table
 from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
 from api.openapi import install_openapi
+from api.people import routes as people_routes
 from api.pictures import routes as pictures_routes
 from api.recognitions import correction_routes
 from api.recognitions import routes as recognitions_routes
@@ -48,6 +49,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     deliveries_routes.recognition_router,
     api_keys_routes.router,
     sessions_routes.router,
+    people_routes.router,
     analytics_routes.router,
     health_routes.router,
     docs_routes.router,

@@ -38,6 +38,8 @@ from api.live.cursor import ResumeTokens
 from api.live.service import LiveRecognitions, stream_rules
 from api.live.topics import TopicCaches, followed_topics
 from api.paging.cursor import CursorSealer
+from api.people.invitations import Invitations
+from api.people.service import People
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
 from api.recognitions.corrections import Corrections
@@ -119,6 +121,8 @@ class Services:
     api_keys: ApiKeys
     sessions: Sessions
     own_account: OwnAccount
+    people: People
+    invitations: Invitations
     webhooks: Webhooks
     deliveries: Deliveries
     recognition_deliveries: RecognitionDeliveries
@@ -144,6 +148,7 @@ class Services:
             self.cameras.renew,
             self.image_recognition.sweep,
             self.sessions.sweep,
+            self.invitations.sweep,
             self.webhooks.sweep,
             self.erased_images.sweep,
             self.image_retention.sweep,
@@ -275,6 +280,10 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
         own_account=OwnAccount(sessions),
+        people=People(database, authenticator),
+        invitations=Invitations(
+            database, sessions, authenticator.failures, limits, settings.invitation_hours
+        ),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),

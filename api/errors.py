@@ -74,6 +74,9 @@ class ErrorCode(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     DUPLICATE_IDENTIFIER = "duplicate_identifier"
     LIMIT_REACHED = "limit_reached"
+    LAST_ADMINISTRATOR = "last_administrator"
+    PERSON_EXISTS = "person_exists"
+    INVITATION_OVER = "invitation_over"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     IDEMPOTENCY_KEY_IN_USE = "idempotency_key_in_use"
     BODY_TOO_LARGE = "body_too_large"
@@ -141,6 +144,15 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ),
     ErrorCode.LIMIT_REACHED: ErrorRule(
         HTTPStatus.CONFLICT, "No more of these are allowed for this account."
+    ),
+    ErrorCode.LAST_ADMINISTRATOR: ErrorRule(
+        HTTPStatus.CONFLICT, "Nobody else administers this account; make another person do first."
+    ),
+    ErrorCode.PERSON_EXISTS: ErrorRule(
+        HTTPStatus.CONFLICT, "Somebody logs in with this e-mail address already."
+    ),
+    ErrorCode.INVITATION_OVER: ErrorRule(
+        HTTPStatus.NOT_FOUND, "The invitation was used, was taken back or has expired."
     ),
     ErrorCode.IDEMPOTENCY_KEY_REUSED: ErrorRule(
         HTTPStatus.CONFLICT, "This Idempotency-Key was used with another request."

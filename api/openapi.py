@@ -18,6 +18,7 @@ from api.schemas import ResponseModel
 from api.security.permissions import (
     SESSION_COOKIE,
     Access,
+    Administrator,
     AnyCaller,
     BodyKind,
     OwnSession,
@@ -268,7 +269,7 @@ def _forget_defaults(schemas: dict[str, Any], name: str) -> None:
 def _security(access: Access) -> list[dict[str, list[str]]]:
     if isinstance(access.scope, Public):
         return []
-    if isinstance(access.scope, OwnSession):
+    if isinstance(access.scope, OwnSession | Administrator):
         return [{_SESSION: []}]
     if isinstance(access.scope, AnyCaller):
         return [{_SECURITY: []}, {_SESSION: []}]

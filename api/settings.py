@@ -72,6 +72,11 @@ class OwnerLimitSettings(DeliveryLimitSettings):
     alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
     webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
     api_keys_per_owner: int = Field(50, ge=1, description="API keys that one owner may have.")
+    people_per_owner: int = Field(
+        100,
+        ge=1,
+        description="People who may log in to one owner's account, those invited included.",
+    )
     streams_per_owner: int = Field(
         100,
         ge=1,
@@ -217,6 +222,9 @@ class ApiSettings(
     )
     session_hours: int = Field(
         168, ge=1, le=8760, description="How long a session lasts after logging in."
+    )
+    invitation_hours: int = Field(
+        72, ge=1, le=8760, description="How long the link of an invitation is good."
     )
     login_attempts_per_minute: int = Field(
         5,

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from api.db.tables import ApiKey, CreditAccount, LoginSession, Owner
+from api.db.people_tables import Invitation, LoginSession, Person
+from api.db.tables import ApiKey, CreditAccount, Owner
+from api.security.permissions import Role
 from common.errors import InvalidInputError
 
 _NO_PASSWORD = ""
@@ -27,9 +29,10 @@ class OwnerAccount:
 
 @dataclass(frozen=True, repr=False)
 class LogInRecord:
-    """An owner, with what a password is compared with."""
+    """A person who may log in, with what a password is compared with."""
 
-    owner: OwnerAccount
+    person_id: UUID
+    owner_id: UUID
     password_hash: str
 
 
@@ -41,11 +44,19 @@ class OwnerGoneError(InvalidInputError):
 
 
 def add_owner(session: Session, email: str, password_hash: str, timezone: str) -> UUID:
-    """Insert an owner with an empty credit account and return the id."""
-    owner = Owner(email=email, password_hash=password_hash, timezone=timezone)
+    """Insert an owner with an empty credit account and its administrator, and return the id."""
+    owner = Owner(email=email, timezone=timezone)
     session.add(owner)
     session.flush()
     session.add(CreditAccount(owner_id=owner.id))
+    session.add(
+        Person(
+            owner_id=owner.id,
+            email=email,
+            role=Role.ADMINISTRATOR.value,
+            password_hash=password_hash,
+        )
+    )
     session.flush()
     return owner.id
 
@@ -102,28 +113,42 @@ def _there(owner: Owner | None) -> Owner:
 
 
 def find_log_in(session: Session, email: str) -> LogInRecord | None:
-    """Return the owner of an e-mail address (lower case) with the hash of the password."""
-    found = session.execute(_OWNERS.where(Owner.email == email)).one_or_none()
-    if found is None:
+    """Return the person of an e-mail address (lower case) with the hash of the password.
+
+    None also for a person who is switched off.
+    """
+    person = session.scalar(select(Person).where(Person.email == email, Person.enabled))
+    if person is None:
         return None
-    owner, balance = found
-    return LogInRecord(_owner(owner, balance), owner.password_hash)
+    return LogInRecord(person.id, person.owner_id, person.password_hash)
+
+
+def find_person(session: Session, email: str) -> Person | None:
+    """Return the person of an e-mail address (lower case), of whichever account."""
+    return session.scalar(select(Person).where(Person.email == email))
 
 
 def set_password(
-    session: Session, owner_id: UUID, password_hash: str, *, keep: UUID | None = None
+    session: Session, person: Person, password_hash: str, *, keep: UUID | None = None
 ) -> list[UUID]:
-    """Set an owner's password and end all sessions of the owner but ``keep``; return their ids."""
-    lock_owner(session, owner_id).password_hash = password_hash
-    ended = delete(LoginSession).where(LoginSession.owner_id == owner_id, LoginSession.id != keep)
-    if keep is None:
-        ended = delete(LoginSession).where(LoginSession.owner_id == owner_id)
-    return list(session.scalars(ended.returning(LoginSession.id)))
+    """Set a person's password and end all their sessions but ``keep``; return their ids."""
+    lock_owner(session, person.owner_id)
+    person.password_hash = password_hash
+    ended = [LoginSession.person_id == person.id]
+    if keep is not None:
+        ended.append(LoginSession.id != keep)
+    return list(session.scalars(delete(LoginSession).where(*ended).returning(LoginSession.id)))
 
 
 def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
-    """Let nobody in any more: no password fits, all sessions and keys are deleted; how many."""
-    lock_owner(session, owner_id).password_hash = _NO_PASSWORD
+    """Let nobody in any more: no password fits, all sessions and keys are deleted; how many.
+
+    Nobody who was invited becomes a person either.
+    """
+    lock_owner(session, owner_id)
+    of_owner = update(Person).where(Person.owner_id == owner_id)
+    session.execute(of_owner.values(password_hash=_NO_PASSWORD))
+    session.execute(delete(Invitation).where(Invitation.owner_id == owner_id))
     sessions = delete(LoginSession).where(LoginSession.owner_id == owner_id)
     keys = delete(ApiKey).where(ApiKey.owner_id == owner_id)
     return (

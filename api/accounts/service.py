@@ -44,6 +44,10 @@ def create_owner(
     check_timezone(timezone)
     if repository.find_owner(session, address) is not None:
         raise InvalidInputError(f"an owner {address} exists already", code="owner_exists")
+    if repository.find_person(session, address) is not None:
+        raise InvalidInputError(
+            f"{address} is a person of another account already", code="owner_exists"
+        )
     owner_id = repository.add_owner(session, address, credentials.hash_password(password), timezone)
     if credits:
         credits_repository.add_entry(
@@ -66,15 +70,20 @@ def owner_by_email(session: Session, email: str) -> OwnerAccount:
 
 
 def change_password(session: Session, *, email: str, password: str) -> OwnerAccount:
-    """Give an owner another password and end the sessions that the last one began. Keys stay.
+    """Give a person another password and end the sessions that the last one began. Keys stay.
+
+    Returns the account of the person, who need not be the one that it is named by.
 
     Raises:
-        InvalidInputError: there is no such owner (code ``unknown_owner``), a password too short.
+        InvalidInputError: there is no such person (code ``unknown_owner``), a password too short.
     """
-    owner = owner_by_email(session, email)
+    address = normalised_email(email)
+    person = repository.find_person(session, address)
+    if person is None:
+        raise InvalidInputError(f"there is no owner or person {address}", code="unknown_owner")
     _check_password(password)
-    repository.set_password(session, owner.id, credentials.hash_password(password))
-    return owner
+    repository.set_password(session, person, credentials.hash_password(password))
+    return repository.get_owner(session, person.owner_id)
 
 
 def create_key(

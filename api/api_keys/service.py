@@ -16,7 +16,7 @@ from api.errors import ApiError, ErrorCode, found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import repository
 from api.security.authentication import Authenticator
-from api.security.permissions import Principal, Scope
+from api.security.permissions import ROLE_SCOPES, Principal, Scope
 from api.security.repository import KeyRecord
 
 MAX_REVOKED_ANCESTORS = 50
@@ -187,11 +187,14 @@ def _granter(session: Session, caller: Principal) -> Granter:
     """Return what the caller has to give at this moment, which lasts until the transaction ends.
 
     Raises:
-        ApiError: 401; the key was revoked or switched off since the gate let it pass.
+        ApiError: 401; the key or the session has ended since the gate let it pass.
     """
     lock_owner(session, caller.owner_id)
     if caller.is_session:
-        return Granter(caller.scopes)
+        begun = repository.get_session(session, caller.owner_id, caller.credential_id)
+        if begun is None:
+            raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+        return Granter(ROLE_SCOPES[begun.person.role])
     key = repository.lock_key(session, caller.owner_id, caller.credential_id)
     if key is None or not key.enabled:
         raise ApiError(ErrorCode.INVALID_CREDENTIALS)

@@ -16,6 +16,7 @@ from api.accounts.service import (
     check_timezone,
     create_key,
     create_owner,
+    normalised_email,
     owner_by_email,
 )
 from api.cli.erasure import owner_remove
@@ -79,10 +80,13 @@ def owner_password(
     password_stdin: PasswordStdinOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a password and end all sessions; it is asked for unless it is given. Keys stay."""
+    """Change a person's password and end their sessions; it is asked for unless it is given.
+
+    The address is that of any person of an account. Keys stay.
+    """
     secret = _password(password, from_stdin=password_stdin)
     owner = in_database(lambda session: change_password(session, email=email, password=secret))
-    answer(_owner_fields(owner), as_json, f"{owner.email} has a new password")
+    answer(_owner_fields(owner), as_json, f"{normalised_email(email)} has a new password")
 
 
 @owner_app.command("update")

@@ -42,7 +42,7 @@ class Base(DeclarativeBase):
 
 
 class Owner(Base):
-    """An account: everything else belongs to one. ``email`` is lower case.
+    """An account: everything else belongs to one. ``email``, its name, is lower case.
 
     ``limits`` are those of its own, by name; for the others the installation's hold.
     """
@@ -51,7 +51,6 @@ class Owner(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     email: Mapped[str] = mapped_column(unique=True)
-    password_hash: Mapped[str]
     timezone: Mapped[str] = mapped_column(server_default="UTC")
     notification_secret_encrypted: Mapped[str | None]
     limits: Mapped[dict[str, int]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
@@ -76,19 +75,6 @@ class ApiKey(Base):
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     ancestors: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'::uuid[]"))
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-
-
-class LoginSession(Base):
-    """An owner logged in with a browser. Only the SHA-256 of the token is kept."""
-
-    __tablename__ = "sessions"
-    __table_args__ = (Index("ix_sessions_owner_id_created_at", "owner_id", "created_at"),)
-
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
-    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
-    token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    expires_at: Mapped[datetime] = mapped_column(index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

@@ -39,6 +39,7 @@ class OwnerLimit(StrEnum):
     ALERTS = "alerts"
     WEBHOOKS = "webhooks"
     API_KEYS = "api_keys"
+    PEOPLE = "people"
     STREAMS = "streams"
     REPLAYS = "replays"
     REQUESTS_PER_MINUTE = "requests_per_minute"
@@ -72,6 +73,7 @@ _REFUSALS: Mapping[OwnerLimit, _Refusal] = {
     OwnerLimit.ALERTS: _Refusal(_COUNT, "alerts"),
     OwnerLimit.WEBHOOKS: _Refusal(_COUNT, "webhooks"),
     OwnerLimit.API_KEYS: _Refusal(_COUNT, "API keys"),
+    OwnerLimit.PEOPLE: _Refusal(_COUNT, "people, those invited included"),
     OwnerLimit.STREAMS: _Refusal(ErrorCode.TOO_MANY_STREAMS, "open streams", 5),
     OwnerLimit.REPLAYS: _Refusal(ErrorCode.RATE_LIMITED, "replays that wait to be sent", 10),
     OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),

@@ -33,6 +33,7 @@ from api.security.csrf import is_same_origin
 from api.security.permissions import (
     SESSION_COOKIE,
     Access,
+    Administrator,
     BodyKind,
     OwnSession,
     PermissionTable,
@@ -197,8 +198,10 @@ def check_scope(principal: Principal, access: Access) -> None:
     Raises:
         ApiError: 403.
     """
-    if isinstance(access.scope, OwnSession) and not principal.is_session:
-        raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for sessions, not for API keys.")
+    if isinstance(access.scope, OwnSession):
+        principal.require_person()
+    if isinstance(access.scope, Administrator):
+        principal.require_administrator()
     principal.require(*access.scopes)
 
 

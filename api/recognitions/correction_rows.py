@@ -43,7 +43,6 @@ def write_correction(
 ) -> Correction:
     """Write the correction of a recognition in the place of an earlier one."""
     owner = lock_owner(session, caller.owner_id)
-    key = None if caller.is_session else session.get(ApiKey, caller.credential_id)
     values = {
         "camera_id": found.camera_id,
         "captured_ms": found.captured_ms,
@@ -52,7 +51,7 @@ def write_correction(
         "crop_key": found.crop_key,
         "plate": plate,
         "region": region,
-        "corrected_by": owner.email if key is None else key.name,
+        "corrected_by": _name(session, caller) or owner.email,
         "corrected_at": func.now(),
     }
     written = insert(CorrectionEntry).values(owner_id=owner.id, recognition_id=found.id, **values)
@@ -62,6 +61,14 @@ def write_correction(
         ).returning(CorrectionEntry)
     ).one()
     return _correction(entry)
+
+
+def _name(session: Session, caller: Principal) -> str | None:
+    """Return who corrects: the person's address, or the key's name unless it is gone."""
+    if caller.person is not None:
+        return caller.person.email
+    key = session.get(ApiKey, caller.credential_id)
+    return None if key is None else key.name
 
 
 def remove_correction(session: Session, owner_id: UUID, recognition_id: UUID) -> bool:

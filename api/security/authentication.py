@@ -15,7 +15,7 @@ from api.errors import ApiError, ErrorCode
 from api.limits.limiter import FailedAuthentications
 from api.security import credentials, repository
 from api.security.lookup import CredentialLookup, Identified, UnknownCredentialQueue
-from api.security.permissions import ALL_SCOPES, Principal
+from api.security.permissions import ROLE_SCOPES, Principal
 from api.security.repository import KeyRecord, SessionRecord
 from common.errors import TransientError
 
@@ -40,7 +40,7 @@ class Authenticator:
     ) -> None:
         """``unknown_concurrency`` are look-ups of what was not good before; ``clock`` counts s."""
         self._database = database
-        self._failures = failures
+        self.failures = failures
         self._clock = clock
         queue = UnknownCredentialQueue(unknown_concurrency)
         self._keys = CredentialLookup(database, repository.find_key, queue, clock)
@@ -68,7 +68,7 @@ class Authenticator:
         return Principal(record.owner_id, record.id, record.scopes, limits=record.limits)
 
     async def authenticate_session(self, token: str, address: str) -> Principal:
-        """Return the caller that the session cookie stands for; an owner may do everything.
+        """Return the caller that the session cookie stands for, with the scopes of their role.
 
         Raises:
             ApiError: as for a key.
@@ -78,7 +78,11 @@ class Authenticator:
         digest = credentials.token_hash(token)
         record = await self._accepted(self._sessions, digest, address, _session)
         return Principal(
-            record.owner_id, record.id, ALL_SCOPES, is_session=True, limits=record.limits
+            record.owner_id,
+            record.id,
+            ROLE_SCOPES[record.person.role],
+            limits=record.limits,
+            person=record.person,
         )
 
     def expect_key(self, key: str) -> None:
@@ -110,13 +114,13 @@ class Authenticator:
         What others fail at an address is no hindrance to a credential that was good before.
         """
         if not lookup.is_trusted(digest):
-            await self._failures.check(address)
+            await self.failures.check(address)
         found = await lookup.find(digest)
         try:
             record = judged(found)
         except ApiError:
             lookup.distrust(digest)
-            await self._failures.note(address)
+            await self.failures.note(address)
             raise
         lookup.trust(digest)
         return record

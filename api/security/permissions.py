@@ -36,6 +36,34 @@ class Scope(StrEnum):
 ALL_SCOPES: frozenset[Scope] = frozenset(Scope)
 
 
+class Role(StrEnum):
+    """What a person may do in an account."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMINISTRATOR = "administrator"
+
+
+_VIEWER = frozenset(
+    {Scope.RECOGNITIONS_READ, Scope.CAMERAS_READ, Scope.ALERTS_READ, Scope.ANALYTICS_READ}
+)
+ROLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
+    Role.VIEWER: _VIEWER,
+    Role.OPERATOR: _VIEWER
+    | {
+        Scope.RECOGNITIONS_WRITE,
+        Scope.CORRECTIONS_WRITE,
+        Scope.CAMERAS_WRITE,
+        Scope.ALERTS_WRITE,
+        Scope.WEBHOOKS_READ,
+        Scope.WEBHOOKS_WRITE,
+        Scope.CREDITS_READ,
+    },
+    Role.ADMINISTRATOR: ALL_SCOPES,
+}
+"""The scopes of a session by its person's role."""
+
+
 class Public(Enum):
     """A route that needs no credential."""
 
@@ -46,6 +74,15 @@ class OwnSession(Enum):
     """A route about the caller's own session: no key will do."""
 
     ONLY = "session"
+
+
+class Administrator(Enum):
+    """A route about the people of an account: for sessions of administrators, and for no key.
+
+    A key is for programs: one that leaks must not become a person.
+    """
+
+    ONLY = "administrator"
 
 
 class AnyCaller(Enum):
@@ -69,7 +106,7 @@ class Access:
     Calls of a route that ``shows_picture`` have a limit of their own.
     """
 
-    scope: Scope | Public | OwnSession | AnyCaller
+    scope: Scope | Public | OwnSession | Administrator | AnyCaller
     body: BodyKind = BodyKind.NONE
     body_optional: bool = False
     recognizes: bool = False
@@ -89,7 +126,7 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
 
 
 def requires(
-    scope: Scope | Public | OwnSession | AnyCaller,
+    scope: Scope | Public | OwnSession | Administrator | AnyCaller,
     body: BodyKind = BodyKind.NONE,
     *,
     body_optional: bool = False,
@@ -135,17 +172,32 @@ SESSION_COOKIE = "session"
 
 
 @dataclass(frozen=True)
+class PersonIdentity:
+    """The person whose session calls."""
+
+    id: UUID
+    email: str
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True)
 class Principal:
     """A caller with their permissions. ``credential_id`` is that of the key or the session.
 
-    ``limits`` are those of the owner's own.
+    ``limits`` are those of the owner's own. ``person`` is who logged in, None for a key.
     """
 
     owner_id: UUID
     credential_id: UUID
     scopes: frozenset[Scope]
-    is_session: bool = False
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
+    person: PersonIdentity | None = None
+
+    @property
+    def is_session(self) -> bool:
+        """Whether a session calls, and no key."""
+        return self.person is not None
 
     def require(self, *scopes: Scope) -> None:
         """Refuse to go on without all of ``scopes``.
@@ -155,9 +207,27 @@ class Principal:
         """
         lacking = sorted(set(scopes) - self.scopes)
         if lacking:
-            raise ApiError(
-                ErrorCode.MISSING_SCOPE, f"The API key lacks the scope {lacking[0].value}."
-            )
+            who = "The API key" if self.person is None else f"The role {self.person.role.value}"
+            raise ApiError(ErrorCode.MISSING_SCOPE, f"{who} lacks the scope {lacking[0].value}.")
+
+    def require_person(self) -> PersonIdentity:
+        """Return who logged in.
+
+        Raises:
+            ApiError: 403; a key calls.
+        """
+        if self.person is None:
+            raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for sessions, not for API keys.")
+        return self.person
+
+    def require_administrator(self) -> None:
+        """Refuse to go on for anybody but an administrator who logged in.
+
+        Raises:
+            ApiError: 403.
+        """
+        if self.require_person().role is not Role.ADMINISTRATOR:
+            raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for administrators.")
 
 
 class PermissionTable:

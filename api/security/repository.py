@@ -8,11 +8,14 @@ from uuid import UUID
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from api.db.tables import ApiKey, LoginSession, Owner
-from api.security.permissions import Scope
+from api.db.people_tables import LoginSession, Person
+from api.db.tables import ApiKey, Owner
+from api.security.permissions import PersonIdentity, Role, Scope
 
 LAST_USED_GRAIN = timedelta(minutes=1)
 """``last_used_at`` is written at most this often."""
+
+_SESSIONS = select(LoginSession, Person).join(Person, Person.id == LoginSession.person_id)
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,14 @@ class KeyRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A stored session; its token is not stored. ``limits`` as of a key."""
+    """A stored session; its token is not stored. ``limits`` as of a key.
+
+    ``person`` is who logged in, as they are now.
+    """
 
     id: UUID
     owner_id: UUID
+    person: PersonIdentity
     expires_at: datetime
     created_at: datetime
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -144,54 +151,71 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
 
 
 def add_session(
-    session: Session, owner_id: UUID, token_hash: bytes, expires_at: datetime, *, keep: int
+    session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, keep: int
 ) -> SessionRecord:
-    """Insert a session of a locked owner; of more than ``keep``, the oldest end."""
-    row = LoginSession(owner_id=owner_id, token_hash=token_hash, expires_at=expires_at)
+    """Insert a session of a person of a locked owner; of more than ``keep``, the oldest end."""
+    row = LoginSession(
+        owner_id=person.owner_id,
+        person_id=person.id,
+        token_hash=token_hash,
+        expires_at=expires_at,
+    )
     session.add(row)
     session.flush()
     session.refresh(row)
     surplus = (
         select(LoginSession.id)
-        .where(LoginSession.owner_id == owner_id)
+        .where(LoginSession.person_id == person.id)
         .order_by(LoginSession.created_at.desc(), LoginSession.id)
         .offset(keep)
     )
     session.execute(delete(LoginSession).where(LoginSession.id.in_(surplus)))
-    return _session(row)
+    return _session(row, person)
 
 
 def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
-    """Return the session whose token has this hash."""
+    """Return the session whose token has this hash, of a person who may log in."""
     of_hash = (
-        select(LoginSession, Owner.limits).join(Owner).where(LoginSession.token_hash == token_hash)
+        select(LoginSession, Person, Owner.limits)
+        .join(Person, Person.id == LoginSession.person_id)
+        .join(Owner, Owner.id == LoginSession.owner_id)
+        .where(LoginSession.token_hash == token_hash, Person.enabled)
     )
     found = session.execute(of_hash).one_or_none()
     return None if found is None else _session(*found)
 
 
 def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
-    """Return one of the owner's sessions."""
-    row = session.scalar(
-        select(LoginSession).where(LoginSession.id == session_id, LoginSession.owner_id == owner_id)
+    """Return one of the owner's sessions, of a person who may log in."""
+    found = session.execute(
+        _SESSIONS.where(
+            LoginSession.id == session_id, LoginSession.owner_id == owner_id, Person.enabled
+        )
+    ).one_or_none()
+    return None if found is None else _session(*found)
+
+
+def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
+    """Return the person's sessions that have not expired, newest first."""
+    found = session.execute(
+        _SESSIONS.where(
+            LoginSession.person_id == person_id, LoginSession.expires_at > func.now()
+        ).order_by(LoginSession.created_at.desc(), LoginSession.id)
     )
-    return None if row is None else _session(row)
+    return [_session(*row) for row in found]
 
 
-def list_sessions(session: Session, owner_id: UUID) -> list[SessionRecord]:
-    """Return the owner's sessions that have not expired, newest first."""
-    found = session.scalars(
-        select(LoginSession)
-        .where(LoginSession.owner_id == owner_id, LoginSession.expires_at > func.now())
-        .order_by(LoginSession.created_at.desc(), LoginSession.id)
-    )
-    return [_session(row) for row in found]
-
-
-def delete_sessions(session: Session, owner_id: UUID, *, only: UUID) -> list[UUID]:
-    """Delete one of the owner's sessions; return its id in a list, which is empty for none."""
-    wanted = LoginSession.id == only, LoginSession.owner_id == owner_id
+def delete_sessions(session: Session, person_id: UUID, *, only: UUID | None = None) -> list[UUID]:
+    """Delete a person's sessions, or one of them; return their ids."""
+    wanted = [LoginSession.person_id == person_id]
+    if only is not None:
+        wanted.append(LoginSession.id == only)
     return list(session.scalars(delete(LoginSession).where(*wanted).returning(LoginSession.id)))
+
+
+def session_ids(session: Session, person_id: UUID) -> list[UUID]:
+    """Return the ids of a person's sessions."""
+    return list(session.scalars(select(LoginSession.id).where(LoginSession.person_id == person_id)))
 
 
 def delete_session(session: Session, session_id: UUID) -> None:
@@ -207,14 +231,22 @@ def delete_expired_sessions(session: Session, now: datetime) -> int:
     return len(gone.all())
 
 
-def _session(row: LoginSession, limits: Mapping[str, int] | None = None) -> SessionRecord:
+def _session(
+    row: LoginSession, person: Person, limits: Mapping[str, int] | None = None
+) -> SessionRecord:
     return SessionRecord(
         id=row.id,
         owner_id=row.owner_id,
+        person=_person(person),
         expires_at=row.expires_at,
         created_at=row.created_at,
         limits=limits or {},
     )
+
+
+def _person(person: Person) -> PersonIdentity:
+    """Return a person as a caller."""
+    return PersonIdentity(person.id, person.email, person.name, Role(person.role))
 
 
 def _key(key: ApiKey, limits: Mapping[str, int] | None = None) -> KeyRecord:

@@ -1,12 +1,13 @@
-"""The caller's own account: its time zone, its password, and the sessions that are open."""
+"""The caller's own account: its time zone, the person's password and open sessions."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import get_owner, lock_owner, set_password
+from api.accounts.repository import lock_owner, set_password
 from api.alerts.repository import publish_inherited_timezone
+from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode, invalid_field
 from api.security import credentials
 from api.security.permissions import Principal
@@ -45,9 +46,12 @@ class OwnAccount:
         """Change what is given. With a new password all other sessions end; keys stay.
 
         Raises:
-            ApiError: 400, the current password is not right; 429, too many attempts with a wrong
-                one; 401, the session has ended meanwhile.
+            ApiError: 403, the time zone is the account's, which administrators change; 400, the
+                current password is not right; 429, too many attempts with a wrong one; 401, the
+                session has ended meanwhile.
         """
+        if change.timezone is not None:
+            caller.require_administrator()
         password_hash = None
         if change.new_password is not None:
             await self._check(caller, change.current_password or "", address, device_cookie)
@@ -60,18 +64,20 @@ class OwnAccount:
         self._sessions.forget(ended)
         return await self._sessions.credential(caller)
 
-    async def all_of(self, owner_id: UUID) -> list[SessionRecord]:
-        """Return the owner's sessions, newest first."""
-        return await self._sessions.database.run(lambda session: list_sessions(session, owner_id))
+    async def all_of(self, caller: Principal) -> list[SessionRecord]:
+        """Return the caller's own sessions, newest first."""
+        person_id = caller.require_person().id
+        return await self._sessions.database.run(lambda session: list_sessions(session, person_id))
 
-    async def end(self, owner_id: UUID, session_id: UUID) -> None:
-        """End one of the owner's sessions.
+    async def end(self, caller: Principal, session_id: UUID) -> None:
+        """End one of the caller's own sessions.
 
         Raises:
             ApiError: 404.
         """
+        person_id = caller.require_person().id
         ended = await self._sessions.database.run(
-            lambda session: delete_sessions(session, owner_id, only=session_id)
+            lambda session: delete_sessions(session, person_id, only=session_id)
         )
         if not ended:
             raise ApiError(ErrorCode.NOT_FOUND)
@@ -81,17 +87,15 @@ class OwnAccount:
         self, caller: Principal, password: str, address: str, device_cookie: str | None
     ) -> None:
         """Refuse a wrong password, counted like an attempt to log in."""
-        owner = await self._sessions.database.run(
-            lambda session: get_owner(session, caller.owner_id)
-        )
-        origin = Origin(address, self._sessions.device(device_cookie, owner.email))
+        email = caller.require_person().email
+        origin = Origin(address, self._sessions.device(device_cookie, email))
         try:
-            await self._sessions.check_password(owner.email, password, origin)
+            await self._sessions.check_password(email, password, origin)
         except ApiError as error:
             if error.code is not ErrorCode.INVALID_CREDENTIALS:
                 raise
             # Not 401: the session itself is good.
-            raise invalid_field("currentPassword", "is not the account's password") from error
+            raise invalid_field("currentPassword", "is not your password") from error
 
 
 def _change(
@@ -99,10 +103,12 @@ def _change(
 ) -> list[UUID]:
     """Change the account of a session that has not ended; return the sessions that end by it."""
     lock_owner(session, caller.owner_id)
-    if get_session(session, caller.owner_id, caller.credential_id) is None:
+    begun = get_session(session, caller.owner_id, caller.credential_id)
+    if begun is None:
         raise ApiError(ErrorCode.INVALID_CREDENTIALS)
     if timezone is not None:
         change_timezone(session, caller.owner_id, timezone)
     if password_hash is None:
         return []
-    return set_password(session, caller.owner_id, password_hash, keep=caller.credential_id)
+    person = session.get_one(Person, begun.person.id)
+    return set_password(session, person, password_hash, keep=caller.credential_id)

@@ -21,6 +21,7 @@ from api.security.permissions import (
     BodyKind,
     OwnSession,
     Public,
+    Role,
     Scope,
     requires,
 )
@@ -46,6 +47,15 @@ class CredentialKind(StrEnum):
     KEY = "key"
 
 
+class PersonShown(ResponseModel):
+    """Who logged in."""
+
+    id: UUID = Field(description="Id of the person.")
+    email: str = Field(description="The address they log in with.", examples=["ana@example.com"])
+    name: str = Field(description="Their name; empty where they gave none.", examples=["Ana"])
+    role: Role = Field(description="What they may do.")
+
+
 class SessionBody(ResponseModel):
     """The caller: account, rights, and when the credential ends."""
 
@@ -53,12 +63,15 @@ class SessionBody(ResponseModel):
     credential_id: UUID = Field(description="Id of the session or the key.")
     owner_id: UUID = Field(description="Id of the account, the `userId` of its recognitions.")
     email: str = Field(description="The account's e-mail address.", examples=["me@example.com"])
+    person: PersonShown | None = Field(description="Who logged in; null for a key.")
     timezone: str = Field(
         description="IANA time zone of the account: of its reports, and of alerts without one of"
         " their own.",
         examples=["Europe/Lisbon"],
     )
-    scopes: list[Scope] = Field(description="What the caller may do; a session has all scopes.")
+    scopes: list[Scope] = Field(
+        description="What the caller may do; a session has the scopes of its person's role."
+    )
     expires_at: Timestamp | None = Field(
         description="When the credential ends; null for a key without an end."
     )
@@ -77,13 +90,15 @@ class SessionAnswer(ResponseModel):
 def session_answer(credential: Credential) -> SessionAnswer:
     """Return the JSON form of a credential."""
     owner = credential.owner
-    kind = CredentialKind.SESSION if credential.is_session else CredentialKind.KEY
+    person = credential.person
+    kind = CredentialKind.KEY if person is None else CredentialKind.SESSION
     return SessionAnswer(
         session=SessionBody(
             kind=kind,
             credential_id=credential.id,
             owner_id=owner.id,
             email=owner.email,
+            person=None if person is None else PersonShown.model_validate(vars(person)),
             timezone=owner.timezone,
             scopes=sorted(credential.scopes),
             expires_at=credential.expires_at,
@@ -128,7 +143,7 @@ class OpenSession(ResponseModel):
 
 
 class SessionList(ResponseModel):
-    """The account's sessions, newest first."""
+    """The person's sessions, newest first."""
 
     sessions: list[OpenSession]
 
@@ -217,8 +232,8 @@ async def log_out(
 @router.get("/api/sessions", summary="List sessions", responses=error_responses())
 @requires(OwnSession.ONLY)
 async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
-    """Return the account's open sessions, newest first."""
-    found = await account.all_of(caller.owner_id)
+    """Return the open sessions of the person who calls, newest first."""
+    found = await account.all_of(caller)
     return SessionList(
         sessions=[
             OpenSession(
@@ -241,8 +256,8 @@ async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
 )
 @requires(OwnSession.ONLY)
 async def end_session(account: AccountDep, caller: Caller, id: ResourceId) -> None:
-    """End one of the account's sessions: within a second it opens nothing."""
-    await account.end(caller.owner_id, id)
+    """End one of one's own sessions: within a second it opens nothing."""
+    await account.end(caller, id)
 
 
 @router.put("/api/account", summary="Change the account", responses=error_responses(*BODY_ERRORS))
@@ -250,7 +265,7 @@ async def end_session(account: AccountDep, caller: Caller, id: ResourceId) -> No
 async def update_account(
     request: Request, account: AccountDep, caller: Caller, body: AccountUpdate
 ) -> SessionAnswer:
-    """Change the time zone or the password of one's own account, by a session alone.
+    """Change one's own password or, as an administrator, the account's time zone.
 
     Schedules of alerts without a time zone of their own are read in the new one within a second.
     """

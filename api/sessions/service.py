@@ -1,4 +1,4 @@
-"""Logs owners in and out."""
+"""Logs people in and out."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from api.accounts.repository import (
     find_log_in,
     get_owner,
     lock_owner,
-    require_owner,
 )
 from api.adapters.background import BoundedThreadPool
 from api.db.database import Database
+from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
 from api.security.authentication import Authenticator
 from api.security.credentials import password_matches, unknown_hash
-from api.security.permissions import ALL_SCOPES, Principal, Scope
+from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Scope
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.devices import Devices
@@ -32,17 +32,20 @@ _TOO_BUSY = "Too many people log in at once; wait, then try again."
 # One comparison takes 64 MiB and a core for some 50 ms: a crowd of them may not starve the rest.
 _COMPARISON_CONCURRENCY = 2
 _COMPARISON_SLOTS = 20
-_SESSIONS_PER_OWNER = 100
+_SESSIONS_PER_PERSON = 100
 
 
 @dataclass(frozen=True)
 class Credential:
-    """A session or a key with the account that it opens. ``limits`` are sizes by name."""
+    """A session or a key with the account that it opens. ``limits`` are sizes by name.
+
+    ``person`` is who logged in, None for a key.
+    """
 
     id: UUID
     owner: OwnerAccount
     scopes: frozenset[Scope]
-    is_session: bool
+    person: PersonIdentity | None
     expires_at: datetime | None
     limits: Mapping[str, int]
 
@@ -61,7 +64,7 @@ class NewSession:
 
 
 class Sessions:
-    """Logs owners in and out."""
+    """Logs people in and out."""
 
     def __init__(
         self,
@@ -100,9 +103,9 @@ class Sessions:
         """
         email = email.strip().lower()
         device = self.device(device_cookie, email)
-        owner = await self.check_password(email, password, Origin(address, device))
+        found = await self.check_password(email, password, Origin(address, device))
         cookie = self._devices.cookie(device, email)
-        made = await self._database.run(lambda session: self._insert(session, owner, cookie))
+        made = await self._database.run(lambda session: self._insert(session, found, cookie))
         self._authenticator.expect_session(made.token)
         return made
 
@@ -114,14 +117,14 @@ class Sessions:
         """
         return await self._database.run(lambda session: self._read(session, caller))
 
-    async def check_password(self, email: str, password: str, origin: Origin) -> OwnerAccount:
-        """Return the owner of an e-mail address and password; one that is wrong is counted.
+    async def check_password(self, email: str, password: str, origin: Origin) -> LogInRecord:
+        """Return the person of an e-mail address and password; one that is wrong is counted.
 
         Raises:
             ApiError: 401, 429 for too many attempts.
         """
         async with self._attempts.attempt(email, origin):
-            return await self._owner(email, password)
+            return await self._person(email, password)
 
     def device(self, cookie: str | None, email: str) -> str | None:
         """Return the device on which somebody logged in to an account before, by its cookie."""
@@ -158,40 +161,45 @@ class Sessions:
         """Let comparisons end."""
         await self._threads.close()
 
-    async def _owner(self, email: str, password: str) -> OwnerAccount:
+    async def _person(self, email: str, password: str) -> LogInRecord:
         found = await self._database.run(lambda session: find_log_in(session, email))
         with self._threads.slot():
             is_right = await self._threads.run(_compare, password, found)
         if found is None or not is_right:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
-        return found.owner
+        return found
 
-    def _insert(self, session: Session, owner: OwnerAccount, device: str) -> NewSession:
+    def _insert(self, session: Session, found: LogInRecord, device: str) -> NewSession:
         token = credentials.new_session_token()
-        lock_owner(session, owner.id)
+        own = lock_owner(session, found.owner_id).limits
+        person = session.get(Person, found.person_id)
+        if person is None or not person.enabled:
+            raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
+        now = datetime.now(UTC)
+        person.last_log_in_at = now
         record = repository.add_session(
             session,
-            owner.id,
+            person,
             credentials.token_hash(token),
-            datetime.now(UTC) + self._lifetime,
-            keep=_SESSIONS_PER_OWNER,
+            now + self._lifetime,
+            keep=_SESSIONS_PER_PERSON,
         )
-        own = require_owner(session, owner.id).limits
-        credential = self._credential(owner, record, ALL_SCOPES, own, is_session=True)
+        owner, scopes = get_owner(session, found.owner_id), ROLE_SCOPES[record.person.role]
+        credential = self._credential(owner, record, scopes, own, record.person)
         return NewSession(credential, record, token, device)
 
     def _read(self, session: Session, caller: Principal) -> Credential:
-        find = repository.get_session if caller.is_session else repository.get_key
-        record = find(session, caller.owner_id, caller.credential_id)
-        if record is None:
+        owner = get_owner(session, caller.owner_id)
+        if caller.is_session:
+            begun = repository.get_session(session, caller.owner_id, caller.credential_id)
+            if begun is None:
+                raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+            scopes = ROLE_SCOPES[begun.person.role]
+            return self._credential(owner, begun, scopes, caller.limits, begun.person)
+        key = repository.get_key(session, caller.owner_id, caller.credential_id)
+        if key is None:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS)
-        return self._credential(
-            get_owner(session, caller.owner_id),
-            record,
-            caller.scopes,
-            caller.limits,
-            is_session=caller.is_session,
-        )
+        return self._credential(owner, key, caller.scopes, caller.limits, None)
 
     def _credential(
         self,
@@ -199,11 +207,10 @@ class Sessions:
         record: SessionRecord | KeyRecord,
         scopes: frozenset[Scope],
         own_limits: Mapping[str, int],
-        *,
-        is_session: bool,
+        person: PersonIdentity | None,
     ) -> Credential:
         limits = {limit.value: self._limits.size(limit, own_limits) for limit in OwnerLimit}
-        return Credential(record.id, owner, scopes, is_session, record.expires_at, limits)
+        return Credential(record.id, owner, scopes, person, record.expires_at, limits)
 
 
 def _compare(password: str, found: LogInRecord | None) -> bool:

@@ -247,10 +247,7 @@ def _take_over(stack: RunningStack) -> None:
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(
-            text(
-                "INSERT INTO owners (id, email, password_hash)"
-                " SELECT :big, 'big@example.org', password_hash FROM owners LIMIT 1"
-            ),
+            text("INSERT INTO owners (id, email) VALUES (:big, 'big@example.org')"),
             {"big": BIG_OWNER},
         )
         connection.execute(text("UPDATE api_keys SET owner_id = :big"), {"big": BIG_OWNER})

@@ -2,9 +2,9 @@
 
 from alembic import context
 
-from api.db.tables import Base
+from api.db.people_tables import Person
 
 connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=Base.metadata, compare_type=True)
+context.configure(connection=connection, target_metadata=Person.metadata, compare_type=True)
 with context.begin_transaction():
     context.run_migrations()

@@ -83,6 +83,7 @@ _SETTINGS = {
     "alerts_per_owner": PER_OWNER,
     "webhooks_per_owner": PER_OWNER,
     "api_keys_per_owner": PER_OWNER,
+    "people_per_owner": PER_OWNER,
     "session_hours": 1,
     "recognition_timeout_seconds": 2.5,
     "stream_heart_beat_seconds": 15,

@@ -129,11 +129,13 @@ def test_a_limit_that_makes_no_sense_changes_nothing(size: str, sentence: str) -
 
 
 def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseSettings) -> None:
-    owner_id = UUID(_create_owner()["id"])
+    _create_owner()
     engine = open_engine(api_database)
     with Session(engine) as session, session.begin():
         later = datetime.now(UTC) + timedelta(days=1)
-        key_rows.add_session(session, owner_id, b"token", later, keep=5)
+        person = accounts.find_person(session, "owner@platestream.example")
+        assert person is not None
+        key_rows.add_session(session, person, b"token", later, keep=5)
 
     changed = _run("owner", "password", *OWNER, "--password-stdin", given="another one\n")
 

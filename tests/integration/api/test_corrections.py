@@ -13,10 +13,12 @@ from analytics_sql.recognitions import insert_recognitions, recognition_row
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.recognitions.correction_rows import erase_corrections
+from api.security.permissions import Role
 from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import Recognition
 from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.people import logged_in, new_person
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -180,3 +182,18 @@ async def test_they_go_once_their_recognitions_are_gone_by_age(
         assert await corrections.sweep() == 1
         assert (await client.get("/api/corrections")).json()["corrections"] == []
     await store.close()
+
+
+async def test_it_names_the_person_who_wrote_it_also_when_they_have_left(
+    application: Application, clickhouse: ClickHouseClient, owner: Caller
+) -> None:
+    (first,) = await _passed(clickhouse, owner, "A812CD")
+    async with logged_in(application, owner.email) as administrator:
+        email = await new_person(application, administrator, Role.OPERATOR)
+        async with logged_in(application, email) as operator:
+            assert (await _put(operator, first, plate="AB12CD")).status_code == 200
+        person = (await administrator.get("/api/people")).json()["people"][0]["id"]
+        assert (await administrator.delete(f"/api/people/{person}")).status_code == 204
+        one = (await administrator.get(f"/api/recognitions/{first}")).json()["recognition"]
+
+    assert one["correction"]["correctedBy"] == email

@@ -1,11 +1,12 @@
 """The migrations: up, down, up; two at once; and the same tables as the mappings."""
 
 from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID, uuid4
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from api.db.engine import open_engine
 from api.db.migrate import current_revision, migrate
@@ -75,3 +76,78 @@ def test_keys_from_before_the_column_have_no_ancestors_and_survive_its_removal(
         columns = {column["name"] for column in inspect(connection).get_columns("api_keys")}
     assert "ancestors" not in columns
     engine.dispose()
+
+
+def test_who_had_an_account_becomes_its_administrator_and_has_it_again_after_a_way_back(
+    database_settings: DatabaseSettings,
+) -> None:
+    engine = open_engine(database_settings)
+    migrate(engine, "0012")
+    first, second = uuid4(), uuid4()
+    owners = {first: "a@b.example", second: "c@d.example"}
+    with engine.begin() as connection:
+        for owner, email in owners.items():
+            connection.execute(
+                text("INSERT INTO owners (id, email, password_hash) VALUES (:id, :email, :hash)"),
+                {"id": owner, "email": email, "hash": f"hash of {email}"},
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO sessions (id, owner_id, token_hash, expires_at)"
+                    " VALUES (:id, :id, :token, now())"
+                ),
+                {"id": owner, "token": email.encode()},
+            )
+    migrate(engine, "0013")
+    with engine.begin() as connection:
+        assert _people(connection) == {
+            (first, "a@b.example", "administrator", "hash of a@b.example"),
+            (second, "c@d.example", "administrator", "hash of c@d.example"),
+        }
+        of_whom = "SELECT sessions.owner_id, people.owner_id FROM sessions JOIN people ON person_id"
+        for one, other in connection.execute(text(f"{of_whom} = people.id")).all():
+            assert one == other
+        _join(connection, first, "viewer")
+        _join(connection, second, "administrator")
+        gone = text("DELETE FROM people WHERE email = 'c@d.example'")
+        connection.execute(gone)
+    migrate(engine, "0012")
+    with engine.connect() as connection:
+        kept = connection.execute(text("SELECT email, password_hash FROM owners")).all()
+        tokens = connection.scalars(text("SELECT token_hash FROM sessions")).all()
+    assert {tuple(row) for row in kept} == {
+        ("a@b.example", "hash of a@b.example"),
+        ("c@d.example", "hash of administrator"),
+    }
+    assert {bytes(token) for token in tokens} == {b"a@b.example", b"administrator"}
+    migrate(engine)
+    with engine.connect() as connection:
+        assert _people(connection) == {
+            (first, "a@b.example", "administrator", "hash of a@b.example"),
+            (second, "c@d.example", "administrator", "hash of administrator"),
+        }
+    engine.dispose()
+
+
+def _people(connection: Connection) -> set[tuple[UUID, str, str, str]]:
+    found = connection.execute(text("SELECT owner_id, email, role, password_hash FROM people"))
+    return {(row[0], row[1], row[2], row[3]) for row in found}
+
+
+def _join(connection: Connection, owner: UUID, role: str) -> None:
+    """Add a person of a role, with a session."""
+    values = {"id": uuid4(), "owner": owner, "role": role, "token": role.encode()}
+    connection.execute(
+        text(
+            "INSERT INTO people (id, owner_id, email, role, password_hash)"
+            " VALUES (:id, :owner, :role, :role, 'hash of ' || :role)"
+        ),
+        values,
+    )
+    connection.execute(
+        text(
+            "INSERT INTO sessions (id, owner_id, person_id, token_hash, expires_at)"
+            " VALUES (:id, :owner, :id, :token, now())"
+        ),
+        values,
+    )

@@ -467,6 +467,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
     left = await rows_of(database, world.owner.owner_id)
     assert {name for name, count in left.items() if count} == {
         "owners",
+        "people",
         "credit_accounts",
         "credit_entries",
     }

@@ -94,14 +94,14 @@ async def test_a_login_during_the_removal_is_refused(
 ) -> None:
     caller = await application.new_owner()
     sessions = application.services.sessions
-    owner = type(sessions)._owner
+    person = type(sessions)._person
 
     async def and_then_removed(self: Any, email: str, password: str) -> Any:
-        found = await owner(self, email, password)
+        found = await person(self, email, password)
         await removed(application.database, caller)
         return found
 
-    monkeypatch.setattr(type(sessions), "_owner", and_then_removed)
+    monkeypatch.setattr(type(sessions), "_person", and_then_removed)
     async with application.client() as client:
         answer = await client.post(
             "/api/session", json={"email": caller.email, "password": PASSWORD}

@@ -17,7 +17,12 @@ from common.errors import MisconfiguredError
 TABLE = permissions_of(create_app())
 ACCESS = TABLE.access
 OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json", "/api/docs"}
-PUBLIC = {"/api/session", "/api/demo"}
+PUBLIC = {
+    "/api/session",
+    "/api/demo",
+    "/api/invitations/find",
+    "/api/invitations/accept",
+}
 CONSOLE = {*VIEWS, f"{ASSETS}/{{release}}/{{file:path}}"}
 
 
@@ -39,7 +44,7 @@ def test_every_route_is_in_the_table() -> None:
     assert served == set(ACCESS)
 
 
-def test_only_operations_log_in_demo_and_the_consoles_files_are_public() -> None:
+def test_only_operations_log_in_invited_demo_and_the_consoles_files_are_public() -> None:
     public = {path for (_, path), access in ACCESS.items() if isinstance(access.scope, Public)}
 
     assert public == OPERATIONS | PUBLIC | CONSOLE
@@ -116,8 +121,8 @@ def _resolved(part: dict[str, Any], description: dict[str, Any]) -> dict[str, An
     return found
 
 
-_NAMES_ANOTHER = {"demonstrate", "test_camera"}
-"""Calls without an id in their path that may be 404: switched off, or a camera of their body."""
+_NAMES_ANOTHER = {"demonstrate", "test_camera", "find_invitation", "accept_invitation"}
+"""Calls without an id in their path that may be 404: switched off, or named in their body."""
 
 
 def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:

@@ -1,0 +1,64 @@
+"""The tables of people: who logs in to an account, and who is invited to."""
+
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from api.db.tables import Base
+
+_KNOWN_ROLE = "role IN ('viewer', 'operator', 'administrator')"
+
+
+class Person(Base):
+    """Somebody who logs in to an account. ``email`` is lower case, and of one account only."""
+
+    __tablename__ = "people"
+    __table_args__ = (
+        CheckConstraint(_KNOWN_ROLE, name="role_known"),
+        Index("ix_people_owner_id_created_at", "owner_id", "created_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    email: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str] = mapped_column(server_default="")
+    role: Mapped[str]
+    password_hash: Mapped[str]
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    last_log_in_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class LoginSession(Base):
+    """A person logged in with a browser. Only the SHA-256 of the token is kept."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index("ix_sessions_person_id_created_at", "person_id", "created_at"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
+    person_id: Mapped[UUID] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"))
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Invitation(Base):
+    """An e-mail address that may become a person's. Only the SHA-256 of its link is kept."""
+
+    __tablename__ = "invitations"
+    __table_args__ = (
+        CheckConstraint(_KNOWN_ROLE, name="role_known"),
+        Index("uq_invitations_owner_id_email", "owner_id", "email", unique=True),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    email: Mapped[str]
+    role: Mapped[str]
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    invited_by: Mapped[str]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,0 +1,103 @@
+"""People and invitations in PostgreSQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from api.db.people_tables import Invitation, Person
+from api.security.permissions import Role
+
+
+def list_people(session: Session, owner_id: UUID) -> Sequence[Person]:
+    """Return the people of an account, newest first."""
+    return session.scalars(
+        select(Person)
+        .where(Person.owner_id == owner_id)
+        .order_by(Person.created_at.desc(), Person.id)
+    ).all()
+
+
+def get_person(session: Session, owner_id: UUID, person_id: UUID) -> Person | None:
+    """Return one of the account's people."""
+    return session.scalar(select(Person).where(Person.id == person_id, Person.owner_id == owner_id))
+
+
+def has_other_administrator(session: Session, person: Person) -> bool:
+    """Tell whether another person than this one administers the account (locked)."""
+    others = select(Person.id).where(
+        Person.owner_id == person.owner_id,
+        Person.id != person.id,
+        Person.role == Role.ADMINISTRATOR.value,
+        Person.enabled,
+    )
+    return session.scalar(others.limit(1)) is not None
+
+
+def add_person(session: Session, person: Person) -> bool:
+    """Insert a person; False where somebody, of whichever account, logs in with the address."""
+    try:
+        with session.begin_nested():
+            session.add(person)
+    except IntegrityError as error:
+        constraint = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+        if constraint == "uq_people_email":
+            return False
+        raise
+    return True
+
+
+def delete_person(session: Session, person: Person) -> None:
+    """Delete a person, with their sessions."""
+    session.execute(delete(Person).where(Person.id == person.id))
+
+
+def count_people(session: Session, owner_id: UUID) -> int:
+    """Return how many people an account has, those included who are invited."""
+    people = select(func.count()).select_from(Person).where(Person.owner_id == owner_id)
+    invited = select(func.count()).select_from(Invitation).where(Invitation.owner_id == owner_id)
+    return (session.scalar(people) or 0) + (session.scalar(invited) or 0)
+
+
+def list_invitations(session: Session, owner_id: UUID) -> Sequence[Invitation]:
+    """Return the account's invitations that have not expired, newest first."""
+    return session.scalars(
+        select(Invitation)
+        .where(Invitation.owner_id == owner_id, Invitation.expires_at > func.now())
+        .order_by(Invitation.created_at.desc(), Invitation.id)
+    ).all()
+
+
+def delete_invitation_to(session: Session, owner_id: UUID, email: str) -> None:
+    """Delete the invitation of an address, where there is one: a newer takes its place."""
+    session.execute(
+        delete(Invitation).where(Invitation.owner_id == owner_id, Invitation.email == email)
+    )
+
+
+def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> bool:
+    """Delete one of the account's invitations; False where there is none."""
+    deleted = session.scalar(
+        delete(Invitation)
+        .where(Invitation.id == invitation_id, Invitation.owner_id == owner_id)
+        .returning(Invitation.id)
+    )
+    return deleted is not None
+
+
+def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
+    """Return the invitation of a link that has not expired."""
+    return session.scalar(
+        select(Invitation).where(
+            Invitation.token_hash == token_hash, Invitation.expires_at > func.now()
+        )
+    )
+
+
+def delete_expired_invitations(session: Session, now: datetime) -> int:
+    """Delete invitations that have expired, and return how many there were."""
+    gone = delete(Invitation).where(Invitation.expires_at <= now).returning(Invitation.id)
+    return len(session.scalars(gone).all())

@@ -1,0 +1,145 @@
+"""``/api/people`` and ``/api/invitations``."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.deps import Caller, ResourceId, service
+from api.errors import ErrorCode
+from api.middleware.guard import GuardedRoute, check_origin, counted_address
+from api.openapi import BODY_ERRORS, error_responses
+from api.people.invitations import Invitations
+from api.people.schemas import (
+    AcceptedAnswer,
+    InvitationAcceptance,
+    InvitationCreate,
+    InvitationList,
+    InvitationToken,
+    NewInvitationAnswer,
+    OpenInvitation,
+    OpenInvitationAnswer,
+    PersonAnswer,
+    PersonList,
+    PersonUpdate,
+    invitation_body,
+    new_invitation_answer,
+    person_body,
+)
+from api.people.service import People
+from api.security.permissions import Administrator, BodyKind, Public, Role, requires
+
+router = APIRouter(route_class=GuardedRoute, tags=["People"])
+
+PeopleDep = Annotated[People, Depends(service(People))]
+InvitationsDep = Annotated[Invitations, Depends(service(Invitations))]
+
+
+@router.get("/api/people", summary="List people", responses=error_responses())
+@requires(Administrator.ONLY)
+async def list_people(people: PeopleDep, caller: Caller) -> PersonList:
+    """Return who logs in to the account, newest first."""
+    self_id = caller.require_person().id
+    found = await people.all_of(caller.owner_id)
+    return PersonList(people=[person_body(person, self_id) for person in found])
+
+
+@router.put(
+    "/api/people/{id}",
+    summary="Change a person",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND, ErrorCode.LAST_ADMINISTRATOR),
+)
+@requires(Administrator.ONLY, BodyKind.JSON)
+async def update_person(
+    people: PeopleDep, caller: Caller, id: ResourceId, body: PersonUpdate
+) -> PersonAnswer:
+    """Give a person another role, or switch them off; open sessions go by it within a second."""
+    person = await people.change(caller, id, body.change())
+    return PersonAnswer(person=person_body(person, caller.require_person().id))
+
+
+@router.delete(
+    "/api/people/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="Remove a person",
+    responses=error_responses(ErrorCode.NOT_FOUND, ErrorCode.LAST_ADMINISTRATOR),
+)
+@requires(Administrator.ONLY)
+async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
+    """Remove a person: within a second their sessions open nothing. Keys they made stay."""
+    await people.remove(caller, id)
+
+
+@router.get("/api/invitations", summary="List invitations", responses=error_responses())
+@requires(Administrator.ONLY)
+async def list_invitations(invitations: InvitationsDep, caller: Caller) -> InvitationList:
+    """Return the invitations that nobody has accepted yet, newest first."""
+    found = await invitations.all_of(caller.owner_id)
+    return InvitationList(invitations=[invitation_body(row) for row in found])
+
+
+@router.post(
+    "/api/invitations",
+    status_code=201,
+    summary="Invite a person",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.PERSON_EXISTS, ErrorCode.LIMIT_REACHED),
+)
+@requires(Administrator.ONLY, BodyKind.JSON)
+async def create_invitation(
+    invitations: InvitationsDep, response: Response, caller: Caller, body: InvitationCreate
+) -> NewInvitationAnswer:
+    """Make a link by which one person can join the account; an earlier one of the address ends."""
+    made = await invitations.invite(caller, body.email, body.role)
+    response.headers["Cache-Control"] = "no-store"
+    return new_invitation_answer(made)
+
+
+@router.delete(
+    "/api/invitations/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="Revoke an invitation",
+    responses=error_responses(ErrorCode.NOT_FOUND),
+)
+@requires(Administrator.ONLY)
+async def revoke_invitation(invitations: InvitationsDep, caller: Caller, id: ResourceId) -> None:
+    """Take an invitation back; its link opens nothing any more."""
+    await invitations.revoke(caller, id)
+
+
+@router.post(
+    "/api/invitations/find",
+    summary="Look at an invitation",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.INVITATION_OVER),
+)
+@requires(Public.ANYBODY, BodyKind.JSON)
+async def find_invitation(
+    request: Request, invitations: InvitationsDep, body: InvitationToken
+) -> OpenInvitationAnswer:
+    """Return whom a link invites, and to what."""
+    check_origin(request, required=False)
+    row = await invitations.find(body.token, counted_address(request))
+    return OpenInvitationAnswer(
+        invitation=OpenInvitation(
+            email=row.email,
+            role=Role(row.role),
+            invited_by=row.invited_by,
+            expires_at=row.expires_at,
+        )
+    )
+
+
+@router.post(
+    "/api/invitations/accept",
+    status_code=201,
+    summary="Accept an invitation",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.INVITATION_OVER, ErrorCode.PERSON_EXISTS),
+)
+@requires(Public.ANYBODY, BodyKind.JSON)
+async def accept_invitation(
+    request: Request, invitations: InvitationsDep, body: InvitationAcceptance
+) -> AcceptedAnswer:
+    """Become a person of the account by a link, with a name and a password of one's own; once."""
+    check_origin(request, required=False)
+    person = await invitations.accept(body.acceptance(), counted_address(request))
+    return AcceptedAnswer(email=person.email)

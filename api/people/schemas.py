@@ -1,0 +1,177 @@
+"""JSON of people and invitations."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field
+
+from api.db.people_tables import Invitation, Person
+from api.people.invitations import Acceptance, NewInvitation
+from api.people.service import PersonChange
+from api.schemas import JsonBoolean, NameText, RequestModel, ResponseModel, Timestamp
+from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
+from api.security.permissions import Role
+from api.validation.fields import check_email_address
+
+_MAX_NAME_CHARACTERS = 200
+_MAX_TOKEN_CHARACTERS = 100
+
+RoleField = Annotated[
+    Role,
+    Field(
+        description="`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also "
+        "changes cameras, alerts and webhooks, corrects readings and has images read. "
+        "`administrator`: everything."
+    ),
+]
+TokenField = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=_MAX_TOKEN_CHARACTERS,
+        description="What the administrator handed over.",
+    ),
+]
+
+
+class PersonUpdate(RequestModel):
+    """The fields of a person to change; those left out stay."""
+
+    shown_only = frozenset({"id", "email", "name", "createdAt", "lastLogInAt", "isSelf"})
+
+    role: RoleField = Role.VIEWER
+    enabled: JsonBoolean = True
+
+    def change(self) -> PersonChange:
+        """Return what is to change."""
+        return PersonChange(**{name: getattr(self, name) for name in self.model_fields_set})
+
+
+class PersonBody(ResponseModel):
+    """Somebody who logs in to the account."""
+
+    id: UUID
+    email: str = Field(description="What they log in with.", examples=["ana@example.com"])
+    name: str = Field(description="Empty where they gave none.", examples=["Ana"])
+    role: RoleField
+    enabled: bool = Field(description="Whether they may log in.")
+    is_self: bool = Field(description="Whether it is the person who calls.")
+    created_at: Timestamp
+    last_log_in_at: Timestamp | None
+
+
+class PersonAnswer(ResponseModel):
+    """One person."""
+
+    person: PersonBody
+
+
+class PersonList(ResponseModel):
+    """The account's people, newest first."""
+
+    people: list[PersonBody]
+
+
+def person_body(person: Person, caller_id: UUID) -> PersonBody:
+    """Return the JSON form of a person for the one who calls."""
+    return PersonBody(
+        id=person.id,
+        email=person.email,
+        name=person.name,
+        role=Role(person.role),
+        enabled=person.enabled,
+        is_self=person.id == caller_id,
+        created_at=person.created_at,
+        last_log_in_at=person.last_log_in_at,
+    )
+
+
+class InvitationCreate(RequestModel):
+    """Who is invited, and to what."""
+
+    email: Annotated[str, Field(examples=["ana@example.com"]), AfterValidator(check_email_address)]
+    role: RoleField
+
+
+class InvitationBody(ResponseModel):
+    """An invitation that nobody has accepted yet."""
+
+    id: UUID
+    email: str
+    role: RoleField
+    invited_by: str = Field(description="Address of the administrator who made it.")
+    created_at: Timestamp
+    expires_at: Timestamp
+
+
+class InvitationList(ResponseModel):
+    """The account's open invitations, newest first."""
+
+    invitations: list[InvitationBody]
+
+
+class NewInvitationAnswer(ResponseModel):
+    """An invitation just made, and the only sight of what opens it."""
+
+    invitation: InvitationBody
+    token: str = Field(description="What accepts it; shown this once.")
+
+
+class InvitationToken(RequestModel):
+    """The token of a link."""
+
+    token: TokenField
+
+
+class InvitationAcceptance(RequestModel):
+    """What the invited send."""
+
+    token: TokenField
+    name: Annotated[
+        NameText, Field(min_length=1, max_length=_MAX_NAME_CHARACTERS, examples=["Ana"])
+    ]
+    password: Annotated[
+        str, Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS)
+    ]
+
+    def acceptance(self) -> Acceptance:
+        """Return what was sent."""
+        return Acceptance(self.token, self.name, self.password)
+
+
+class OpenInvitation(ResponseModel):
+    """An invitation as the invited see it."""
+
+    email: str
+    role: RoleField
+    invited_by: str
+    expires_at: Timestamp
+
+
+class OpenInvitationAnswer(ResponseModel):
+    """The invitation of a link."""
+
+    invitation: OpenInvitation
+
+
+class AcceptedAnswer(ResponseModel):
+    """The invited is a person now, and logs in with this address."""
+
+    email: str
+
+
+def invitation_body(row: Invitation) -> InvitationBody:
+    """Return the JSON form of an invitation."""
+    return InvitationBody(
+        id=row.id,
+        email=row.email,
+        role=Role(row.role),
+        invited_by=row.invited_by,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+    )
+
+
+def new_invitation_answer(made: NewInvitation) -> NewInvitationAnswer:
+    """Return the answer to the administrator who made it."""
+    return NewInvitationAnswer(invitation=invitation_body(made.invitation), token=made.token)

@@ -1,0 +1,106 @@
+"""The people of an account: listed, given another role, switched off, removed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from api.accounts.repository import lock_owner
+from api.db.database import Database
+from api.db.people_tables import Person
+from api.errors import ApiError, ErrorCode, found
+from api.people import repository
+from api.security.authentication import Authenticator
+from api.security.permissions import Principal, Role
+from api.security.repository import delete_sessions, get_session, session_ids
+
+
+@dataclass(frozen=True)
+class PersonChange:
+    """The wanted change; None stays."""
+
+    role: Role | None = None
+    enabled: bool | None = None
+
+
+def lock_as_administrator(session: Session, caller: Principal) -> None:
+    """Lock the caller's account, for a caller who still administers it at this moment.
+
+    Raises:
+        ApiError: 401, the session has ended since the gate let it pass; 403, the role is another.
+    """
+    lock_owner(session, caller.owner_id)
+    begun = get_session(session, caller.owner_id, caller.credential_id)
+    if begun is None:
+        raise ApiError(ErrorCode.INVALID_CREDENTIALS)
+    if begun.person.role is not Role.ADMINISTRATOR:
+        raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for administrators.")
+
+
+class People:
+    """The people of all accounts; every call names the administrator it acts for."""
+
+    def __init__(self, database: Database, authenticator: Authenticator) -> None:
+        self._database = database
+        self._authenticator = authenticator
+
+    async def all_of(self, owner_id: UUID) -> Sequence[Person]:
+        """Return the account's people, newest first."""
+        return await self._database.run(lambda session: repository.list_people(session, owner_id))
+
+    async def change(self, caller: Principal, person_id: UUID, change: PersonChange) -> Person:
+        """Change the role, or switch a person off or on.
+
+        Their sessions have the scopes of the new role at once; switched off, they end.
+
+        Raises:
+            ApiError: 404; 409, nobody else would administer the account.
+        """
+        return await self._ending(
+            lambda session: _change(session, caller, person_id, change),
+        )
+
+    async def remove(self, caller: Principal, person_id: UUID) -> None:
+        """Remove a person; their sessions end at once. Keys are the account's and stay.
+
+        Raises:
+            ApiError: 404; 409, nobody else would administer the account.
+        """
+        await self._ending(lambda session: _remove(session, caller, person_id))
+
+    async def _ending(self, work: Callable[[Session], tuple[Person, list[UUID]]]) -> Person:
+        """Do it, and believe nothing more of the sessions that it is about."""
+        person, sessions = await self._database.run(work)
+        for session_id in sessions:
+            self._authenticator.forget(session_id)
+        return person
+
+
+def _change(
+    session: Session, caller: Principal, person_id: UUID, change: PersonChange
+) -> tuple[Person, list[UUID]]:
+    lock_as_administrator(session, caller)
+    person = found(repository.get_person(session, caller.owner_id, person_id))
+    role = Role(person.role) if change.role is None else change.role
+    enabled = person.enabled if change.enabled is None else change.enabled
+    if role is not Role.ADMINISTRATOR or not enabled:
+        _require_other_administrator(session, person)
+    person.role, person.enabled = role.value, enabled
+    session.flush()
+    end = session_ids if enabled else delete_sessions
+    return person, end(session, person.id)
+
+
+def _remove(session: Session, caller: Principal, person_id: UUID) -> tuple[Person, list[UUID]]:
+    lock_as_administrator(session, caller)
+    person = found(repository.get_person(session, caller.owner_id, person_id))
+    _require_other_administrator(session, person)
+    sessions = session_ids(session, person.id)
+    repository.delete_person(session, person)
+    return person, sessions
+
+
+def _require_other_administrator(session: Session, person: Person) -> None:
+    if not repository.has_other_administrator(session, person):
+        raise ApiError(ErrorCode.LAST_ADMINISTRATOR)
