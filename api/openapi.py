@@ -196,6 +196,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
     components["examples"] = {code.value: _example(code) for code in ErrorCode}
     description["webhooks"], schemas = event_description()
     components["schemas"] = {**schemas, **components["schemas"]}
+    for schema in components["schemas"].values():
+        _drop_titles(schema.get("properties", {}))
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {
@@ -224,6 +226,7 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
     operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
+        parameter["schema"].pop("title", None)
     if access.body is BodyKind.IMAGE:
         operation["requestBody"] = {
             "required": True,
@@ -264,6 +267,12 @@ def _forget_defaults(schemas: dict[str, Any], name: str) -> None:
         part = field.get("$ref", "").removeprefix(_SCHEMAS)
         if part:
             _forget_defaults(schemas, part)
+
+
+def _drop_titles(fields: dict[str, dict[str, Any]]) -> None:
+    """Remove what pydantic makes of a field's name, which stands before it."""
+    for field in fields.values():
+        field.pop("title", None)
 
 
 def _security(access: Access) -> list[dict[str, list[str]]]:

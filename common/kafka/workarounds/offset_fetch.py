@@ -1,10 +1,10 @@
 """Heeds the error of an answer as a whole where committed offsets are asked for (aiokafka 0.14.0).
 
 From version 2 on the answer to an OffsetFetch names errors of the group once, beside a list of
-topics that is then empty. aiokafka 0.14.0 asks in version 3 (0.11 asked in version 1, which named
-them by partition), looks at the list alone, and finds that nothing was ever committed. So a worker
-that asked while its group moved to another broker, or was being loaded there, read its topics from
-the beginning again. Seen with one of three brokers killed: a third of a topic read twice.
+topics that is then empty. aiokafka 0.14.0 asks in version 3, looks at the list alone, and finds
+that nothing was ever committed. So a worker that asks while its group moves to another broker, or
+is being loaded there, reads its topics from the beginning again. Seen with three brokers: those
+that did not have the group answered so.
 
 **Source:** Kafka protocol guide, OffsetFetch; aiokafka 0.14.0,
 ``GroupCoordinator._do_fetch_commit_offsets``.

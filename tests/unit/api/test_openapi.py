@@ -107,4 +107,4 @@ def test_errors_stand_in_the_document_once() -> None:
     text = json.dumps(describe(create_app()), separators=(",", ":"))
 
     assert text.count("A sentence for a person.") == 1
-    assert len(text) < 220_000
+    assert len(text) < 200_000
