@@ -44,6 +44,7 @@ def event_description() -> tuple[dict[str, Any], dict[str, Any]]:
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
     # The payload's type is made from the record's fields, and the field is declared before it.
     schemas["AlertEventData"]["properties"]["alert"] = _reference("AlertPayload")
+    schemas.pop(msgspec.Struct.__name__)
     return {event.value: _webhook(event) for event in EventName}, schemas
 
 

@@ -14,6 +14,7 @@ from api.event_schemas import event_description
 from api.middleware.bodies import MAX_IMAGE_BYTES
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
+from api.openapi_sharing import share_parameters, share_responses
 from api.schemas import ResponseModel
 from api.security.permissions import (
     SESSION_COOKIE,
@@ -58,13 +59,10 @@ LIMIT_HEADERS: dict[str, Any] = {
 }
 """The headers of the answer to every call that counts in a limit."""
 
-_RETRY_AFTER = {
-    "Retry-After": _NUMBER | {"description": "Seconds until a request may pass again."},
-}
-_HEADERS: dict[int, dict[str, Any]] = {
-    401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "Bearer"}},
-    429: {**_RETRY_AFTER, **LIMIT_HEADERS},
-    503: _RETRY_AFTER,
+_HEADERS: dict[int, tuple[str, ...]] = {
+    401: ("WWW-Authenticate",),
+    429: ("Retry-After", *LIMIT_HEADERS),
+    503: ("Retry-After",),
 }
 
 
@@ -88,16 +86,18 @@ class Error(ResponseModel):
 def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
     """Return FastAPI's ``responses`` for ``codes`` and for those that every call may give."""
     by_status: dict[int, list[ErrorCode]] = defaultdict(list)
-    for code in dict.fromkeys((*codes, *_EVERYWHERE)):
+    named = {*codes, *_EVERYWHERE}
+    for code in (code for code in ErrorCode if code in named):
         by_status[ERROR_RULES[code].status].append(code)
     return {status: _response(status, of_status) for status, of_status in by_status.items()}
 
 
 def _response(status: int, codes: list[ErrorCode]) -> dict[str, Any]:
+    headers = {name: _reference("headers", name) for name in _HEADERS.get(status, ())}
     return {
         "model": Error,
         "description": " ".join(ERROR_RULES[code].sentence for code in codes),
-        "headers": _HEADERS.get(status, {}),
+        **({"headers": headers} if headers else {}),
         "content": {
             "application/json": {
                 "examples": {str(code): _reference("examples", code) for code in codes}
@@ -130,8 +130,10 @@ _ABOUT = """Number plates read from cameras and images.
 
 Send an API key with every call: `Authorization: Bearer pk_...`. Each call needs the scopes that are
 named with its security requirement. Every error, whatever its status, has the body `Error`; every
-answer carries `X-Request-Id`, the caller's own if it sent a sane one. Ids that belong to another
-account are answered as if they did not exist. HEAD is answered like GET, without the body.
+answer carries `X-Request-Id`, the caller's own if it sent a sane one, and every answer to a call
+that counts in a limit carries `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (see
+`components.headers`). Ids that belong to another account are answered as if they did not exist.
+HEAD is answered like GET, without the body.
 """
 _SECURITY = "apiKey"
 _SESSION = "session"
@@ -139,8 +141,12 @@ _REQUEST_ID = {
     "description": "Names the call in logs; the caller's own if it sent a sane one.",
     "schema": {"type": "string"},
 }
-_SHARED: dict[str, Any] = {**_RETRY_AFTER, **LIMIT_HEADERS, "X-Request-Id": _REQUEST_ID}
-_FIRST_ERROR = 400
+_SHARED: dict[str, Any] = {
+    **LIMIT_HEADERS,
+    "Retry-After": _NUMBER | {"description": "Seconds until a request may pass again."},
+    "WWW-Authenticate": {"schema": {"type": "string"}, "description": "Bearer"},
+    "X-Request-Id": _REQUEST_ID,
+}
 _UPDATE = "Update"
 _SCHEMAS = "#/components/schemas/"
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
@@ -191,12 +197,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
         components["schemas"].pop(name, None)
     for name in [name for name in components["schemas"] if name.endswith(_UPDATE)]:
         _forget_defaults(components["schemas"], name)
-    components["responses"] = _shared_responses(description["paths"])
+    components["responses"] = share_responses(description["paths"])
+    components["parameters"] = share_parameters(description["paths"])
     components["headers"] = _SHARED
     components["examples"] = {code.value: _example(code) for code in ErrorCode}
     description["webhooks"], schemas = event_description()
     components["schemas"] = {**schemas, **components["schemas"]}
     for schema in components["schemas"].values():
+        schema.pop("title", None)
         _drop_titles(schema.get("properties", {}))
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
@@ -212,49 +220,19 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any], access: Access) -> None:
-    responses = operation["responses"]
     # Faults of parameters and bodies are answered with 400 here.
-    responses.pop("422", None)
-    for status, response in responses.items():
-        limits = LIMIT_HEADERS if _counts(access) and status not in ("401", "503") else {}
-        named = {**response.get("headers", {}), **limits, "X-Request-Id": _REQUEST_ID}
-        # The same in nearly every answer: written out they were a third of the document.
-        response["headers"] = {
-            name: _reference("headers", name) if _SHARED.get(name) == header else header
-            for name, header in named.items()
-        }
+    operation["responses"].pop("422", None)
     operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
         parameter["schema"].pop("title", None)
+        parameter["schema"].pop("description", None)
     if access.body is BodyKind.IMAGE:
         operation["requestBody"] = {
             "required": True,
             "description": f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
             "content": {access.body.value: {"schema": {"type": "string", "format": "binary"}}},
         }
-
-
-def _shared_responses(paths: dict[str, Any]) -> dict[str, Any]:
-    """Put a reference in the place of each error answer, and return the answers by their names."""
-    names: dict[str, str] = {}
-    shared: dict[str, Any] = {}
-    for operations in paths.values():
-        for responses in (operation["responses"] for operation in operations.values()):
-            for status in [status for status in responses if int(status) >= _FIRST_ERROR]:
-                text = json.dumps(responses[status], sort_keys=True)
-                number = sum(name.startswith(f"Error{status}") for name in shared) + 1
-                name = names.setdefault(
-                    text, f"Error{status}" + (f"_{number}" if number > 1 else "")
-                )
-                shared[name] = responses[status]
-                responses[status] = _reference("responses", name)
-    return shared
-
-
-def _counts(access: Access) -> bool:
-    """Tell whether calls count in a limit, once their caller is known."""
-    return access.limited_by_address or not isinstance(access.scope, Public)
 
 
 def _forget_defaults(schemas: dict[str, Any], name: str) -> None:

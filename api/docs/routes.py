@@ -42,7 +42,7 @@ def render(description: _Json) -> str:
     """Return the page of an OpenAPI description."""
     info = description["info"]
     calls = [
-        (path, method, _with_answers(operation, description["components"].get("responses", {})))
+        (path, method, _written_out(operation, description["components"]))
         for path, operations in description["paths"].items()
         for method, operation in operations.items()
     ]
@@ -65,13 +65,22 @@ def render(description: _Json) -> str:
     )
 
 
-def _with_answers(operation: _Json, shared: _Json) -> _Json:
-    """Return an operation with its answers in the place of the references to them."""
-    answers = {
-        status: shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
-        for status, answer in operation["responses"].items()
+def _written_out(operation: _Json, components: _Json) -> _Json:
+    """Return an operation with what it shares with others in the place of the references."""
+    answers = operation["responses"].items()
+    return {
+        **operation,
+        "responses": {status: _followed(answer, components) for status, answer in answers},
+        "parameters": [_followed(one, components) for one in operation.get("parameters", ())],
     }
-    return {**operation, "responses": answers}
+
+
+def _followed(part: _Json, components: _Json) -> _Json:
+    if "$ref" not in part:
+        return part
+    _, _, section, name = part["$ref"].split("/")
+    found: _Json = components[section][name]
+    return found
 
 
 def _contents_row(path: str, method: str, operation: _Json) -> str:
@@ -86,7 +95,7 @@ def _call(path: str, method: str, operation: _Json) -> str:
         (
             f'<h3 id="{name}"><code>{method.upper()} {escape(path)}</code></h3>',
             f"<p>{_scope(operation)}</p>{_prose(operation.get('description', ''))}",
-            _table("Parameters", map(_parameter, operation.get("parameters", ()))),
+            _table("Parameters", map(_parameter, operation["parameters"])),
             _body(operation.get("requestBody")),
             _table("Answers", (_answer(*one) for one in sorted(operation["responses"].items()))),
         )
