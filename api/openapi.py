@@ -14,6 +14,7 @@ from api.event_schemas import event_description
 from api.middleware.bodies import MAX_IMAGE_BYTES
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
+from api.openapi_fields import describe_fields
 from api.openapi_sharing import share_parameters, share_responses
 from api.schemas import ResponseModel
 from api.security.permissions import (
@@ -206,6 +207,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for schema in components["schemas"].values():
         schema.pop("title", None)
         _drop_titles(schema.get("properties", {}))
+    describe_fields(components["schemas"])
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {

@@ -4,6 +4,7 @@ Written here instead of shipping Swagger UI: that is a megabyte and a half of sc
 date, and from elsewhere it would tell a stranger who reads it.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
@@ -13,6 +14,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from api.docs.examples import example_of
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
 from api.openapi import description_of
@@ -24,6 +26,7 @@ _Json = Mapping[str, Any]
 # Nothing may be loaded or run, whatever a text in the description holds.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _REFERENCE = "#/components/schemas/"
+_TEXT = ("application/json", "text/")
 
 
 @router.get("/api/docs")
@@ -58,7 +61,7 @@ def render(description: _Json) -> str:
             "<h2>Calls</h2><table>",
             *(_contents_row(*call) for call in calls),
             "</table>",
-            *(_call(*call) for call in calls),
+            *(_call(*call, schemas) for call in calls),
             "<h2>Bodies</h2>",
             *(_schema(name, schema) for name, schema in sorted(schemas.items())),
         )
@@ -89,15 +92,17 @@ def _contents_row(path: str, method: str, operation: _Json) -> str:
     return _row(f"<code>{link}</code>", escape(operation["summary"]), _scope(operation))
 
 
-def _call(path: str, method: str, operation: _Json) -> str:
+def _call(path: str, method: str, operation: _Json, schemas: _Json) -> str:
     name = escape(operation["operationId"])
+    answers = sorted(operation["responses"].items())
     return "".join(
         (
             f'<h3 id="{name}"><code>{method.upper()} {escape(path)}</code></h3>',
             f"<p>{_scope(operation)}</p>{_prose(operation.get('description', ''))}",
             _table("Parameters", map(_parameter, operation["parameters"])),
-            _body(operation.get("requestBody")),
-            _table("Answers", (_answer(*one) for one in sorted(operation["responses"].items()))),
+            _body(operation.get("requestBody"), schemas),
+            _table("Answers", (_answer(*one) for one in answers)),
+            *(_examples(answer, schemas) for status, answer in answers if status.startswith("2")),
         )
     )
 
@@ -121,14 +126,33 @@ def _parameter(parameter: _Json) -> str:
     )
 
 
-def _body(body: _Json | None) -> str:
+def _body(body: _Json | None, schemas: _Json) -> str:
     if body is None:
         return ""
     kinds = (
         _row(f"<code>{escape(kind)}</code>", _type(content.get("schema", {})))
         for kind, content in body["content"].items()
     )
-    return _table("Body", kinds) + _prose(body.get("description", ""))
+    return _table("Body", kinds) + _prose(body.get("description", "")) + _examples(body, schemas)
+
+
+def _examples(part: _Json, schemas: _Json) -> str:
+    """Return examples of a body or an answer, to be unfolded; none of what is not text."""
+    texts = (
+        _example(content, schemas)
+        for kind, content in part.get("content", {}).items()
+        if kind.startswith(_TEXT)
+    )
+    return "".join(
+        f"<details><summary>Example</summary><pre>{escape(text)}</pre></details>" for text in texts
+    )
+
+
+def _example(content: _Json, schemas: _Json) -> str:
+    if "example" in content:
+        return str(content["example"])
+    value = example_of(content["schema"], schemas)
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _answer(status: str, answer: _Json) -> str:
