@@ -19,17 +19,9 @@ from api.accounts.service import (
     normalised_email,
     owner_by_email,
 )
+from api.cli.commands import JsonOption, answer, command_group
 from api.cli.erasure import owner_remove
-from api.cli.shared import (
-    EmailOption,
-    JsonOption,
-    answer,
-    command_group,
-    in_database,
-    in_family,
-    load_command_settings,
-    shown_time,
-)
+from api.cli.shared import EmailOption, in_database, in_family, load_command_settings, shown_time
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
 from api.outbox.outbox import enqueue_limits

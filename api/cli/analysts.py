@@ -8,11 +8,9 @@ import typer
 
 from api.accounts import repository as accounts_repository
 from api.accounts.service import owner_by_email
+from api.cli.commands import JsonOption, answer, command_group
 from api.cli.shared import (
     EmailOption,
-    JsonOption,
-    answer,
-    command_group,
     in_database,
     in_family,
     leave_standard_output_to_answers,

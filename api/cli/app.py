@@ -2,7 +2,7 @@
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -17,21 +17,37 @@ class _LazyCommand:
     summary: str
 
 
-_COMMANDS: Final = {
+_REMOTE: Final = "api.cli.remote"
+_ANYWHERE: Final = {
+    "search": _LazyCommand(f"{_REMOTE}.recognitions", "search", "Search recognitions."),
+    "watch": _LazyCommand(f"{_REMOTE}.recognitions", "watch", "Show recognitions as they come."),
+    "recognize": _LazyCommand(f"{_REMOTE}.recognitions", "recognize", "Read plates of photos."),
+    "cameras": _LazyCommand(f"{_REMOTE}.cameras", "cameras_app", "Your cameras."),
+    "alerts": _LazyCommand(f"{_REMOTE}.alerts", "alerts_app", "Your alerts."),
+    "webhooks": _LazyCommand(f"{_REMOTE}.webhooks", "webhooks_app", "Your webhooks."),
+    "keys": _LazyCommand(f"{_REMOTE}.keys", "keys_app", "Your API keys."),
+    "doctor": _LazyCommand(f"{_REMOTE}.doctor", "doctor", "Say what is wrong, if anything is."),
+}
+_INSTALLED: Final = {
     "evaluate": _LazyCommand(
         "tools.evaluation.cli",
         "evaluate_app",
         "Measure the engine on labelled photos of your own; nothing is sent anywhere.",
     ),
     "owner": _LazyCommand("api.cli.accounts", "owner_app", "Accounts."),
-    "key": _LazyCommand("api.cli.accounts", "key_app", "API keys."),
-    "camera": _LazyCommand("api.cli.installation", "camera_app", "Cameras."),
+    "key": _LazyCommand("api.cli.accounts", "key_app", "API keys of any account."),
+    "camera": _LazyCommand("api.cli.installation", "camera_app", "Cameras of all accounts."),
     "analyst": _LazyCommand(
         "api.cli.analysts", "analyst_app", "Users of ClickHouse who may read one account's rows."
     ),
     "export": _LazyCommand("api.cli.exports", "export_app", "An account's recognitions as files."),
     "stack": _LazyCommand("api.cli.installation", "stack_app", "The servers of the installation."),
     "plate": _LazyCommand("api.cli.erasure", "plate_app", "Number plates."),
+}
+_COMMANDS: Final = _ANYWHERE | _INSTALLED
+_SECTIONS: Final = {
+    "By way of the API (PLATESTREAM_URL, PLATESTREAM_KEY)": _ANYWHERE,
+    "On the service's machine, with its settings": _INSTALLED,
 }
 
 
@@ -45,24 +61,41 @@ class _LazyGroup(TyperGroup):
         found = _COMMANDS.get(cmd_name)
         if found is None:
             return None
-        group = getattr(importlib.import_module(found.module), found.attribute)
-        return typer.main.get_command(group)
+        command = getattr(importlib.import_module(found.module), found.attribute)
+        if not isinstance(command, typer.Typer):
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            alone.command(cmd_name)(command)
+            return typer.main.get_command(alone)
+        return typer.main.get_command(command)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, each.summary) for name, each in _COMMANDS.items()])
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, each.summary) for name, each in commands.items()])
 
 
 app = typer.Typer(
     cls=_LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Look after a Platestream installation.",
+    help="Work with Platestream, and look after an installation of it.",
 )
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        typer.echo(f"platestream {version('platestream')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _platestream() -> None:
-    """Look after a Platestream installation."""
+def _platestream(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Work with Platestream, and look after an installation of it."""

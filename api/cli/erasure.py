@@ -10,12 +10,9 @@ import typer
 from api.accounts.repository import OwnerAccount
 from api.accounts.service import normalised_email, owner_by_email
 from api.cli.analysts import remove_analysts_of
+from api.cli.commands import JsonOption, answer, command_group, fail
 from api.cli.shared import (
     EmailOption,
-    JsonOption,
-    answer,
-    command_group,
-    fail,
     in_database,
     in_family,
     leave_standard_output_to_answers,

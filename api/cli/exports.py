@@ -9,11 +9,9 @@ from uuid import UUID
 import typer
 
 from api.accounts.service import owner_by_email
+from api.cli.commands import JsonOption, answer, fail
 from api.cli.shared import (
     EmailOption,
-    JsonOption,
-    answer,
-    fail,
     in_database,
     in_family,
     leave_standard_output_to_answers,

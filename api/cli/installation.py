@@ -6,10 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from api.cameras.repository import CameraRow, list_all_cameras
+from api.cli.commands import JsonOption, answer, command_group
 from api.cli.shared import (
-    JsonOption,
-    answer,
-    command_group,
     in_database,
     in_family,
     leave_standard_output_to_answers,

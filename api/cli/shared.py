@@ -1,18 +1,18 @@
-"""Shared by all commands of ``platestream``: settings, the database, errors as lines, answers."""
+"""Shared by the commands that look after an installation: settings, the database, errors."""
 
-import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
+from api.cli.commands import fail
 from api.db.engine import in_transaction, open_engine
 from common.errors import EXIT_MISCONFIGURED, PlatestreamError
 from common.settings import DatabaseSettings, Fragment, load_settings
@@ -21,26 +21,6 @@ from common.timestamps import iso_utc
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Fragment)
 EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, named as in the API.")]
-
-
-def command_group(summary: str) -> typer.Typer:
-    """Return an empty group of commands, ``summary`` being the sentence of its help."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        add_completion=False,
-        # A trace with local variables would print passwords and keys.
-        pretty_exceptions_enable=False,
-        # rich takes longer to import than most commands to run.
-        rich_markup_mode=None,
-        help=summary,
-    )
-    group.callback()(_no_options)
-    return group
-
-
-def _no_options() -> None:
-    """Keep a group a group, also where it has a single command."""
 
 
 def leave_standard_output_to_answers() -> None:
@@ -103,17 +83,6 @@ def in_family(work: Callable[[], _T]) -> _T:
     """Return what ``work`` returns; an error of the service's family ends the command."""
     with _errors_as_lines():
         return work()
-
-
-def fail(sentence: str, cause: Exception | None = None) -> NoReturn:
-    """End the command with status 1 and a sentence on standard error."""
-    typer.echo(f"error: {sentence}", err=True)
-    raise typer.Exit(1) from cause
-
-
-def answer(fields: dict[str, Any], as_json: bool, text: str) -> None:
-    """Print what came of the command, for programs or for a person."""
-    typer.echo(json.dumps(fields) if as_json else text)
 
 
 def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _T:

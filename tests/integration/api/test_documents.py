@@ -45,7 +45,7 @@ async def test_the_examples_of_a_page_work(
     photo.write_bytes(images.jpeg())
     async with served(documented) as address, taking_cameras(documented):
         environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
             "PLATESTREAM_URL": address,
             "PLATESTREAM_KEY": owner.key,
             "PLATESTREAM_EMAIL": owner.email,

@@ -1,0 +1,111 @@
+"""``platestream doctor``: whether the service does what an account needs, seen from outside."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import typer
+
+from api.cli.commands import JsonOption
+from api.cli.remote.connection import Connection, RefusedError, connected
+from api.cli.remote.shown import show_json
+
+_GOOD, _POOR, _BAD = "ok", "warning", "fault"
+_FEW_CREDITS: Final = 10
+_CLOCK_S: Final = 30
+_MISSING_SCOPE: Final = "missing_scope"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    grade: str
+    sentence: str
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """Look at service, cameras, alerts, webhooks and credits; 1 where something is at fault."""
+    with connected() as api:
+        found = [finding for look in _LOOKS for finding in _seen(look, api)]
+    if as_json:
+        show_json({"findings": [vars(one) for one in found]})
+    else:
+        for one in found:
+            typer.echo(f"{one.grade:8} {one.what}: {one.sentence}")
+    if any(one.grade == _BAD for one in found):
+        raise typer.Exit(1)
+
+
+def _seen(look: Callable[[Connection], Iterator[Finding]], api: Connection) -> Iterator[Finding]:
+    try:
+        yield from look(api)
+    except RefusedError as refusal:
+        if refusal.code != _MISSING_SCOPE:
+            raise
+        what = look.__name__.strip("_")
+        yield Finding(what, _POOR, "the key may not see this; use one with more scopes")
+
+
+def _service(api: Connection) -> Iterator[Finding]:
+    started = time.monotonic()
+    said, there = api.readiness()
+    took_ms = round((time.monotonic() - started) * 1000)
+    for part, state in said["checks"].items():
+        if state != _GOOD:
+            yield Finding(part, _BAD, state)
+    is_ready = said["status"] == "ready"
+    sentence = f"{said['status']}, answered after {took_ms} ms"
+    yield Finding("service", _GOOD if is_ready else _BAD, sentence)
+    for warning in said["warnings"]:
+        yield Finding("service", _POOR, warning)
+    if there is not None:
+        apart_s = abs((datetime.now(there.tzinfo) - there).total_seconds())
+        grade = _GOOD if apart_s <= _CLOCK_S else _POOR
+        yield Finding("clock", grade, f"{apart_s:.0f} s from the clock of this machine")
+
+
+def _cameras(api: Connection) -> Iterator[Finding]:
+    cameras = list(api.every("/api/cameras", "cameras"))
+    watched = [camera for camera in cameras if camera["status"] != "disabled"]
+    for camera in watched:
+        if camera["status"] != "online":
+            yield Finding(f"camera {camera['name']}", _BAD, camera["lastError"] or camera["status"])
+    online = sum(camera["status"] == "online" for camera in watched)
+    grade = _GOOD if watched else _POOR
+    yield Finding("cameras", grade, f"{online} of {len(watched)} send pictures")
+
+
+def _alerts(api: Connection) -> Iterator[Finding]:
+    listed = api.get("/api/alertas")
+    for alert in listed["alerts"]:
+        told = alert["notifications"]
+        if alert["plateMatchMode"] == "specific" and not alert["plates"]:
+            yield Finding(f"alert {alert['name']}", _POOR, "its list is empty: it never fires")
+        if not listed["sendsEmail"] and any(one["type"] == "email" for one in told):
+            yield Finding(f"alert {alert['name']}", _BAD, "e-mail is not set up in the service")
+    enabled = sum(alert["enabled"] for alert in listed["alerts"])
+    yield Finding("alerts", _GOOD, f"{enabled} of {len(listed['alerts'])} enabled")
+
+
+def _webhooks(api: Connection) -> Iterator[Finding]:
+    webhooks = list(api.every("/api/webhooks", "webhooks"))
+    for webhook in webhooks:
+        if webhook["disabledReason"]:
+            yield Finding(f"webhook {webhook['name']}", _BAD, webhook["disabledReason"])
+        elif webhook["failureCount"]:
+            count = webhook["failureCount"]
+            yield Finding(f"webhook {webhook['name']}", _BAD, f"{count} deliveries given up")
+    yield Finding("webhooks", _GOOD, f"{sum(one['enabled'] for one in webhooks)} enabled")
+
+
+def _credits(api: Connection) -> Iterator[Finding]:
+    left = api.get("/api/credits")["credits"]
+    grade = _GOOD if left >= _FEW_CREDITS else _POOR
+    yield Finding("credits", grade, f"{left} are left for image calls")
+
+
+_LOOKS: Final = (_service, _cameras, _alerts, _webhooks, _credits)

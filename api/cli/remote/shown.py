@@ -1,0 +1,64 @@
+"""What commands show: aligned columns for people, times in their own zone, a bar for long work."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import typer
+
+from api.cli.commands import fail
+
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def show_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows under their names; nothing but the names is missing where there are none."""
+    texts = [[("" if one is None else str(one)) for one in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(names, *texts, strict=True)]
+    for line in ([*names], *texts):
+        cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+
+
+def show_json(value: Any) -> None:
+    """Print JSON, readable for people and programs."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def local_time(text: str | None) -> str:
+    """Return a time of the API in the time zone of this machine."""
+    if not text:
+        return "-"
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def moment(text: str | None) -> str | None:
+    """Return a moment as the API takes it: ``30m``, ``24h`` and ``7d`` are so long ago."""
+    if text is None:
+        return None
+    if text[:-1].isdecimal() and text[-1] in _UNITS:
+        ago = timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+        return (datetime.now(UTC) - ago).isoformat()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"{text} is neither a date-time of ISO 8601 nor like 30m, 24h or 7d")
+    # Without an offset it is the time of this machine, as a person writes it.
+    return found.astimezone(UTC).isoformat()
+
+
+def with_progress(items: Sequence[Any], label: str) -> Iterable[Any]:
+    """Return the items; a bar shows how many are done where a person looks on."""
+    if not sys.stderr.isatty() or len(items) < 2:
+        yield from items
+        return
+    with typer.progressbar(items, label=label, file=sys.stderr) as bar:
+        yield from bar
+
+
+def confirm(question: str, assured: bool) -> None:
+    """Ask unless it is assured already; no ends the command."""
+    if not assured:
+        typer.confirm(question, abort=True, err=True)
