@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from api.cli.commands import JsonOption, command_group, fail
-from api.cli.remote.connection import Connection, Json, RefusedError, connected
+from api.cli.remote.connection import Json, RefusedError, RemoteApi, connected
 from api.cli.remote.shown import confirm, local_time, show_json, show_table, with_progress
 
 cameras_app = command_group("Your cameras.")
@@ -174,7 +174,7 @@ def remove(camera_id: CameraId, yes: YesOption = False, as_json: JsonOption = Fa
 _RESULTS: Final = ("added", "already there", "failed")
 
 
-def _register(api: Connection, row: Json) -> Json:
+def _register(api: RemoteApi, row: Json) -> Json:
     line, body = row["line"], row["body"]
     result: Json = {"line": line, "name": body.get("name", ""), "result": "added"}
     try:

@@ -51,7 +51,7 @@ class RefusedError(Exception):
         return self.sentence
 
 
-class Connection:
+class RemoteApi:
     """The API under one address, asked with one key."""
 
     def __init__(self, address: str, key: str) -> None:
@@ -131,11 +131,11 @@ class Connection:
 
 
 @contextmanager
-def connected() -> Iterator[Connection]:
+def connected() -> Iterator[RemoteApi]:
     """Give the API that the environment names; what it refuses ends the command."""
     address, key = _access()
     try:
-        yield Connection(address, key)
+        yield RemoteApi(address, key)
     except RefusedError as refusal:
         fail(_sentence(refusal), refusal)
     except urllib3.exceptions.HTTPError as error:

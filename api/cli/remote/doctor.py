@@ -9,7 +9,7 @@ from typing import Final
 import typer
 
 from api.cli.commands import JsonOption
-from api.cli.remote.connection import Connection, RefusedError, connected
+from api.cli.remote.connection import RefusedError, RemoteApi, connected
 from api.cli.remote.shown import show_json
 
 _GOOD, _POOR, _BAD = "ok", "warning", "fault"
@@ -40,7 +40,7 @@ def doctor(as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-def _seen(look: Callable[[Connection], Iterator[Finding]], api: Connection) -> Iterator[Finding]:
+def _seen(look: Callable[[RemoteApi], Iterator[Finding]], api: RemoteApi) -> Iterator[Finding]:
     try:
         yield from look(api)
     except RefusedError as refusal:
@@ -50,7 +50,7 @@ def _seen(look: Callable[[Connection], Iterator[Finding]], api: Connection) -> I
         yield Finding(what, _POOR, "the key may not see this; use one with more scopes")
 
 
-def _service(api: Connection) -> Iterator[Finding]:
+def _service(api: RemoteApi) -> Iterator[Finding]:
     started = time.monotonic()
     said, there = api.readiness()
     took_ms = round((time.monotonic() - started) * 1000)
@@ -68,7 +68,7 @@ def _service(api: Connection) -> Iterator[Finding]:
         yield Finding("clock", grade, f"{apart_s:.0f} s from the clock of this machine")
 
 
-def _cameras(api: Connection) -> Iterator[Finding]:
+def _cameras(api: RemoteApi) -> Iterator[Finding]:
     cameras = list(api.every("/api/cameras", "cameras"))
     watched = [camera for camera in cameras if camera["status"] != "disabled"]
     for camera in watched:
@@ -79,7 +79,7 @@ def _cameras(api: Connection) -> Iterator[Finding]:
     yield Finding("cameras", grade, f"{online} of {len(watched)} send pictures")
 
 
-def _alerts(api: Connection) -> Iterator[Finding]:
+def _alerts(api: RemoteApi) -> Iterator[Finding]:
     listed = api.get("/api/alertas")
     for alert in listed["alerts"]:
         told = alert["notifications"]
@@ -91,7 +91,7 @@ def _alerts(api: Connection) -> Iterator[Finding]:
     yield Finding("alerts", _GOOD, f"{enabled} of {len(listed['alerts'])} enabled")
 
 
-def _webhooks(api: Connection) -> Iterator[Finding]:
+def _webhooks(api: RemoteApi) -> Iterator[Finding]:
     webhooks = list(api.every("/api/webhooks", "webhooks"))
     for webhook in webhooks:
         if webhook["disabledReason"]:
@@ -102,7 +102,7 @@ def _webhooks(api: Connection) -> Iterator[Finding]:
     yield Finding("webhooks", _GOOD, f"{sum(one['enabled'] for one in webhooks)} enabled")
 
 
-def _credits(api: Connection) -> Iterator[Finding]:
+def _credits(api: RemoteApi) -> Iterator[Finding]:
     left = api.get("/api/credits")["credits"]
     grade = _GOOD if left >= _FEW_CREDITS else _POOR
     yield Finding("credits", grade, f"{left} are left for image calls")

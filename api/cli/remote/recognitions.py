@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from api.cli.commands import JsonOption
-from api.cli.remote.connection import Connection, Json, RefusedError, connected
+from api.cli.remote.connection import Json, RefusedError, RemoteApi, connected
 from api.cli.remote.shown import local_time, moment, show_json, show_table, with_progress
 
 _MOMENT: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
@@ -89,7 +89,7 @@ def recognize(
 class _Live:
     """The stream of new recognitions, taken up again where it broke off."""
 
-    api: Connection
+    api: RemoteApi
     camera: str | None
     last_id: str | None = field(default=None, init=False)
 
@@ -133,7 +133,7 @@ def _whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
         yield from (line.rstrip(b"\r") for line in lines)
 
 
-def _recognized(api: Connection, photo: Path, store: bool) -> Json:
+def _recognized(api: RemoteApi, photo: Path, store: bool) -> Json:
     try:
         said = api.post("/api/recognize", photo.read_bytes(), store="true" if store else None)
     except RefusedError as refusal:

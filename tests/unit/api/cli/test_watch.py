@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from api.cli.app import app
 from api.cli.remote import recognitions
-from api.cli.remote.connection import Connection
+from api.cli.remote.connection import RemoteApi
 
 PASS = {"id": "1", "timestamp": "2026-11-21T16:32:52.301Z", "plate": "AB12CDE", "confidence": 0.97}
 FIRST = f"id: a\n: open\n\nid: b\ndata: {json.dumps(PASS | {'cameraName': 'Gate'})}\n\n"
@@ -22,9 +22,7 @@ def test_a_line_for_each_pass_and_the_stream_is_taken_up_where_it_broke_off(
 ) -> None:
     asked: list[str | None] = []
 
-    def stream(
-        _: Connection, path: str, last_event_id: str | None, **query: Any
-    ) -> Iterator[bytes]:
+    def stream(_: RemoteApi, path: str, last_event_id: str | None, **query: Any) -> Iterator[bytes]:
         asked.append(last_event_id)
         if len(asked) == 3:
             raise KeyboardInterrupt
@@ -34,7 +32,7 @@ def test_a_line_for_each_pass_and_the_stream_is_taken_up_where_it_broke_off(
         if len(asked) == 1:
             raise urllib3.exceptions.ProtocolError("gone")
 
-    monkeypatch.setattr(Connection, "stream", stream)
+    monkeypatch.setattr(RemoteApi, "stream", stream)
     monkeypatch.setattr(recognitions, "_PAUSE_S", 0.0)
     environment = {"PLATESTREAM_URL": "http://127.0.0.1:1", "PLATESTREAM_KEY": "pk_x"}
     done = CliRunner().invoke(app, ["watch"], env=environment)
