@@ -25,6 +25,8 @@ VIEWS = (
     "/webhooks/new",
     "/webhooks/{id}",
     "/keys",
+    "/people",
+    "/invitation",
     "/account",
     "/analytics",
     "/health",

@@ -7,6 +7,7 @@ import { useAction } from "./load.js";
 import { PlateListField, platesOf } from "./plate-list.js";
 import { Link } from "./router.js";
 import { ScheduleFields } from "./schedule.js";
+import { useMay } from "./session.js";
 import { Check, Field, FormFault, Plate, SelectField, Sureness, Table, TextField } from "./ui.js";
 import { t, tn } from "./words.js";
 
@@ -79,6 +80,7 @@ function CamerasChoice({ form, onForm, cameras, fault }) {
 }
 
 export function AlertFields({ form, onForm, failure, cameras, accountZone, sendsEmail }) {
+  const seesWebhooks = useMay("webhooks:read");
   const set = (name) => (value) => onForm({ ...form, [name]: value });
   const fault = (name) => failure?.fault(name);
   return html`<section class="panel"><h2>${t("What it watches for")}</h2><div class="fields">
@@ -103,7 +105,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
       <${Field} label=${t("E-mail addresses")} hint=${t("One a line.")} fault=${failure?.fields.find((field) => field.path.includes("addresses"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.emails} onInput=${(event) => set("emails")(event.currentTarget.value)}></textarea>`}</${Field}>
       ${!sendsEmail && form.emails.trim() && html`<p class="fault wide" role="status">${t("No SMTP server is in the settings (PLATESTREAM_SMTP_HOST): these addresses get nothing.")}</p>`}
       <${Field} label=${t("Web addresses (URLs)")} hint=${t("One a line; signed with the account's notification secret.")} fault=${failure?.fields.find((field) => field.path.includes("url"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
-      <p class="hint wide">${t("Webhooks that get alert.triggered are told as well.")} <${Link} href="/webhooks">${t("Webhooks")}</${Link}></p>
+      <p class="hint wide">${t("Webhooks that get alert.triggered are told as well.")} ${seesWebhooks && html`<${Link} href="/webhooks">${t("Webhooks")}</${Link}>`}</p>
     </div>
       <${Check} label=${t("Switched on")} checked=${form.enabled} onValue=${set("enabled")} />
     </section>`;

@@ -49,6 +49,9 @@ const BY_CODE = {
   agent_unavailable: () => t("No ingest worker took the camera within five seconds; nothing was kept. Is one running?"),
   duplicate_identifier: () => t("There is a camera with the same address or identifier already."),
   insufficient_credits: () => t("There are not enough credits for this."),
+  missing_scope: () => t("Your role does not allow this; an administrator of the account can give you another."),
+  person_exists: () => t("Somebody logs in with this address already."),
+  last_administrator: () => t("Nobody else administers the account: make somebody else an administrator first."),
   too_many_streams: () => t("Too many live views are open; close one."),
 };
 

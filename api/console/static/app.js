@@ -4,7 +4,7 @@ import { Fragment, html, render, useEffect, useRef, useState } from "./html.js";
 import { outage } from "./api.js";
 import { useAction } from "./load.js";
 import { Link, go, match, place } from "./router.js";
-import { askWho, logOut, session, state } from "./session.js";
+import { ADMINISTRATOR, askWho, logOut, may, session, state } from "./session.js";
 import { useKeys } from "./shortcuts.js";
 import { useSignal } from "./signal.js";
 import { theme } from "./settings.js";
@@ -19,9 +19,11 @@ import { CameraImportPage } from "./pages/camera-import.js";
 import { NewCameraPage } from "./pages/camera-new.js";
 import { CamerasPage } from "./pages/cameras.js";
 import { HealthPage } from "./pages/health.js";
+import { InvitationPage } from "./pages/invitation.js";
 import { KeysPage } from "./pages/keys.js";
 import { LivePage } from "./pages/live.js";
 import { LogInAgain, LogInPage } from "./pages/login.js";
+import { PeoplePage } from "./pages/people.js";
 import { RecognitionPage } from "./pages/recognition.js";
 import { SearchPage } from "./pages/search.js";
 import { NewWebhookPage, WebhookPage } from "./pages/webhook.js";
@@ -43,14 +45,16 @@ const ROUTES = [
   { form: "/webhooks/new", view: NewWebhookPage, title: () => t("New webhook") },
   { form: "/webhooks/:id", view: WebhookPage, title: () => t("Webhook") },
   { form: "/keys", view: KeysPage, title: () => t("Keys") },
+  { form: "/people", view: PeoplePage, title: () => t("People") },
+  { form: "/invitation", view: InvitationPage, title: () => t("Invitation"), isForAnybody: true },
   { form: "/account", view: AccountPage, title: () => t("Account") },
   { form: "/analytics", view: AnalyticsPage, title: () => t("Analytics") },
   { form: "/health", view: HealthPage, title: () => t("Health") },
 ];
 
 /**
- * The navigation: path, name, the key after `g`, and its icon's strokes on a square of 24.
- * @type {[string, () => string, string, string][]}
+ * The navigation: path, name, the key after `g`, its icon's strokes on a square of 24, and what one needs to be shown it.
+ * @type {[string, () => string, string, string, string?][]}
  */
 const PLACES = [
   ["/", () => t("Live"), "l", "M3 12h4l3-8 4 16 3-8h4"],
@@ -58,8 +62,9 @@ const PLACES = [
   ["/cameras", () => t("Cameras"), "c", "M3 7h12v10H3zM15 11l6-3v8l-6-3"],
   ["/alerts", () => t("Alerts"), "a", "M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4"],
   ["/analytics", () => t("Analytics"), "n", "M4 20V10M10 20V4M16 20v-8M21 20H3"],
-  ["/webhooks", () => t("Webhooks"), "w", "M4 12h12M11 6l6 6-6 6M20 4v16"],
-  ["/keys", () => t("Keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3"],
+  ["/webhooks", () => t("Webhooks"), "w", "M4 12h12M11 6l6 6-6 6M20 4v16", "webhooks:read"],
+  ["/keys", () => t("Keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3", "api-keys:read"],
+  ["/people", () => t("People"), "p", "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M2 20a7 7 0 0 1 14 0M16 5.5a3.5 3.5 0 0 1 0 6M18 14.5a7 7 0 0 1 4 5.5", ADMINISTRATOR],
   ["/health", () => t("Health"), "h", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
   ["/account", () => t("Account"), "u", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0"],
 ];
@@ -70,10 +75,13 @@ function Icon({ path }) {
   return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${path} /></svg>`;
 }
 
-function Navigation({ path }) {
+/** The places of who is logged in. @param {import("./session.js").Session | null} who */
+const placesOf = (who) => PLACES.filter(([, , , , need]) => !need || may(who, need));
+
+function Navigation({ path, places }) {
   const isAt = (target) => (target === "/" ? path === "/" : path === target || path.startsWith(`${target}/`) || (target === "/search" && path.startsWith("/recognitions/")));
   return html`<nav id="places" aria-label=${t("Console")}>
-    <ul>${PLACES.map(([target, name, , icon]) => html`<li key=${target}>
+    <ul>${places.map(([target, name, , icon]) => html`<li key=${target}>
       <${Link} href=${target} aria-current=${isAt(target) ? "page" : undefined}><${Icon} path=${icon} /><span>${name()}</span></${Link}>
     </li>`)}</ul>
   </nav>`;
@@ -111,11 +119,11 @@ function ThemeButton() {
   </button>`;
 }
 
-function KeysHelp({ onClose }) {
+function KeysHelp({ places, onClose }) {
   const keys = [
     ["/", t("Search for a plate")],
     ["g", t("then a letter: go to a page")],
-    ...PLACES.map(([, name, key]) => [`g ${key}`, name()]),
+    ...places.map(([, name, key]) => [`g ${key}`, name()]),
     [t("Space"), t("Live: pause and go on")],
     ["j k", t("Search: next and previous row")],
     [t("Enter"), t("Search: open the row")],
@@ -142,6 +150,7 @@ function Shell() {
   const wentTo = useRef(0);
   const toPlate = useRef(false);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const places = placesOf(who);
   const found = match(ROUTES, path);
   const title = found ? found.route.title() : t("Nothing here");
 
@@ -160,7 +169,7 @@ function Shell() {
     isFirst.current = false;
   }, [path]);
 
-  const jumps = Object.fromEntries(PLACES.map(([target, , key]) => [key, target]));
+  const jumps = Object.fromEntries(places.map(([target, , key]) => [key, target]));
   const jump = (key) => {
     if (Date.now() - wentTo.current > 1500) return;
     wentTo.current = 0;
@@ -184,24 +193,28 @@ function Shell() {
         <button type="button" class="plain icon-button menu" aria-expanded=${isOpen ? "true" : "false"} aria-controls="places" aria-label=${t("Menu")} onClick=${() => setOpen(!isOpen)}><${Icon} path="M4 6h16M4 12h16M4 18h16" /></button>
         <${Link} class="brand" href="/"><span class="mark" aria-hidden="true"></span>Platestream</${Link}>
         <div class="bar-end">
-          ${who && html`<${Link} class="who" href="/account" title=${who.email}>${who.email}</${Link}>`}
+          ${who && html`<${Link} class="who" href="/account" title=${who.person.email}>${who.person.email}</${Link}>`}
           <button type="button" class="plain icon-button wide-only" title=${t("Keys")} aria-label=${t("List of keys")} onClick=${() => setShowsKeys(true)}><kbd>?</kbd></button>
           <${ThemeButton} /><${LogOutButton} />
         </div>
       </header>
-      <${Navigation} path=${path} />
+      <${Navigation} path=${path} places=${places} />
       <main id="main" tabindex="-1" ref=${main}>
         <${Outage} />
         ${found ? html`<${found.route.view} key=${found.route.form + (found.params.id ?? "")} ...${found.params} query=${query} />` : html`<${NoSuchPage} />`}
       </main>
     </div>
     <${Told} />
-    ${showsKeys && html`<${KeysHelp} onClose=${() => setShowsKeys(false)} />`}
-    ${now === "ended" && html`<${LogInAgain} email=${who?.email} />`}`;
+    ${showsKeys && html`<${KeysHelp} places=${places} onClose=${() => setShowsKeys(false)} />`}
+    ${now === "ended" && html`<${LogInAgain} email=${who?.person.email} />`}`;
 }
 
 function Console() {
-  return useSignal(state) === "out" ? html`<${LogInPage} />` : html`<${Shell} />`;
+  const { path, fragment } = useSignal(place);
+  const now = useSignal(state);
+  const found = match(ROUTES, path);
+  if (found?.route.isForAnybody) return html`<${found.route.view} key=${fragment} fragment=${fragment} />`;
+  return now === "out" ? html`<${LogInPage} />` : html`<${Shell} />`;
 }
 
 await loadWords();

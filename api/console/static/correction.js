@@ -3,8 +3,7 @@
 import { html, useState } from "./html.js";
 import { call } from "./api.js";
 import { useAction } from "./load.js";
-import { session } from "./session.js";
-import { useSignal } from "./signal.js";
+import { useMay } from "./session.js";
 import { Check, FormFault, Moment, Plate, TextField, tell } from "./ui.js";
 import { t } from "./words.js";
 
@@ -42,9 +41,8 @@ function Form({ recognition, onChanged, onClose }) {
 export function CorrectionPanel({ recognition, onChanged }) {
   const [isOpen, setOpen] = useState(false);
   const { isBusy, failure, run } = useAction();
-  const who = useSignal(session);
   const known = recognition.correction;
-  const mayWrite = who?.scopes?.includes("corrections:write") ?? false;
+  const mayWrite = useMay("corrections:write");
   if (!known && !mayWrite) return null;
   const remove = () => run(async () => {
     await call("DELETE", `/api/recognitions/${recognition.id}/correction`);

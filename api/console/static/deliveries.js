@@ -4,6 +4,7 @@ import { html, useEffect, useState } from "./html.js";
 import { call, get } from "./api.js";
 import { useAction, useLoad } from "./load.js";
 import { Link } from "./router.js";
+import { useMay } from "./session.js";
 import { Badge, Empty, Fault, FormFault, Moment, SelectField, Table, Waiting, tell } from "./ui.js";
 import { t } from "./words.js";
 
@@ -32,6 +33,8 @@ function Target({ one, names }) {
 }
 
 function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
+  // Who may change alerts may change webhooks.
+  const maySend = useMay("alerts:write");
   return rows.map((one) => {
     const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
     return html`<tr key=${one.id}>
@@ -41,7 +44,7 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
       <td class="number">${one.attempts}</td>
       <td><${Moment} at=${one.lastAttemptAt} /> <span class="note">${t("{n} ms", { n: one.lastDurationMs })}</span></td>
       <td>${one.lastStatus ?? ""} <bdi>${one.lastError ?? ""}</bdi></td>
-      <td><button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Send again")}</button></td>
+      <td>${maySend && html`<button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Send again")}</button>`}</td>
     </tr>`;
   });
 }

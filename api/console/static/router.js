@@ -4,11 +4,11 @@ import { html } from "./html.js";
 import { queryText } from "./api.js";
 import { signal } from "./signal.js";
 
-/** @typedef {{path: string, query: Record<string, string>}} Place */
+/** @typedef {{path: string, query: Record<string, string>, fragment: string}} Place */
 
 /** @returns {Place} */
 function here() {
-  return { path: location.pathname, query: Object.fromEntries(new URLSearchParams(location.search)) };
+  return { path: location.pathname, query: Object.fromEntries(new URLSearchParams(location.search)), fragment: location.hash.slice(1) };
 }
 
 export const place = signal(here());

@@ -3,17 +3,20 @@
 import { call, onSessionEnd } from "./api.js";
 import { forgetPictures } from "./pictures.js";
 import { unsaved } from "./router.js";
-import { signal } from "./signal.js";
+import { signal, useSignal } from "./signal.js";
 
 const NOTE = "platestream.session";
+/** What only administrators may do needs this in the place of a scope. */
+export const ADMINISTRATOR = "administrator";
 
-/** @typedef {{email: string, timezone: string, expiresAt: string | null, scopes?: string[]}} Session */
+/** @typedef {{id: string, email: string, name: string, role: string}} Person */
+/** @typedef {{email: string, person: Person, timezone: string, expiresAt: string | null, scopes: string[]}} Session */
 
 /** `out`: the log-in page. `ended`: the log-in stands over the page, which keeps what was typed. */
 export const state = signal(/** @type {"out" | "in" | "ended"} */ (localStorage.getItem(NOTE) ? "in" : "out"));
 
-/** @type {import("./signal.js").Signal<Session | null>} */
-export const session = signal(/** @type {Session | null} */ (null));
+/** Who it was at last, until the API has answered who it is. */
+export const session = signal(noted());
 
 /** Counts the log-ins of this page: what a view could not read before is read then. */
 export const logIns = signal(0);
@@ -25,23 +28,51 @@ onSessionEnd(() => {
 /** Asks who is logged in, once the page knows that somebody was. */
 export async function askWho() {
   const answer = await call("GET", "/api/session");
-  session.value = answer.session;
+  // Who has logged out meanwhile is not to be noted again.
+  if (state.value === "out") return;
+  note(answer.session);
+  enter(answer.session);
 }
 
 /** @param {string} email @param {string} password */
 export async function logIn(email, password) {
   const answer = await call("POST", "/api/session", { body: { email, password } });
-  const before = localStorage.getItem(NOTE);
-  localStorage.setItem(NOTE, answer.session.email);
-  if (state.value === "ended" && before !== answer.session.email) {
-    // Somebody else: nothing of the account before may stay on the page.
+  note(answer.session);
+  enter(answer.session);
+}
+
+/**
+ * Shows the page to who has logged in.
+ * @param {Session} who
+ */
+function enter(who) {
+  if (state.value !== "out" && session.value?.person.id !== who.person.id) {
+    // Somebody else: nothing of the person before may stay on the page.
     unsaved.value = "";
     location.reload();
     return;
   }
-  session.value = answer.session;
+  session.value = who;
+  if (state.value === "in") return;
   state.value = "in";
   logIns.value += 1;
+}
+
+/**
+ * Returns whether somebody may do what needs a scope, or an administrator.
+ * @param {Session | null} who
+ * @param {string} need
+ */
+export function may(who, need) {
+  return need === ADMINISTRATOR ? who?.person.role === need : (who?.scopes.includes(need) ?? false);
+}
+
+/**
+ * Returns whether who is logged in may do what needs a scope, or an administrator.
+ * @param {string} need
+ */
+export function useMay(need) {
+  return may(useSignal(session), need);
 }
 
 export async function logOut() {
@@ -57,8 +88,25 @@ function forget() {
   forgetPictures();
 }
 
+/** @param {Session} who */
+function note(who) {
+  localStorage.setItem(NOTE, JSON.stringify(who));
+}
+
+/** @returns {Session | null} */
+function noted() {
+  try {
+    return JSON.parse(localStorage.getItem(NOTE) ?? "null");
+  } catch {
+    // A release before wrote the account's address alone.
+    return null;
+  }
+}
+
 addEventListener("storage", (event) => {
   if (event.key !== NOTE && event.key !== null) return;
-  if (!localStorage.getItem(NOTE)) forget();
-  else if (event.oldValue === event.newValue || state.value !== "in") location.reload();
+  const who = noted();
+  if (!who) forget();
+  else if (state.value === "out") location.reload();
+  else enter(who);
 });

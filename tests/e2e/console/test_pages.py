@@ -29,6 +29,8 @@ PAGES = {
     "/webhooks/new": "Headers of its own",
     "/webhooks/{webhook}": "Make a new secret",
     "/keys": "everything",
+    "/people": "Nobody is invited.",
+    "/invitation": "This invitation is good no more",
     "/account": "granted",
     "/analytics": "Most frequent plates",
     "/health": "Access road",

@@ -4,8 +4,9 @@ import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { number } from "../format.js";
 import { useAction, useLoad } from "../load.js";
+import { ROLES } from "../roles.js";
 import { TimeZoneField } from "../time-zones.js";
-import { askWho, session } from "../session.js";
+import { ADMINISTRATOR, askWho, session, useMay } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
 import { useSignal } from "../signal.js";
 import { Check, Fault, FormFault, Head, Moment, SelectField, Table, TextField, Waiting, tell } from "../ui.js";
@@ -59,7 +60,7 @@ function Password({ who }) {
     });
   };
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Password")}</h2>
-    <input type="email" hidden autocomplete="username" value=${who.email} readonly />
+    <input type="email" hidden autocomplete="username" value=${who.person.email} readonly />
     <div class="fields"><${TextField} label=${t("Present password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
     <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${newPassword} onValue=${setPassword} fault=${failure?.fault("newPassword")} /></div>
     <${FormFault} failure=${failure} shown=${["currentPassword", "newPassword"]} />
@@ -95,6 +96,9 @@ function Browser() {
 
 export function AccountPage() {
   const who = useSignal(session);
-  return html`<${Head} title=${t("Account")} note=${who && html`<bdi>${who.email}</bdi>`} />
-    <div class="columns"><${Credits} /><div><${Browser} />${who && html`<${Zone} key=${who.timezone} who=${who} /><${Password} who=${who} /><${Sessions} who=${who} />`}</div></div>`;
+  const isAdministrator = useMay(ADMINISTRATOR);
+  const seesCredits = useMay("credits:read");
+  const note = who && html`<bdi>${who.person.email}</bdi> · ${ROLES[who.person.role].name()}${who.email !== who.person.email && html` · ${t("of the account")} <bdi>${who.email}</bdi>`}`;
+  return html`<${Head} title=${t("Account")} note=${note} />
+    <div class="columns">${seesCredits && html`<${Credits} />`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}<${Password} who=${who} /><${Sessions} who=${who} />`}</div></div>`;
 }

@@ -8,7 +8,7 @@ import { useCameras } from "../filters.js";
 import { ago } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
-import { session } from "../session.js";
+import { session, useMay } from "../session.js";
 import { useSignal } from "../signal.js";
 import { Confirm, Empty, Fault, FormFault, Head, Waiting, tell } from "../ui.js";
 import { t, tn } from "../words.js";
@@ -19,6 +19,7 @@ function Form({ alert, query, onSaved }) {
   const cameras = useCameras();
   const known = useLoad((abort) => get("/api/alertas", { limit: 1 }, abort), []);
   const { isBusy, failure, run } = useAction();
+  const mayChange = useMay("alerts:write");
   const change = (next) => {
     unsaved.value = t("What you typed is not saved. Leave all the same?");
     setForm(next);
@@ -33,11 +34,11 @@ function Form({ alert, query, onSaved }) {
       onSaved(answer.alert);
     });
   };
-  return html`<form onSubmit=${submit}>
+  return html`<form onSubmit=${submit}><fieldset disabled=${!mayChange}>
     <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} sendsEmail=${known.data?.sendsEmail ?? true} />
     <${Trial} form=${form} />
-    <${FormFault} failure=${failure} shown=${ALERT_FIELDS} />
-    <div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : alert ? t("Save") : t("Make the alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>
+    <${FormFault} failure=${failure} shown=${ALERT_FIELDS} /></fieldset>
+    ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : alert ? t("Save") : t("Make the alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>`}
   </form>`;
 }
 
@@ -63,13 +64,14 @@ const targetOf = (one) => (one.type === "email" ? one.addresses.join(", ") : one
 function Notifications({ alert }) {
   const [sent, setSent] = useState(0);
   const { isBusy, failure, run } = useAction();
+  const mayTest = useMay("alerts:write");
   const test = (position) => run(async () => {
     await call("POST", `/api/alertas/${alert.id}/notifications/test`, { body: { notification: position } });
     tell(t("The test is on its way; the list tells how it went."));
     setSent(sent + 1);
   });
   return html`<section><h2>${t("What its notifications sent")}</h2>
-    ${alert.notifications.length > 0 && html`<ul class="tests">${alert.notifications.map((one, position) => html`<li key=${position}><button type="button" disabled=${isBusy} onClick=${() => test(position)} aria-label=${t("Send a test to {target}", { target: targetOf(one) })}>${t("Send a test")}</button> <bdi>${targetOf(one)}</bdi></li>`)}</ul>`}
+    ${mayTest && alert.notifications.length > 0 && html`<ul class="tests">${alert.notifications.map((one, position) => html`<li key=${position}><button type="button" disabled=${isBusy} onClick=${() => test(position)} aria-label=${t("Send a test to {target}", { target: targetOf(one) })}>${t("Send a test")}</button> <bdi>${targetOf(one)}</bdi></li>`)}</ul>`}
     <${FormFault} failure=${failure} />
     <${Deliveries} path=${`/api/alertas/${alert.id}`} sent=${sent} /></section>`;
 }
@@ -77,6 +79,7 @@ function Notifications({ alert }) {
 export function AlertPage({ id, query }) {
   const found = useLoad((abort) => get(`/api/alertas/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.alert), [id]);
   const [isRemoving, setRemoving] = useState(false);
+  const mayRemove = useMay("alerts:write");
   const alert = found.data;
   if (!alert) {
     return html`<${Head} title=${t("Alert")} />
@@ -84,7 +87,7 @@ export function AlertPage({ id, query }) {
       ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
   }
   const note = alert.lastTriggeredAt ? t("{fired}, the last time {ago}", { fired: tn(alert.triggerCount, "Fired {n} time", "Fired {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("It has not fired yet.");
-  return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button></${Head}>
+  return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}>${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}</${Head}>
     <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
     <${Notifications} alert=${alert} />
     ${isRemoving && html`<${Remove} alert=${alert} onClose=${() => setRemoving(false)} />`}`;

@@ -6,6 +6,7 @@ import { ago, number } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { scheduleText } from "../schedule.js";
+import { useMay } from "../session.js";
 import { Badge, Empty, Fault, FormFault, Head, Plate, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
@@ -23,6 +24,7 @@ export function Wanted({ alert }) {
 export function AlertsPage() {
   const found = useLoad((abort) => get("/api/alertas", {}, abort), ["alerts"], { everySeconds: 15 });
   const { isBusy, failure, run } = useAction();
+  const mayChange = useMay("alerts:write");
   const toggle = (alert) => run(async () => {
     await call("PUT", `/api/alertas/${alert.id}`, { body: { enabled: !alert.enabled } });
     found.reload();
@@ -30,11 +32,11 @@ export function AlertsPage() {
   const alerts = found.data?.alerts ?? [];
   const columns = [t("Name"), t("Fires for"), t("Cameras"), t("When"), { text: t("Fired"), kind: "number" }, t("Last fired"), t("State"), { text: t("Switch"), isHidden: true }];
   return html`<${Head} title=${t("Alerts")} note=${t("An alert fires when a plate is read that it watches for, and tells people and programs.")}>
-      <${Link} class="button main" href="/alerts/new">${t("New alert")}</${Link}>
+      ${mayChange && html`<${Link} class="button main" href="/alerts/new">${t("New alert")}</${Link}>`}
     </${Head}>
     <${FormFault} failure=${failure} /><${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} />`}
-    ${found.data && !alerts.length && html`<${Empty} title=${t("No alert yet.")}><${Link} href="/alerts/new">${t("Make one")}</${Link}></${Empty}>`}
+    ${found.data && !alerts.length && html`<${Empty} title=${t("No alert yet.")}>${mayChange && html`<${Link} href="/alerts/new">${t("Make one")}</${Link}>`}</${Empty}>`}
     ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${columns}>
       ${alerts.map((alert) => html`<tr key=${alert.id}>
         <td><${Link} href=${`/alerts/${alert.id}`}><bdi>${alert.name}</bdi></${Link}></td>
@@ -44,7 +46,7 @@ export function AlertsPage() {
         <td class="number">${found.data.countedAt ? number(alert.triggerCount) : "–"}</td>
         <td>${ago(alert.lastTriggeredAt)}</td>
         <td>${alert.enabled ? html`<${Badge} kind="good">${t("on")}</${Badge}>` : html`<${Badge} kind="off">${t("off")}</${Badge}>`}</td>
-        <td><button type="button" disabled=${isBusy} aria-label=${alert.enabled ? t("Switch off {name}", { name: alert.name }) : t("Switch on {name}", { name: alert.name })} onClick=${() => toggle(alert)}>${alert.enabled ? t("Switch off") : t("Switch on")}</button></td>
+        <td>${mayChange && html`<button type="button" disabled=${isBusy} aria-label=${alert.enabled ? t("Switch off {name}", { name: alert.name }) : t("Switch on {name}", { name: alert.name })} onClick=${() => toggle(alert)}>${alert.enabled ? t("Switch off") : t("Switch on")}</button>`}</td>
       </tr>`)}
     </${Table}>`}`;
 }

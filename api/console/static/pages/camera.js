@@ -5,6 +5,7 @@ import { call, get } from "../api.js";
 import { CAMERA_FIELDS, CameraFields, bodyOf, formOf } from "../camera-form.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
+import { useMay } from "../session.js";
 import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, tell } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
 import { t } from "../words.js";
@@ -27,7 +28,9 @@ function Settings({ camera, onChanged }) {
   const [zones, setZones] = useState(camera.zones);
   const [minPlateWidth, setMinPlateWidth] = useState(camera.minPlateWidth);
   const { isBusy, failure, run } = useAction();
+  const mayChange = useMay("cameras:write");
   const edit = (set) => (value) => {
+    if (!mayChange) return;
     unsaved.value = UNSAVED();
     set(value);
   };
@@ -41,15 +44,15 @@ function Settings({ camera, onChanged }) {
       tell(t("Saved."));
     });
   };
-  return html`<form onSubmit=${submit}>
+  return html`<form onSubmit=${submit}><fieldset disabled=${!mayChange}>
     <section class="panel"><h2>${t("Where it looks")}</h2>
       <${ZoneEditor} camera=${camera} zones=${zones} minPlateWidth=${minPlateWidth} onZones=${edit(setZones)} onMinPlateWidth=${edit(setMinPlateWidth)} fault=${failure?.fault("zones") ?? failure?.fault("minPlateWidth")} />
     </section>
     <section class="panel"><h2>${t("What it is")}</h2>
       <${CameraFields} form=${form} onForm=${edit(setForm)} failure=${failure} />
     </section>
-    <${FormFault} failure=${failure} shown=${CAMERA_FIELDS} />
-    <div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : t("Save")}</button></div>
+    <${FormFault} failure=${failure} shown=${CAMERA_FIELDS} /></fieldset>
+    ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : t("Save")}</button></div>`}
   </form>`;
 }
 
@@ -69,6 +72,7 @@ function Remove({ camera, onClose }) {
 export function CameraPage({ id }) {
   const found = useLoad((abort) => get(`/api/cameras/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.camera), [id], { everySeconds: 5 });
   const [isRemoving, setRemoving] = useState(false);
+  const mayRemove = useMay("cameras:write");
   const camera = found.data;
   if (!camera) {
     return html`<${Head} title=${t("Camera")} />
@@ -78,7 +82,7 @@ export function CameraPage({ id }) {
   return html`<${Head} title=${html`<bdi>${camera.name}</bdi>`} note=${html`<bdi>${camera.location}</bdi>`}>
       <${Link} class="button" href=${`/?cameraId=${camera.id}`}>${t("Live")}</${Link}>
       <${Link} class="button" href=${`/search?cameraId=${camera.id}`}>${t("Its passes")}</${Link}>
-      <button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>
+      ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}
     </${Head}>
     <${State} camera=${camera} />
     <${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} />

@@ -4,6 +4,7 @@ import { html, useState } from "../html.js";
 import { useCameras } from "../filters.js";
 import { ago, number } from "../format.js";
 import { Link, goQuery } from "../router.js";
+import { useMay } from "../session.js";
 import { CameraStateBadge, Empty, Fault, Head, Segments, SelectField, Table, TextField, Waiting } from "../ui.js";
 import { Wall } from "../wall.js";
 import { t, tn } from "../words.js";
@@ -28,6 +29,7 @@ function Rows({ cameras }) {
 export function CamerasPage({ query }) {
   const found = useCameras({ everySeconds: 10 });
   const [text, setText] = useState("");
+  const mayAdd = useMay("cameras:write");
   const view = query.view === "wall" ? "wall" : "list";
   const cameras = found.data ?? [];
   const wanted = text.trim().toLowerCase();
@@ -37,8 +39,7 @@ export function CamerasPage({ query }) {
   const counts = STATES.map((state) => ({ state, count: cameras.filter((camera) => camera.status === state).length })).filter(({ count }) => count);
   return html`<${Head} title=${t("Cameras")} note=${found.data ? counts.map(({ state, count }) => `${number(count)} ${NAMES[state]()}`).join(" · ") : ""}>
       <${Segments} label=${t("View")} value=${view} onValue=${(value) => goQuery({ view: value === "list" ? "" : value })} options=${[["list", t("List")], ["wall", t("Wall")]]} />
-      <${Link} class="button" href="/cameras/import">${t("Import CSV")}</${Link}>
-      <${Link} class="button main" href="/cameras/new">${t("Add a camera")}</${Link}>
+      ${mayAdd && html`<${Link} class="button" href="/cameras/import">${t("Import CSV")}</${Link}><${Link} class="button main" href="/cameras/new">${t("Add a camera")}</${Link}>`}
     </${Head}>
     <div class="filters">
       <${TextField} label=${t("Name or location")} type="search" value=${text} onValue=${setText} />
@@ -46,7 +47,7 @@ export function CamerasPage({ query }) {
     </div>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} />`}
-    ${found.data && !cameras.length && html`<${Empty} title=${t("No camera yet.")}><${Link} href="/cameras/new">${t("Add a camera")}</${Link}></${Empty}>`}
+    ${found.data && !cameras.length && html`<${Empty} title=${t("No camera yet.")}>${mayAdd && html`<${Link} href="/cameras/new">${t("Add a camera")}</${Link}>`}</${Empty}>`}
     ${cameras.length > 0 && !shown.length && html`<${Empty} title=${t("None of {cameras} fits.", { cameras: tn(cameras.length, "{n} camera", "{n} cameras") })} />`}
     ${shown.length > 0 && (view === "wall" ? html`<${Wall} cameras=${shown} />` : html`<${Rows} cameras=${shown} />`)}`;
 }

@@ -6,6 +6,7 @@ import { useCameras } from "../filters.js";
 import { ago, number } from "../format.js";
 import { useLoad } from "../load.js";
 import { Link } from "../router.js";
+import { useMay } from "../session.js";
 import { Badge, CameraStateBadge, Empty, Fault, Head, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
@@ -23,13 +24,23 @@ async function readiness(abort) {
   return answer.json();
 }
 
+function IllWebhooks() {
+  const webhooks = useLoad((abort) => get("/api/webhooks", {}, abort).then((answer) => answer.webhooks), ["webhooks"], { everySeconds: 30 });
+  const ill = (webhooks.data ?? []).filter((webhook) => webhook.failureCount || webhook.disabledReason);
+  return html`<section class="panel"><h2>${t("Webhooks that fail")}</h2>
+    <${Fault} failure=${webhooks.failure} retry=${webhooks.reload} />
+    ${webhooks.data && !ill.length && html`<${Empty} title=${t("None.")} />`}
+    ${ill.length > 0 && html`<${Table} caption=${t("Webhooks that fail")} columns=${[t("Webhook"), { text: t("Given up"), kind: "number" }, t("Why")]}>
+      ${ill.map((webhook) => html`<tr key=${webhook.id}><td><${Link} href=${`/webhooks/${webhook.id}`}><bdi>${webhook.name}</bdi></${Link}></td><td class="number">${number(webhook.failureCount)}</td><td><bdi>${webhook.disabledReason ?? webhook.lastDeliveryStatus ?? ""}</bdi></td></tr>`)}
+    </${Table}>`}</section>`;
+}
+
 export function HealthPage() {
   const ready = useLoad(readiness, ["readiness"], { everySeconds: 5 });
   const cameras = useCameras({ everySeconds: 15 });
+  const seesWebhooks = useMay("webhooks:read");
   const about = useLoad((abort) => get("/api/openapi.json", {}, abort).then((description) => description.info.version), ["version"]);
-  const webhooks = useLoad((abort) => get("/api/webhooks", {}, abort).then((answer) => answer.webhooks), ["webhooks"], { everySeconds: 30 });
   const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
-  const ill = (webhooks.data ?? []).filter((webhook) => webhook.failureCount || webhook.disabledReason);
   const faults = ready.data ? Object.values(ready.data.checks).filter((check) => check !== "ok").length : 0;
   return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : ""}>
       ${ready.data && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
@@ -48,12 +59,7 @@ export function HealthPage() {
         ${away.length > 0 && html`<${Table} caption=${t("Cameras without a picture")} columns=${[t("Camera"), t("State"), t("Since"), t("Why")]}>
           ${away.map((camera) => html`<tr key=${camera.id}><td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td><td><${CameraStateBadge} state=${camera.status} /></td><td>${ago(camera.lastSeenAt)}</td><td><bdi>${camera.lastError ?? ""}</bdi></td></tr>`)}
         </${Table}>`}</section>
-      <section class="panel"><h2>${t("Webhooks that fail")}</h2>
-        <${Fault} failure=${webhooks.failure} retry=${webhooks.reload} />
-        ${webhooks.data && !ill.length && html`<${Empty} title=${t("None.")} />`}
-        ${ill.length > 0 && html`<${Table} caption=${t("Webhooks that fail")} columns=${[t("Webhook"), { text: t("Given up"), kind: "number" }, t("Why")]}>
-          ${ill.map((webhook) => html`<tr key=${webhook.id}><td><${Link} href=${`/webhooks/${webhook.id}`}><bdi>${webhook.name}</bdi></${Link}></td><td class="number">${number(webhook.failureCount)}</td><td><bdi>${webhook.disabledReason ?? webhook.lastDeliveryStatus ?? ""}</bdi></td></tr>`)}
-        </${Table}>`}</section>
+      ${seesWebhooks && html`<${IllWebhooks} />`}
     </div>
     <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>`;
 }

@@ -7,6 +7,7 @@ import { number, time } from "../format.js";
 import { useEvery, useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
 import { Link } from "../router.js";
+import { useMay } from "../session.js";
 import { useKeys } from "../shortcuts.js";
 import { sound } from "../settings.js";
 import { useSignal } from "../signal.js";
@@ -95,6 +96,7 @@ export function LivePage({ query }) {
   const [held, setHeld] = useState(/** @type {any[]} */ ([]));
   const [isPaused, setPaused] = useState(false);
   const isHeard = useSignal(sound);
+  const mayAdd = useMay("cameras:write");
   const cameras = useCameras({ everySeconds: 10 });
   const first = useLoad((abort) => get("/api/recognitions", { ...filter, limit: 30 }, abort), [filter]);
   const paused = useRef(isPaused);
@@ -144,7 +146,7 @@ export function LivePage({ query }) {
       <section aria-label=${t("Cameras")}>
         <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>
         ${!cameras.data && html`<${Waiting} rows=${3} />`}
-        ${cameras.data?.length === 0 && html`<${Empty} title=${t("No camera yet.")}><${Link} href="/cameras/new">${t("Add a camera")}</${Link}></${Empty}>`}
+        ${cameras.data?.length === 0 && html`<${Empty} title=${t("No camera yet.")}>${mayAdd && html`<${Link} href="/cameras/new">${t("Add a camera")}</${Link}>`}</${Empty}>`}
         ${cameras.data && html`<${Wall} cameras=${cameras.data} />`}
       </section>
     </div>`;

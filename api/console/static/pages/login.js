@@ -1,6 +1,6 @@
 /** @file The log-in: as a page, or over the page whose session ended. */
 
-import { html, useState } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { useAction } from "../load.js";
 import { logIn } from "../session.js";
 import { Dialog, FormFault, TextField } from "../ui.js";
@@ -25,15 +25,21 @@ function LogInForm({ email: given = "" }) {
   </form>`;
 }
 
-export function LogInPage() {
+/** A page for who is not there yet. */
+export function Entrance({ title, children }) {
+  useEffect(() => void (document.title = `${title} · Platestream`), [title]);
   return html`<main class="log-in-page" id="main">
     <div class="log-in-box">
       <p class="brand"><span class="mark" aria-hidden="true"></span>Platestream</p>
-      <h1 tabindex="-1">${t("Log in")}</h1>
-      <${LogInForm} />
+      <h1 tabindex="-1">${title}</h1>
+      ${children}
       <p class="languages">${Object.entries(languages).map(([code, name]) => html`<button key=${code} type="button" class="plain" lang=${code} aria-current=${code === language ? "true" : undefined} onClick=${() => chooseLanguage(code)}>${name}</button>`)}</p>
     </div>
   </main>`;
+}
+
+export function LogInPage() {
+  return html`<${Entrance} title=${t("Log in")}><${LogInForm} /></${Entrance}>`;
 }
 
 export function LogInAgain({ email }) {

@@ -8,6 +8,7 @@ import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
 import { Link } from "../router.js";
+import { useMay } from "../session.js";
 import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Sureness, Table, Waiting } from "../ui.js";
 import { t } from "../words.js";
 
@@ -100,18 +101,21 @@ function Explained({ one }) {
 }
 
 function Alerts({ id }) {
+  const mayMake = useMay("alerts:write");
   const found = useLoad((abort) => get(`/api/recognitions/${id}/alerts`, {}, abort), [id]);
   const order = Object.keys(OUTCOMES);
   const alerts = [...(found.data?.alerts ?? [])].sort((a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome));
   return html`<section><h2>${t("Alerts: what fired, and why others did not")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
-    ${found.data && !alerts.length && html`<p class="note">${t("There is no alert.")} <${Link} href="/alerts/new">${t("Make one")}</${Link}></p>`}
+    ${found.data && !alerts.length && html`<p class="note">${t("There is no alert.")} ${mayMake && html`<${Link} href="/alerts/new">${t("Make one")}</${Link}>`}</p>`}
     ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Outcome"), t("Why")]}>${alerts.map((one) => html`<${Explained} key=${one.alertId} one=${one} />`)}</${Table}>`}
   </section>`;
 }
 
 export function RecognitionPage({ id }) {
+  const mayMakeAlerts = useMay("alerts:write");
+  const seesDeliveries = useMay("webhooks:read");
   const found = useLoad((abort) => get(`/api/recognitions/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.recognition), [id]);
   const one = found.data;
   if (!one) {
@@ -136,7 +140,7 @@ export function RecognitionPage({ id }) {
   ].filter(Boolean);
   return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${one.cameraName}</bdi> · ${dateTime(one.timestamp)}`}>
       <${Link} class="button" href=${history}>${t("History of this plate")}</${Link}>
-      <${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Alert for this plate")}</${Link}>
+      ${mayMakeAlerts && html`<${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Alert for this plate")}</${Link}>`}
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
     </${Head}>
     <div class="recognition">
@@ -149,5 +153,5 @@ export function RecognitionPage({ id }) {
     </div>
     <${CorrectionPanel} key=${one.id} recognition=${one} onChanged=${(correction) => found.change((before) => ({ ...before, correction }))} />
     <${Alerts} id=${one.id} />
-    <${RecognitionDeliveries} id=${one.id} />`;
+    ${seesDeliveries && html`<${RecognitionDeliveries} id=${one.id} />`}`;
 }

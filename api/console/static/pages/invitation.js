@@ -1,0 +1,68 @@
+/** @file The link of an invitation: who is invited to what, and the way in. Its token stands behind the #, which no server sees. */
+
+import { html, useState } from "../html.js";
+import { call } from "../api.js";
+import { useAction, useLoad } from "../load.js";
+import { ROLES } from "../roles.js";
+import { Link, go } from "../router.js";
+import { logIn, logOut, state } from "../session.js";
+import { useSignal } from "../signal.js";
+import { Fault, FormFault, Moment, TextField, Waiting } from "../ui.js";
+import { t } from "../words.js";
+import { Entrance } from "./login.js";
+
+/** Whether a link is good no more, or never was. @param {import("../api.js").Failure | null} failure */
+const isOver = (failure) => failure?.status === 404 || failure?.fault("token") !== undefined;
+
+function WayOn() {
+  const now = useSignal(state);
+  return html`<div class="actions"><${Link} class="button" href="/">${now === "out" ? t("To the log-in") : t("To the live view")}</${Link}></div>`;
+}
+
+function Over() {
+  return html`<div class="alarm" role="alert"><p>${t("This invitation is good no more: it was used, withdrawn, replaced by a newer one, or its time is over.")}</p></div>
+    <p>${t("Ask who invited you for another. If you have joined already, log in.")}</p><${WayOn} />`;
+}
+
+function Joining({ token, invitation }) {
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const isSomebodyIn = useSignal(state) !== "out";
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => {
+      const { email } = await call("POST", "/api/invitations/accept", { body: { token, name: name.trim(), password } });
+      // From here on the link is used up, whatever becomes of the log-in.
+      history.replaceState(null, "", "/");
+      try {
+        if (isSomebodyIn) await logOut().catch(() => {});
+        await logIn(email, password);
+      } finally {
+        go("/", { replace: true });
+      }
+    });
+  };
+  if (isOver(failure)) return html`<${Over} />`;
+  return html`<p>${t("{inviter} invites you to join as {role}.", { inviter: invitation.invitedBy, role: ROLES[invitation.role].name() })} <span class="note">${t("Good until")} <${Moment} at=${invitation.expiresAt} /></span></p>
+    <form class="log-in" onSubmit=${submit}>
+      <${FormFault} failure=${failure} shown=${["name", "password"]} />
+      ${failure?.code === "person_exists" && html`<p>${t("Log in with it, or ask for an invitation of another address.")}</p><${WayOn} />`}
+      <${TextField} label=${t("E-mail address")} type="email" autocomplete="username" readonly value=${invitation.email} onValue=${() => {}} />
+      <${TextField} label=${t("Your name")} required maxlength="200" autocomplete="name" autofocus value=${name} onValue=${setName} fault=${failure?.fault("name")} />
+      <${TextField} label=${t("Password")} type="password" required minlength="8" maxlength="1024" autocomplete="new-password" hint=${t("At least 8 characters.")} value=${password} onValue=${setPassword} fault=${failure?.fault("password")} />
+      ${isSomebodyIn && html`<p class="note">${t("Somebody is logged in in this browser; joining logs them out.")}</p>`}
+      <button class="main" disabled=${isBusy}>${isBusy ? t("Joining …") : t("Join")}</button>
+    </form>`;
+}
+
+function Invited({ token }) {
+  const found = useLoad((abort) => call("POST", "/api/invitations/find", { body: { token }, signal: abort }).then((answer) => answer.invitation), [token]);
+  if (found.data) return html`<${Joining} token=${token} invitation=${found.data} />`;
+  if (isOver(found.failure)) return html`<${Over} />`;
+  return found.failure ? html`<${Fault} failure=${found.failure} retry=${found.reload} />` : html`<${Waiting} rows=${4} />`;
+}
+
+export function InvitationPage({ fragment }) {
+  return html`<${Entrance} title=${t("Invitation")}>${fragment ? html`<${Invited} token=${fragment} />` : html`<${Over} />`}</${Entrance}>`;
+}

@@ -1,0 +1,137 @@
+/** @file The people of the account: who may do what, and who is invited. */
+
+import { html, useState } from "../html.js";
+import { call, get } from "../api.js";
+import { date } from "../format.js";
+import { useAction, useLoad } from "../load.js";
+import { ROLES, RoleField } from "../roles.js";
+import { ADMINISTRATOR, askWho, useMay } from "../session.js";
+import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, FormFault, Head, Moment, Table, TextField, Waiting, tell } from "../ui.js";
+import { t } from "../words.js";
+
+/** The page of this console at which an invitation is accepted; what follows the # stays in the browser. */
+const linkOf = (token) => `${location.origin}/invitation#${token}`;
+
+const nameOf = (person) => person.name || person.email;
+
+function Invite({ onClose, onMade }) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState("viewer");
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => onMade(await call("POST", "/api/invitations", { body: { email: email.trim(), role } })));
+  };
+  return html`<${Dialog} title=${t("Invite somebody")} onClose=${onClose}><form onSubmit=${submit}>
+    <${TextField} label=${t("E-mail address")} type="email" required maxlength="254" autocomplete="off" value=${email} onValue=${setEmail} fault=${failure?.fault("email")} hint=${t("They log in with it.")} />
+    <${RoleField} role=${role} onRole=${setRole} />
+    <${FormFault} failure=${failure} shown=${["email"]} />
+    <div class="actions"><button class="main" disabled=${isBusy}>${t("Make the invitation")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+  </form></${Dialog}>`;
+}
+
+function LinkShownOnce({ made, onClose }) {
+  const link = linkOf(made.token);
+  return html`<${Dialog} title=${t("The link, this once")} onClose=${onClose}>
+    <p>${t("Hand it to them yourself. Whoever has it joins, once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("Nobody can show it again; another invitation of the address takes its place.")}</p>
+    <p class="secret"><code>${link}</code></p>
+    <div class="actions"><${CopyButton} text=${link} label=${t("Copy the link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
+  </${Dialog}>`;
+}
+
+function ChangeRole({ person, onClose, onChanged }) {
+  const [role, setRole] = useState(person.role);
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => onChanged((await call("PUT", `/api/people/${person.id}`, { body: { role } })).person));
+  };
+  return html`<${Dialog} title=${t("Change the role")} onClose=${onClose}><form onSubmit=${submit}>
+    <p><bdi>${nameOf(person)}</bdi></p>
+    <${RoleField} role=${role} onRole=${setRole} />
+    ${person.isSelf && html`<p class="hint">${t("That is you: with another role this page is yours no longer.")}</p>`}
+    <${FormFault} failure=${failure} />
+    <div class="actions"><button class="main" disabled=${isBusy || role === person.role}>${t("Save")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+  </form></${Dialog}>`;
+}
+
+function Person({ one, isBusy, onRole, onToggle, onRemove }) {
+  return html`<tr>
+    <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <${Badge} kind="info">${t("you")}</${Badge}>`}</td><td><bdi>${one.email}</bdi></td>
+    <td>${ROLES[one.role].name()}</td>
+    <td>${one.enabled ? html`<${Badge} kind="good">${t("on")}</${Badge}>` : html`<${Badge} kind="off">${t("off")}</${Badge}>`}</td>
+    <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
+    <td class="row-actions"><button type="button" aria-label=${t("Change the role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change the role")}</button>
+      ${!one.isSelf && html` <button type="button" disabled=${isBusy} aria-label=${one.enabled ? t("Switch off {name}", { name: nameOf(one) }) : t("Switch on {name}", { name: nameOf(one) })} onClick=${onToggle}>${one.enabled ? t("Switch off") : t("Switch on")}</button> <button type="button" class="danger" aria-label=${t("Remove {name}", { name: nameOf(one) })} onClick=${onRemove}>${t("Remove")}</button>`}</td>
+  </tr>`;
+}
+
+function People() {
+  const found = useLoad((abort) => get("/api/people", {}, abort).then((answer) => answer.people), ["people"]);
+  const [changed, setChanged] = useState(/** @type {any} */ (null));
+  const [removed, setRemoved] = useState(/** @type {any} */ (null));
+  const { isBusy, failure, run, clear } = useAction();
+  const onChanged = (person) => {
+    setChanged(null);
+    found.reload();
+    tell(t("The role is changed."));
+    if (person.isSelf) askWho().catch(() => {});
+  };
+  const toggle = (one) => run(async () => {
+    await call("PUT", `/api/people/${one.id}`, { body: { enabled: !one.enabled } });
+    found.reload();
+  });
+  const remove = () => run(async () => {
+    await call("DELETE", `/api/people/${removed.id}`);
+    setRemoved(null);
+    tell(t("They are of the account no longer."));
+    found.reload();
+  });
+  return html`${!removed && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
+    ${!found.data && found.isLoading && html`<${Waiting} rows=${4} />`}
+    ${found.data && html`<${Table} caption=${t("People")} columns=${[t("Name"), t("E-mail address"), t("Role"), t("State"), t("Last log-in"), t("There since"), { text: t("Actions"), isHidden: true }]}>
+      ${found.data.map((one) => html`<${Person} key=${one.id} one=${one} isBusy=${isBusy} onRole=${() => setChanged(one)} onToggle=${() => toggle(one)} onRemove=${() => { clear(); setRemoved(one); }} />`)}
+    </${Table}>`}
+    ${changed && html`<${ChangeRole} person=${changed} onClose=${() => setChanged(null)} onChanged=${onChanged} />`}
+    ${removed && html`<${Confirm} title=${t("Remove this person?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${() => { clear(); setRemoved(null); }}>${t("Within a second their sessions open nothing. Keys that they made stay: revoke those that they know.")} <bdi>${nameOf(removed)}</bdi></${Confirm}>`}`;
+}
+
+function OpenInvitations({ found }) {
+  const { isBusy, failure, run } = useAction();
+  const withdraw = (one) => run(async () => {
+    await call("DELETE", `/api/invitations/${one.id}`);
+    tell(t("The invitation is withdrawn."));
+    found.reload();
+  });
+  const open = found.data ?? [];
+  return html`<section><h2>${t("Open invitations")}</h2>
+    <${FormFault} failure=${failure} /><${Fault} failure=${found.failure} retry=${found.reload} />
+    ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
+    ${found.data && !open.length && html`<${Empty} title=${t("Nobody is invited.")} />`}
+    ${open.length > 0 && html`<${Table} caption=${t("Open invitations")} columns=${[t("E-mail address"), t("Role"), t("Invited by"), t("Made"), t("Ends"), { text: t("Actions"), isHidden: true }]}>
+      ${open.map((one) => html`<tr key=${one.id}><td><bdi>${one.email}</bdi></td><td>${ROLES[one.role].name()}</td><td><bdi>${one.invitedBy}</bdi></td><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
+        <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Withdraw the invitation of {name}", { name: one.email })} onClick=${() => withdraw(one)}>${t("Withdraw")}</button></td></tr>`)}
+    </${Table}>`}
+  </section>`;
+}
+
+function ForAdministrators() {
+  const invitations = useLoad((abort) => get("/api/invitations", {}, abort).then((answer) => answer.invitations), ["invitations"]);
+  const [isInviting, setInviting] = useState(false);
+  const [made, setMade] = useState(/** @type {any} */ (null));
+  const onMade = (answer) => {
+    setInviting(false);
+    setMade(answer);
+    invitations.reload();
+  };
+  return html`<${Head} title=${t("People")} note=${t("Who logs in to this account. A change counts within a second.")}><button type="button" class="main" onClick=${() => setInviting(true)}>${t("Invite somebody")}</button></${Head}>
+    <${People} />
+    <${OpenInvitations} found=${invitations} />
+    ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} onMade=${onMade} />`}
+    ${made && html`<${LinkShownOnce} made=${made} onClose=${() => setMade(null)} />`}`;
+}
+
+export function PeoplePage() {
+  if (useMay(ADMINISTRATOR)) return html`<${ForAdministrators} />`;
+  return html`<${Head} title=${t("People")} /><${Empty} title=${t("This page is for administrators.")} />`;
+}

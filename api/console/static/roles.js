@@ -1,0 +1,19 @@
+/** @file The roles of people, in words. */
+
+import { html } from "./html.js";
+import { t } from "./words.js";
+
+/** @type {Record<string, {name: () => string, meaning: () => string}>} */
+export const ROLES = {
+  viewer: { name: () => t("viewer"), meaning: () => t("sees passes, cameras, alerts and figures") },
+  operator: { name: () => t("operator"), meaning: () => t("also changes cameras, alerts and webhooks, and corrects what was read") },
+  administrator: { name: () => t("administrator"), meaning: () => t("everything: also keys, people and the time zone") },
+};
+
+/** A choice of a role, each with what it may. */
+export function RoleField({ role, onRole }) {
+  return html`<fieldset class="roles"><legend>${t("Role")}</legend>
+    ${Object.entries(ROLES).map(([one, { name, meaning }]) => html`<label key=${one} class="choice"><input type="radio" name="role" value=${one} checked=${one === role} onChange=${() => onRole(one)} />
+      <span><strong>${name()}</strong> <span class="note">${meaning()}</span></span></label>`)}
+  </fieldset>`;
+}

@@ -1,0 +1,128 @@
+"""Several people of one account: one invites, another joins, and each sees what their role may."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.console.browser import ConsolePage, opened_page
+from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack
+from tests.integration.api.people import new_address
+
+pytestmark = pytest.mark.e2e
+
+GONE = "404 (Not Found)"
+UNAUTHORISED = "401 (Unauthorized)"
+
+
+def _invited(console: ConsolePage, email: str) -> str:
+    """Invite a viewer as the administrator does; return the link that is shown."""
+    console.follow("People")
+    me = console.page.get_by_role("row").filter(has_text="administrator")
+    expect(me).to_contain_text("you")
+    console.press("Invite somebody")
+    dialog = console.page.get_by_role("dialog")
+    dialog.get_by_label("E-mail address").fill(email)
+    _is_fit_for_all(console)
+    dialog.get_by_role("button", name="Make the invitation").click()
+    console.sees("The link, this once")
+    link = dialog.locator(".secret").inner_text()
+    console.press("Done")
+    waiting = console.page.get_by_role("row").filter(has_text=email)
+    expect(waiting.get_by_role("button", name="Withdraw")).to_be_visible()
+    return link
+
+
+def _is_fit_for_all(console: ConsolePage) -> None:
+    """Check the page as it stands, in light and in dark, and that it fits a telephone."""
+    page = console.page
+    assert console.violations() == []
+    page.emulate_media(color_scheme="dark")
+    assert console.violations("color-contrast") == []
+    page.emulate_media(color_scheme="light")
+    before = page.viewport_size
+    assert before is not None
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.set_viewport_size(before)
+
+
+def _sees_what_a_viewer_may(console: ConsolePage) -> None:
+    places = console.page.get_by_role("navigation").get_by_role("link")
+    expect(places).to_have_text(
+        ["Live", "Search", "Cameras", "Alerts", "Analytics", "Health", "Account"]
+    )
+    for path, text in {
+        "/cameras": "No camera yet.",
+        "/alerts": "No alert yet.",
+        "/health": "Cameras without a picture",
+        "/account": "viewer",
+        "/people": "This page is for administrators.",
+    }.items():
+        console.go(path)
+        console.sees(text)
+        expect(
+            console.page.locator("main").get_by_role("link", name=re.compile("Add|New|Make"))
+        ).to_have_count(0)
+    expect(console.page.get_by_role("button", name="Invite somebody")).to_have_count(0)
+
+
+def test_a_viewer_is_invited_joins_and_sees_what_a_viewer_may(
+    console: ConsolePage, browser: Browser, stack: ConsoleStack, account: Account
+) -> None:
+    email = new_address()
+    console.log_in(account)
+    link = _invited(console, email)
+    token = link.rpartition("#")[2]
+    asked: list[str] = []
+    with opened_page(browser, stack) as invited:
+        invited.page.on("request", lambda request: asked.append(request.url))
+        invited.page.goto(link)
+        invited.sees(f"{account.email} invites you to join as viewer.")
+        _is_fit_for_all(invited)
+        invited.fill("Your name", "Ana")
+        invited.fill("Password", PASSWORD)
+        invited.press("Join")
+        invited.page.get_by_role("button", name="Log out").wait_for()
+        expect(invited.page).to_have_url(stack.address + "/")
+        assert asked and not any(token in url for url in asked)
+        _sees_what_a_viewer_may(invited)
+        invited.expected.append(GONE)
+        invited.page.goto(link)
+        invited.sees("This invitation is good no more")
+        invited.follow("To the live view")
+
+        console.page.reload()
+        row = console.page.get_by_role("row").filter(has_text=email)
+        row.get_by_role("button", name="Change the role").click()
+        console.page.get_by_label("operator").check()
+        console.press("Save")
+        expect(row).to_contain_text("operator")
+        invited.page.reload()
+        invited.follow("Webhooks")
+        invited.sees("No webhook yet.")
+
+
+def test_what_one_person_typed_is_not_shown_to_another_of_the_account(
+    console: ConsolePage, browser: Browser, stack: ConsoleStack, account: Account
+) -> None:
+    email = new_address()
+    console.expected.append(UNAUTHORISED)
+    console.log_in(account)
+    link = _invited(console, email)
+    with opened_page(browser, stack) as invited:
+        invited.page.goto(link)
+        invited.fill("Your name", "Ana")
+        invited.fill("Password", PASSWORD)
+        invited.press("Join")
+        invited.page.get_by_role("button", name="Log out").wait_for()
+    console.go("/alerts/new")
+    console.fill("Name", "Half typed")
+    console.page.context.clear_cookies(name="session")
+    console.press("Make the alert")
+    dialog = console.page.get_by_role("dialog")
+    dialog.get_by_label("E-mail address").fill(email)
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Log in").click()
+    expect(console.page.locator(".who")).to_have_text(email)
+    expect(console.page.get_by_label("Name", exact=True)).to_have_value("")
