@@ -38,7 +38,7 @@ from api.live.cursor import ResumeTokens
 from api.live.service import LiveRecognitions, stream_rules
 from api.live.topics import TopicCaches, followed_topics
 from api.paging.cursor import CursorSealer
-from api.people.invitations import Invitations
+from api.people.invitations import Invitations, invitation_rules
 from api.people.service import People
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
@@ -282,7 +282,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         own_account=OwnAccount(sessions),
         people=People(database, authenticator),
         invitations=Invitations(
-            database, sessions, authenticator.failures, limits, settings.invitation_hours
+            database, sessions, authenticator.failures, limits, invitation_rules(settings)
         ),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),

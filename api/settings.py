@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
 from analytics_sql.settings import RecognitionRetentionSettings
-from common.mail_settings import SmtpHostSettings
+from common.mail_settings import EmailSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
     CameraAddressSettings,
@@ -146,7 +146,7 @@ class ApiSettings(
     EncryptionSettings,
     CameraAddressSettings,
     WebhookAddressSettings,
-    SmtpHostSettings,
+    EmailSettings,
     RecognitionRetentionSettings,
     SampleRateSettings,
     RecognizerPoolSettings,

@@ -1,15 +1,57 @@
-"""The part of the settings of e-mail that several processes read."""
+"""Settings of e-mail: the SMTP server and its limits."""
 
-from pydantic import Field
+from enum import StrEnum
 
-from common.settings import Fragment
+from pydantic import Field, SecretStr
+
+from common.settings import Fragment, Port
 
 
-class SmtpHostSettings(Fragment):
-    """The server that e-mail of alerts goes through; the API says where there is none."""
+class SmtpEncryption(StrEnum):
+    """The protection of the connection to the SMTP server."""
+
+    STARTTLS = "starttls"
+    TLS = "tls"
+    NONE = "none"
+
+
+class EmailSettings(Fragment):
+    """The SMTP server that e-mail goes through: alerts, and links of invitations."""
 
     smtp_host: str = Field(
         "",
-        description="SMTP server for e-mail of alerts; empty: none is sent, which the console says "
-        "at an alert's e-mail addresses.",
+        description="SMTP server for e-mail of alerts and invitations; empty: none is sent, which "
+        "the console says at an alert's e-mail addresses.",
+    )
+    smtp_port: Port = Field(587, description="Port of the SMTP server.")
+    smtp_encryption: SmtpEncryption = Field(
+        SmtpEncryption.STARTTLS,
+        description="starttls, tls (from the first byte, usually port 465) or none.",
+    )
+    smtp_user: str = Field("", description="User at the SMTP server; empty: without logging in.")
+    smtp_password: SecretStr = Field(SecretStr(""), description="Password at the SMTP server.")
+    smtp_from: str = Field(
+        "Platestream <platestream@localhost>",
+        description="Sender of e-mail of alerts and invitations.",
+    )
+    smtp_ca_file: str = Field(
+        "",
+        description="File of certificates (PEM) to trust at the SMTP server; empty: the system's.",
+    )
+    mail_per_address_per_hour: int = Field(
+        20,
+        ge=1,
+        description="E-mails that one address gets in an hour; further alerts are recorded as not "
+        "sent, invitations say so.",
+    )
+    mail_per_owner_per_hour: int = Field(
+        500,
+        ge=0,
+        description="E-mails that one process sends for one owner in an hour, to all addresses "
+        "together; further alerts are recorded as not sent and can be sent again. Counted are "
+        "those that the server took, until the process starts again. 0: any number.",
+    )
+    public_url: str = Field(
+        "http://127.0.0.1:8000",
+        description="Address of the API as people reach it, for links in e-mail.",
     )

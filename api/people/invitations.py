@@ -14,10 +14,12 @@ from api.errors import ApiError, ErrorCode
 from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.people import repository
+from api.people.invitation_email import EmailedLink, InvitationEmail
 from api.people.service import lock_as_administrator
 from api.security import credentials
 from api.security.permissions import Principal, Role
 from api.sessions.service import Sessions
+from api.settings import ApiSettings
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,6 +28,7 @@ class NewInvitation:
 
     invitation: Invitation
     token: str
+    emailed: EmailedLink
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +40,19 @@ class Acceptance:
     password: str
 
 
+@dataclass(frozen=True)
+class InvitationRules:
+    """How long a link is good, and what brings it to whom it invites."""
+
+    lifetime: timedelta
+    email: InvitationEmail
+
+
+def invitation_rules(settings: ApiSettings) -> InvitationRules:
+    """Return the operator's rules."""
+    return InvitationRules(timedelta(hours=settings.invitation_hours), InvitationEmail(settings))
+
+
 class Invitations:
     """The invitations of all accounts."""
 
@@ -46,14 +62,14 @@ class Invitations:
         sessions: Sessions,
         failures: FailedAuthentications,
         limits: OwnerLimits,
-        hours: int,
+        rules: InvitationRules,
     ) -> None:
-        """``failures`` are counted with those of keys; a link is good for ``hours``."""
+        """``failures`` are counted with those of keys."""
         self._database = database
         self._sessions = sessions
         self._failures = failures
         self._limits = limits
-        self._lifetime = timedelta(hours=hours)
+        self._rules = rules
 
     async def all_of(self, owner_id: UUID) -> Sequence[Invitation]:
         """Return the account's open invitations, newest first."""
@@ -62,14 +78,16 @@ class Invitations:
         )
 
     async def invite(self, caller: Principal, email: str, role: Role) -> NewInvitation:
-        """Invite an address; a former invitation of it is good no more.
+        """Invite an address, by e-mail where that can be; a former invitation of it is over.
 
         Raises:
             ApiError: 409, the address is one of the account's people, or the limit.
         """
-        return await self._database.run(
-            lambda session: self._insert(session, caller, email.lower(), role)
+        token = credentials.new_session_token()
+        row, timezone = await self._database.run(
+            lambda session: self._insert(session, caller, email.lower(), role, token)
         )
+        return NewInvitation(row, token, await self._rules.email.send(row, token, timezone))
 
     async def revoke(self, caller: Principal, invitation_id: UUID) -> None:
         """Take an invitation back.
@@ -123,29 +141,31 @@ class Invitations:
             lambda session: repository.delete_expired_invitations(session, now)
         )
 
-    def _insert(self, session: Session, caller: Principal, email: str, role: Role) -> NewInvitation:
+    def _insert(
+        self, session: Session, caller: Principal, email: str, role: Role, token: str
+    ) -> tuple[Invitation, str]:
+        """Return the invitation, and the account's time zone."""
         lock_as_administrator(session, caller)
         person = find_person(session, email)
         # Of another account nothing is told here: the invited will hear of it.
         if person is not None and person.owner_id == caller.owner_id:
             raise ApiError(ErrorCode.PERSON_EXISTS)
         repository.delete_invitation_to(session, caller.owner_id, email)
-        own = require_owner(session, caller.owner_id).limits
+        owner = require_owner(session, caller.owner_id)
         wanted = repository.count_people(session, caller.owner_id) + 1
-        self._limits.require(OwnerLimit.PEOPLE, caller.owner_id, own, wanted)
-        token = credentials.new_session_token()
+        self._limits.require(OwnerLimit.PEOPLE, caller.owner_id, owner.limits, wanted)
         row = Invitation(
             owner_id=caller.owner_id,
             email=email,
             role=role.value,
             token_hash=credentials.token_hash(token),
             invited_by=caller.require_person().email,
-            expires_at=datetime.now(UTC) + self._lifetime,
+            expires_at=datetime.now(UTC) + self._rules.lifetime,
         )
         session.add(row)
         session.flush()
         session.refresh(row)
-        return NewInvitation(row, token)
+        return row, owner.timezone
 
 
 def _accept(session: Session, owner_id: UUID, acceptance: Acceptance, password_hash: str) -> Person:

@@ -88,7 +88,10 @@ async def list_invitations(invitations: InvitationsDep, caller: Caller) -> Invit
 async def create_invitation(
     invitations: InvitationsDep, response: Response, caller: Caller, body: InvitationCreate
 ) -> NewInvitationAnswer:
-    """Make a link by which one person can join the account; an earlier one of the address ends."""
+    """Make a link by which one person can join the account; an earlier one of the address ends.
+
+    Where an SMTP server is set it goes out by e-mail as well.
+    """
     made = await invitations.invite(caller, body.email, body.role)
     response.headers["Cache-Control"] = "no-store"
     return new_invitation_answer(made)

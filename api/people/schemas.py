@@ -115,6 +115,14 @@ class NewInvitationAnswer(ResponseModel):
 
     invitation: InvitationBody
     token: str = Field(description="What accepts it; shown this once.")
+    email_sent: bool = Field(
+        description="Whether the link went to the invited by e-mail: an SMTP server is in the API's"
+        " settings (`PLATESTREAM_SMTP_HOST`), and took it."
+    )
+    email_error: str | None = Field(
+        description="Why the e-mail did not go out; the invitation is good all the same. Null where"
+        " it did, or where no server is set."
+    )
 
 
 class InvitationToken(RequestModel):
@@ -174,4 +182,9 @@ def invitation_body(row: Invitation) -> InvitationBody:
 
 def new_invitation_answer(made: NewInvitation) -> NewInvitationAnswer:
     """Return the answer to the administrator who made it."""
-    return NewInvitationAnswer(invitation=invitation_body(made.invitation), token=made.token)
+    return NewInvitationAnswer(
+        invitation=invitation_body(made.invitation),
+        token=made.token,
+        email_sent=made.emailed.is_sent,
+        email_error=made.emailed.error,
+    )

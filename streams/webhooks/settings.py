@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
+from common.mail_settings import EmailSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
     EncryptionSettings,
@@ -13,7 +14,6 @@ from common.settings import (
     WebhookAddressSettings,
 )
 from streams.runtime.settings import PresenceSettings, StreamSettings
-from streams.webhooks.email.settings import EmailSettings
 
 
 def _seconds(value: Any) -> Any:

@@ -19,6 +19,7 @@ COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
     "records": frozenset({"urls"}),
     "plates": frozenset(),
     "urls": frozenset(),
+    "mail": frozenset(),
     "alerting": frozenset({"records", "plates", "urls"}),
     "kafka": frozenset({"records", "plates", "urls"}),
 }
@@ -41,7 +42,7 @@ SMALL: Final[Mapping[str, str]] = {
 
 VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "aiohttp": ("streams/webhooks/delivery/http_sender.py", "api/adapters/circuit_breaker.py"),
-    "aiosmtplib": ("streams/webhooks/email/sender.py",),
+    "aiosmtplib": ("common/mail/server.py",),
     "clickhouse_connect": ("analytics_sql/client.py",),
     "kafka": ("common/kafka/",),
     "minio": ("common/s3.py",),

@@ -1,12 +1,11 @@
 """The e-mail of an alert: a plain and an HTML part, the plate's crop, a link. Pure."""
 
 from datetime import datetime
-from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import format_datetime, parseaddr
 from html import escape
 from zoneinfo import ZoneInfo
 
+from common.mail.message import new_message
 from common.records.alerts import AlertTrigger, TriggerPhase
 from common.records.deliveries import Delivery, DeliveryCause
 
@@ -25,16 +24,14 @@ def email_message(
     assert trigger is not None, delivery.event
     is_test = delivery.cause is DeliveryCause.TEST
     facts = _test_facts(trigger, public_url) if is_test else _facts(trigger, public_url)
-    message = EmailMessage()
-    message["From"] = _header_address(sender)
-    message["To"] = _header_address(address)
-    message["Subject"] = _one_line(
-        f"{'Test of ' if is_test else ''}{trigger.alert.name}:"
-        f" {trigger.recognition.plate} at {trigger.recognition.camera_name}"
+    message = new_message(
+        sender=sender,
+        address=address,
+        subject=f"{'Test of ' if is_test else ''}{trigger.alert.name}:"
+        f" {trigger.recognition.plate} at {trigger.recognition.camera_name}",
+        at=_moment(trigger, trigger.decided_ms),
+        identifier=str(delivery.id),
     )
-    message["Date"] = format_datetime(_moment(trigger, trigger.decided_ms))
-    message["Message-ID"] = f"<{delivery.id}@{_domain(sender)}>"
-    message["Auto-Submitted"] = "auto-generated"
     message.set_content("\n".join(f"{name}: {value}" for name, value in facts) + "\n")
     message.add_alternative(_page(facts, has_crop=crop is not None), subtype="html")
     if crop is not None:
@@ -94,16 +91,3 @@ def _cell(value: str) -> str:
 
 def _moment(trigger: AlertTrigger, unix_ms: int) -> datetime:
     return datetime.fromtimestamp(unix_ms / 1000, tz=ZoneInfo(trigger.alert.timezone))
-
-
-def _header_address(text: str) -> Address:
-    name, spec = parseaddr(text)
-    return Address(display_name=name, addr_spec=spec)
-
-
-def _domain(sender: str) -> str:
-    return parseaddr(sender)[1].rpartition("@")[2] or "platestream"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

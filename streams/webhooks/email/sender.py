@@ -1,19 +1,19 @@
-"""Sends alerts by e-mail through the SMTP server in the settings. The only module with SMTP.
+"""Sends alerts by e-mail through the SMTP server in the settings.
 
 Without a server alerts trigger all the same, and the attempt says why nothing was sent.
 """
 
 import asyncio
-import ssl
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from email.message import EmailMessage
 
-import aiosmtplib
 import structlog
 
 from common.errors import TransientError
+from common.mail.server import MailServer
+from common.mail_settings import EmailSettings
 from common.records.deliveries import Delivery
 from common.records.object_keys import STORED_WITHIN_MS
 from common.s3 import S3Bucket, S3UnavailableError
@@ -21,17 +21,12 @@ from common.settings import S3Settings
 from common.timestamps import now_ms
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.email.message import email_message
-from streams.webhooks.email.rate_limit import HourlyLimit, Quota
-from streams.webhooks.email.settings import EmailSettings, SmtpEncryption
 
 log = structlog.get_logger()
 
 FetchImage = Callable[[str], Awaitable[bytes | None]]
 """Returns the image under a key, None where there is none."""
 
-_PERMANENT = 500
-# They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
-_LOGIN_CODES = frozenset({530, 534, 535, 538})
 _IMAGE_READ_SECONDS = 5.0
 """For an image in all: while it is read, one of the attempts that all endpoints share is held."""
 _IMAGE_PAUSE_SECONDS = 0.5
@@ -48,7 +43,7 @@ class DisabledEmail:
 
 
 class EmailSender:
-    """One connection for each message: alerts are few, and servers drop idle ones."""
+    """Makes the e-mail of a delivery, and hands it to the SMTP server."""
 
     def __init__(
         self,
@@ -65,55 +60,24 @@ class EmailSender:
         """
         self._settings = settings
         self._fetch_image = fetch_image
-        self._timeout_seconds = timeout_seconds
         self._now_ms = now_ms
-        self._per_address = HourlyLimit(settings.mail_per_address_per_hour, clock)
-        self._per_owner = HourlyLimit(settings.mail_per_owner_per_hour, clock)
-        self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
+        self._server = MailServer(settings, timeout_seconds=timeout_seconds, clock=clock)
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and return the result. Never raises for anything the server does."""
-        place, owner = address.lower(), str(delivery.owner_id)
-        for what, limit, name in (
-            ("address", self._per_address, place),
-            ("account", self._per_owner, owner),
-        ):
-            if (too_much := _over_quota(what, limit, limit.quota(name))) is not None:
-                return too_much
-        with self._per_address.sending(place), self._per_owner.sending(owner):
-            result = await self._send(delivery, address)
-        if result.kind is SendKind.ACCEPTED:
-            self._per_address.accepted(place)
-            self._per_owner.accepted(owner)
-        return result
 
-    async def _send(self, delivery: Delivery, address: str) -> SendResult:
-        message = email_message(
-            delivery,
-            address,
-            sender=self._settings.smtp_from,
-            public_url=self._settings.public_url,
-            crop=await self._crop(delivery),
-        )
-        try:
-            await self._submit(message)
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            return _fault(error)
-        return SendResult(kind=SendKind.ACCEPTED, status=250)
+        async def message() -> EmailMessage:
+            return email_message(
+                delivery,
+                address,
+                sender=self._settings.smtp_from,
+                public_url=self._settings.public_url,
+                crop=await self._crop(delivery),
+            )
 
-    async def _submit(self, message: EmailMessage) -> None:
-        settings = self._settings
-        await aiosmtplib.send(
-            message,
-            hostname=settings.smtp_host,
-            port=settings.smtp_port,
-            use_tls=settings.smtp_encryption is SmtpEncryption.TLS,
-            start_tls=settings.smtp_encryption is SmtpEncryption.STARTTLS,
-            tls_context=None if settings.smtp_encryption is SmtpEncryption.NONE else self._tls,
-            username=settings.smtp_user or None,
-            password=settings.smtp_password.get_secret_value() or None,
-            timeout=self._timeout_seconds,
-        )
+        result = await self._server.send(str(delivery.owner_id), address, message)
+        kind = SendKind(result.outcome.value)
+        return SendResult(kind=kind, status=result.status, error=result.error)
 
     async def _crop(self, delivery: Delivery) -> bytes | None:
         """Return the crop of the plate; an alert does not wait long for one that cannot be read."""
@@ -134,33 +98,6 @@ class EmailSender:
         except (TransientError, TimeoutError) as error:
             log.warning("mail_without_picture", error=str(error) or "it is not stored yet")
             return None
-
-
-def _over_quota(what: str, limit: HourlyLimit, quota: Quota) -> SendResult | None:
-    """Return the result of a message beyond the quota, None where it is within."""
-    if quota is Quota.EXHAUSTED:
-        sentence = f"The {what} had its {limit.limit} e-mails of this hour already."
-        return SendResult(kind=SendKind.REFUSED, error=sentence)
-    if quota is Quota.UNCERTAIN:
-        sentence = f"The {what} may have had its e-mails of this hour: some are under way."
-        return SendResult(kind=SendKind.FAILED, error=sentence)
-    return None
-
-
-def _fault(error: Exception) -> SendResult:
-    """Return the result of an error: 5xx is final, unless it is about us and not the message."""
-    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
-        error = error.recipients[0]
-    if not isinstance(error, aiosmtplib.SMTPResponseException):
-        sentence = f"The exchange with the SMTP server failed: {type(error).__name__}."
-        return SendResult(kind=SendKind.FAILED, error=sentence)
-    is_ours = isinstance(error, aiosmtplib.SMTPAuthenticationError) or error.code in _LOGIN_CODES
-    is_final = error.code >= _PERMANENT and not is_ours
-    return SendResult(
-        kind=SendKind.REFUSED if is_final else SendKind.FAILED,
-        status=error.code,
-        error=f"The SMTP server answered {error.code}.",
-    )
 
 
 class EmailImageReader:

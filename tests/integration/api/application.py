@@ -84,6 +84,9 @@ _SETTINGS = {
     "webhooks_per_owner": PER_OWNER,
     "api_keys_per_owner": PER_OWNER,
     "people_per_owner": PER_OWNER,
+    "smtp_encryption": "none",
+    "smtp_from": "Gate <gate@platestream.example>",
+    "public_url": "https://plates.example.com",
     "session_hours": 1,
     "recognition_timeout_seconds": 2.5,
     "stream_heart_beat_seconds": 15,
@@ -313,6 +316,7 @@ class Options:
     failed_authentications: int = 0
     allowed_networks: str = ""
     smtp_host: str = ""
+    smtp_port: int = 1
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
@@ -328,6 +332,7 @@ class Options:
             "secret_key": secret_keys,
             "webhook_allowed_networks": self.allowed_networks,
             "smtp_host": self.smtp_host,
+            "smtp_port": self.smtp_port,
             "trusted_proxies": self.trusted_proxies,
             "camera_take_seconds": self.take_seconds,
             "camera_subscription_credits": self.subscription_credits,

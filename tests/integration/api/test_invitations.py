@@ -29,6 +29,7 @@ from tests.integration.api.people import (
     new_address,
     new_person,
 )
+from tests.services.mail import MailServer
 
 pytestmark = pytest.mark.integration
 
@@ -69,7 +70,8 @@ async def test_an_invitation_is_found_accepted_and_gone(
 
     assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
     assert listed == [made["invitation"]]
-    assert set(made) == {"invitation", "token"}
+    assert set(made) == {"invitation", "token", "emailSent", "emailError"}
+    assert (made["emailSent"], made["emailError"]) == (False, None)
     shown = {"email": email, "role": "operator", "invitedBy": owner.email}
     assert made["invitation"].items() >= shown.items()
     ends = datetime.fromisoformat(made["invitation"]["expiresAt"]) - datetime.now(UTC)
@@ -80,6 +82,38 @@ async def test_an_invitation_is_found_accepted_and_gone(
     assert (accepted.status_code, accepted.json()) == (201, {"email": email})
     assert (session["ownerId"], session["person"]["role"]) == (str(owner.owner_id), "operator")
     assert (await administrator.get("/api/invitations")).json() == {"invitations": []}
+
+
+async def test_the_link_goes_by_email_where_a_server_is_set(database: Database) -> None:
+    email, refused = new_address(), new_address()
+    with MailServer() as server:
+        server.refuse(refused, "550 no such user")
+        options = Options(smtp_host="127.0.0.1", smtp_port=server.port)
+        async with running_application(database, options) as application:
+            owner = await application.new_owner()
+            async with logged_in(application, owner.email) as browser:
+                made = await invite(browser, email, Role.OPERATOR)
+                untold = await invite(browser, refused, Role.VIEWER)
+                server.become_unavailable()
+                away = await invite(browser, new_address(), Role.VIEWER)
+                server.recover()
+                listed = (await browser.get("/api/invitations")).json()["invitations"]
+            assert (await accept(application, untold["token"])).status_code == 201
+
+    assert [(one["emailSent"], one["emailError"]) for one in (made, untold, away)] == [
+        (True, None),
+        (False, "The SMTP server answered 550."),
+        (False, "The exchange with the SMTP server failed: SMTPConnectError."),
+    ]
+    assert len(listed) == 3
+    (sent,) = server.emails
+    assert server.recipients == [email]
+    assert str(sent["From"]) == "Gate <gate@platestream.example>"
+    text = sent.get_content()
+    assert f"\nhttps://plates.example.com/invitation#{made['token']}\n" in text
+    assert f"{owner.email} invites you to join their Platestream account as operator." in text
+    ends = datetime.fromisoformat(made["invitation"]["expiresAt"])
+    assert f"until {ends:%Y-%m-%d %H:%M} (UTC)" in text
 
 
 async def test_only_a_hash_of_the_link_is_kept(

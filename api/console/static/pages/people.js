@@ -33,7 +33,8 @@ function Invite({ onClose, onMade }) {
 function LinkShownOnce({ made, onClose }) {
   const link = linkOf(made.token);
   return html`<${Dialog} title=${t("The link, this once")} onClose=${onClose}>
-    <p>${t("Hand it to them yourself. Whoever has it joins, once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("Nobody can show it again; another invitation of the address takes its place.")}</p>
+    ${made.emailError && html`<div class="alarm" role="alert"><p>${t("The e-mail did not go out; the invitation is good all the same.")}</p><p class="hint"><bdi>${made.emailError}</bdi></p></div>`}
+    <p>${made.emailSent ? t("It went out by e-mail; you can hand it over yourself as well. Whoever has it joins, once, until") : t("Hand it to them yourself. Whoever has it joins, once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("Nobody can show it again; another invitation of the address takes its place.")}</p>
     <p class="secret"><code>${link}</code></p>
     <div class="actions"><${CopyButton} text=${link} label=${t("Copy the link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
   </${Dialog}>`;
@@ -57,8 +58,8 @@ function ChangeRole({ person, onClose, onChanged }) {
 
 function Person({ one, isBusy, onRole, onToggle, onRemove }) {
   return html`<tr>
-    <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <${Badge} kind="info">${t("you")}</${Badge}>`}</td><td><bdi>${one.email}</bdi></td>
-    <td>${ROLES[one.role].name()}</td>
+    <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("you")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
+    <td class="nowrap">${ROLES[one.role].name()}</td>
     <td>${one.enabled ? html`<${Badge} kind="good">${t("on")}</${Badge}>` : html`<${Badge} kind="off">${t("off")}</${Badge}>`}</td>
     <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
     <td class="row-actions"><button type="button" aria-label=${t("Change the role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change the role")}</button>
@@ -109,7 +110,7 @@ function OpenInvitations({ found }) {
     ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
     ${found.data && !open.length && html`<${Empty} title=${t("Nobody is invited.")} />`}
     ${open.length > 0 && html`<${Table} caption=${t("Open invitations")} columns=${[t("E-mail address"), t("Role"), t("Invited by"), t("Made"), t("Ends"), { text: t("Actions"), isHidden: true }]}>
-      ${open.map((one) => html`<tr key=${one.id}><td><bdi>${one.email}</bdi></td><td>${ROLES[one.role].name()}</td><td><bdi>${one.invitedBy}</bdi></td><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
+      ${open.map((one) => html`<tr key=${one.id}><td><bdi>${one.email}</bdi></td><td class="nowrap">${ROLES[one.role].name()}</td><td><bdi>${one.invitedBy}</bdi></td><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
         <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Withdraw the invitation of {name}", { name: one.email })} onClick=${() => withdraw(one)}>${t("Withdraw")}</button></td></tr>`)}
     </${Table}>`}
   </section>`;

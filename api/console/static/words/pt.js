@@ -601,4 +601,6 @@ export const words = {
   "Somebody is logged in in this browser; joining logs them out.": "Alguém tem sessão aberta neste navegador; aderir termina-a.",
   "Joining …": "A aderir …",
   "Join": "Aderir",
+  "The e-mail did not go out; the invitation is good all the same.": "A mensagem não saiu; o convite serve na mesma.",
+  "It went out by e-mail; you can hand it over yourself as well. Whoever has it joins, once, until": "Foi enviada por e-mail; também a pode entregar pessoalmente. Quem a tiver adere, uma vez, até",
 };

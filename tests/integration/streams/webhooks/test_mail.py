@@ -11,11 +11,11 @@ import pytest
 import uvloop
 
 from common.errors import TransientError
+from common.mail_settings import EmailSettings
 from common.records.alerts import AlertTrigger
 from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, trigger_delivery
 from streams.webhooks.delivery.schedule import SendKind
 from streams.webhooks.email.sender import EmailSender
-from streams.webhooks.email.settings import EmailSettings
 from tests.integration.ingest.tls import certificate_in
 from tests.records import alert, recognition
 from tests.services.authority import Authority

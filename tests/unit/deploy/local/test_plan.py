@@ -86,7 +86,7 @@ def test_what_is_no_setting_reaches_the_services_own_processes(tmp_path: Path) -
         ("PLATESTREAM_CLICKHOUSE_PASSWORD", {"api", "sink"}),
         ("PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD", {"clickhouse"}),
         ("PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD", {"clickhouse"}),
-        ("PLATESTREAM_SMTP_PASSWORD", {"webhooks"}),
+        ("PLATESTREAM_SMTP_PASSWORD", {"api", "webhooks"}),
         ("PLATESTREAM_MQTT_PASSWORD", {"mqtt"}),
         ("PLATESTREAM_RATE_LIMIT_STORE_URL", {"api"}),
         ("PLATESTREAM_OF_ANOTHER_RELEASE", set()),

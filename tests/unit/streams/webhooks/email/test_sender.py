@@ -8,11 +8,11 @@ import aiosmtplib
 import msgspec
 import pytest
 
+from common.mail_settings import EmailSettings
 from common.records.alerts import AlertTrigger
 from common.records.deliveries import Delivery, EmailTarget, trigger_delivery
 from streams.webhooks.delivery.schedule import SendKind
 from streams.webhooks.email.sender import EmailSender
-from streams.webhooks.email.settings import EmailSettings
 from tests.records import alert, recognition
 
 GUARD = "guard@example.com"

@@ -12,13 +12,13 @@ import pytest
 from urllib3 import HTTPResponse
 
 from common.errors import TransientError
+from common.mail_settings import EmailSettings
 from common.records.alerts import TriggerPhase
 from common.records.deliveries import EmailTarget, trigger_delivery
 from common.records.object_keys import STORED_WITHIN_MS
 from common.settings import S3Settings
 from streams.webhooks.email import sender
 from streams.webhooks.email.sender import EmailImageReader
-from streams.webhooks.email.settings import EmailSettings
 from tests.unit.streams.webhooks.builders import trigger_in_phase
 
 _BOUND_SECONDS = 0.2

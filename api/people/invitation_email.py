@@ -1,0 +1,83 @@
+"""The e-mail of an invitation, where an SMTP server is set."""
+
+import asyncio
+from dataclasses import dataclass
+from email.message import EmailMessage
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from api.db.people_tables import Invitation
+from common.mail.message import new_message
+from common.mail.server import MailOutcome, MailServer
+from common.mail_settings import EmailSettings
+
+log = structlog.get_logger()
+
+_STEP_SECONDS = 5.0
+_WHOLE_SECONDS = 10.0
+"""The administrator waits for it."""
+
+
+@dataclass(frozen=True)
+class EmailedLink:
+    """Whether a link went out by e-mail; ``error`` is a sentence where it was tried in vain."""
+
+    is_sent: bool = False
+    error: str | None = None
+
+
+class InvitationEmail:
+    """Sends the link of an invitation to whom it invites."""
+
+    def __init__(self, settings: EmailSettings) -> None:
+        """Without an SMTP server in the settings nothing is sent."""
+        self._settings = settings
+        self._server = (
+            MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
+        )
+
+    async def send(self, invitation: Invitation, token: str, timezone: str) -> EmailedLink:
+        """Send it, and return what became of it. Never raises for anything the server does.
+
+        ``timezone`` is the account's; the end of the link is told in it.
+        """
+        if self._server is None:
+            return EmailedLink()
+
+        async def message() -> EmailMessage:
+            return self._message(invitation, token, timezone)
+
+        owner = str(invitation.owner_id)
+        try:
+            async with asyncio.timeout(_WHOLE_SECONDS):
+                result = await self._server.send(owner, invitation.email, message)
+        except TimeoutError:
+            return _not_sent(invitation, f"The SMTP server took over {_WHOLE_SECONDS:g} s.")
+        if result.outcome is MailOutcome.ACCEPTED:
+            return EmailedLink(is_sent=True)
+        return _not_sent(invitation, result.error or "")
+
+    def _message(self, invitation: Invitation, token: str, timezone: str) -> EmailMessage:
+        settings, ends = self._settings, invitation.expires_at.astimezone(ZoneInfo(timezone))
+        message = new_message(
+            sender=settings.smtp_from,
+            address=invitation.email,
+            subject="Invitation to Platestream",
+            at=invitation.created_at,
+            identifier=str(invitation.id),
+        )
+        message.set_content(
+            f"{invitation.invited_by} invites you to join their Platestream account as"
+            f" {invitation.role}. Choose a name and a password here:\n\n"
+            # What follows the # stays in the browser: no log of a server or a proxy has it.
+            f"{settings.public_url.rstrip('/')}/invitation#{token}\n\n"
+            f"The link is good once, until {ends:%Y-%m-%d %H:%M} ({timezone}). Hand it to nobody"
+            " else. If you do not know who invites you, do nothing.\n"
+        )
+        return message
+
+
+def _not_sent(invitation: Invitation, error: str) -> EmailedLink:
+    log.warning("invitation_not_emailed", invitation_id=str(invitation.id), error=error)
+    return EmailedLink(error=error)

@@ -1,0 +1,120 @@
+"""Hands e-mail to the SMTP server in the settings, within limits. The only module with SMTP."""
+
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from email.message import EmailMessage
+from enum import StrEnum
+
+import aiosmtplib
+
+from common.mail.rate_limit import HourlyLimit, Quota
+from common.mail_settings import EmailSettings, SmtpEncryption
+
+_PERMANENT = 500
+# They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
+_LOGIN_CODES = frozenset({530, 534, 535, 538})
+
+
+class MailOutcome(StrEnum):
+    """What became of a message."""
+
+    ACCEPTED = "accepted"
+    FAILED = "failed"
+    """Another try may go better."""
+    REFUSED = "refused"
+    """It will never go better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MailResult:
+    """What became of a message; ``status`` is SMTP's, ``error`` a sentence without secrets."""
+
+    outcome: MailOutcome
+    status: int | None = None
+    error: str | None = None
+
+
+class MailServer:
+    """One connection for each message: they are few, and servers drop idle ones."""
+
+    def __init__(
+        self,
+        settings: EmailSettings,
+        *,
+        timeout_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back."""
+        self._settings = settings
+        self._timeout_seconds = timeout_seconds
+        self._per_address = HourlyLimit(settings.mail_per_address_per_hour, clock)
+        self._per_owner = HourlyLimit(settings.mail_per_owner_per_hour, clock)
+        self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
+
+    async def send(
+        self, owner: str, address: str, make: Callable[[], Awaitable[EmailMessage]]
+    ) -> MailResult:
+        """Send what ``make`` returns once, for an account. Never raises for what the server does.
+
+        Beyond the limits nothing is made.
+        """
+        place = address.lower()
+        for what, limit, name in (
+            ("address", self._per_address, place),
+            ("account", self._per_owner, owner),
+        ):
+            if (too_much := _over_quota(what, limit, limit.quota(name))) is not None:
+                return too_much
+        with self._per_address.sending(place), self._per_owner.sending(owner):
+            result = await self._submit(await make())
+        if result.outcome is MailOutcome.ACCEPTED:
+            self._per_address.accepted(place)
+            self._per_owner.accepted(owner)
+        return result
+
+    async def _submit(self, message: EmailMessage) -> MailResult:
+        settings = self._settings
+        try:
+            await aiosmtplib.send(
+                message,
+                hostname=settings.smtp_host,
+                port=settings.smtp_port,
+                use_tls=settings.smtp_encryption is SmtpEncryption.TLS,
+                start_tls=settings.smtp_encryption is SmtpEncryption.STARTTLS,
+                tls_context=None if settings.smtp_encryption is SmtpEncryption.NONE else self._tls,
+                username=settings.smtp_user or None,
+                password=settings.smtp_password.get_secret_value() or None,
+                timeout=self._timeout_seconds,
+            )
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            return _fault(error)
+        return MailResult(outcome=MailOutcome.ACCEPTED, status=250)
+
+
+def _over_quota(what: str, limit: HourlyLimit, quota: Quota) -> MailResult | None:
+    """Return the result of a message beyond the quota, None where it is within."""
+    if quota is Quota.EXHAUSTED:
+        sentence = f"The {what} had its {limit.limit} e-mails of this hour already."
+        return MailResult(outcome=MailOutcome.REFUSED, error=sentence)
+    if quota is Quota.UNCERTAIN:
+        sentence = f"The {what} may have had its e-mails of this hour: some are under way."
+        return MailResult(outcome=MailOutcome.FAILED, error=sentence)
+    return None
+
+
+def _fault(error: Exception) -> MailResult:
+    """Return the result of an error: 5xx is final, unless it is about us and not the message."""
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+        error = error.recipients[0]
+    if not isinstance(error, aiosmtplib.SMTPResponseException):
+        sentence = f"The exchange with the SMTP server failed: {type(error).__name__}."
+        return MailResult(outcome=MailOutcome.FAILED, error=sentence)
+    is_ours = isinstance(error, aiosmtplib.SMTPAuthenticationError) or error.code in _LOGIN_CODES
+    is_final = error.code >= _PERMANENT and not is_ours
+    return MailResult(
+        outcome=MailOutcome.REFUSED if is_final else MailOutcome.FAILED,
+        status=error.code,
+        error=f"The SMTP server answered {error.code}.",
+    )
