@@ -121,7 +121,8 @@ class NewInvitationAnswer(ResponseModel):
     )
     email_error: str | None = Field(
         description="Why the e-mail did not go out; the invitation is good all the same. Null where"
-        " it did, or where no server is set."
+        " it did, or where no server is set.",
+        examples=["The mail server did not answer in time."],
     )
 
 
