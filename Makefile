@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -80,6 +80,10 @@ bench-cameras: ## What a camera costs; CLIPS="none quiet road file.mp4" COUNTS=1
 bench-recognition: ## Accuracy, speed and memory of the models; PHOTOS=folder SPLIT=val PEERS="name,detector,reader ..."
 	@$(INSTALLED); $(PYTHON) -m tools.benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \
 		$(if $(SPLIT),--split $(SPLIT)) $(foreach peer,$(PEERS),--peer $(peer))
+
+site: ## Make a site of docs/ in .local/site
+	$(BOOTSTRAP) test
+	$(PYTHON) -m tools.scripts.docs_site
 
 schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
 	$(BOOTSTRAP) test

@@ -31,6 +31,7 @@ NOT_IMPORTED = {
     "ruff": "a tool",
     "types-cachetools": "mypy finds it by itself",
     "openapi-python-client": "a tool",
+    "zensical": "a tool",
     "pytest-asyncio": "a plugin",
     "pytest-timeout": "a plugin",
     "pytest-xdist": "a plugin",
