@@ -1,0 +1,34 @@
+"""Grafana's dashboards: made from the catalogue, each metric in one of them."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from common.metric_catalogue import METRICS
+from tools.scripts.dashboards import DASHBOARDS, FOLDER, Dashboard, metrics_of, render
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda each: str(each.uid))
+def test_the_files_are_those_that_the_script_makes(dashboard: Dashboard) -> None:
+    path = FOLDER / f"{dashboard.uid}.json"
+
+    assert path.read_text(encoding="utf-8") == render(dashboard), (
+        "python -m tools.scripts.dashboards"
+    )
+
+
+def test_every_metric_is_in_one_dashboard() -> None:
+    counts = Counter(metric.name for each in DASHBOARDS for metric in metrics_of(each))
+
+    assert counts.keys() >= {metric.name for metric in METRICS}
+    assert set(counts.values()) == {1}
+    assert {path.stem for path in FOLDER.glob("*.json")} == {each.uid for each in DASHBOARDS}
+
+
+def test_panels_lie_beside_each_other_and_have_numbers_of_their_own() -> None:
+    for dashboard in DASHBOARDS:
+        panels = json.loads(render(dashboard))["panels"]
+        places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels]
+
+        assert len(set(places)) == len({panel["id"] for panel in panels}) == len(panels)

@@ -1,0 +1,210 @@
+"""Makes Grafana's dashboards in deploy/monitoring/grafana from the catalogue of metrics.
+
+A panel for each metric: of a counter its rate, of a gauge its sum, of a histogram the median and
+the 95th percentile, by label where it has labels; its description is what a rise means.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from common.metric_catalogue import METRICS, MetricKind
+
+FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "monitoring" / "grafana"
+_SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
+_UNITS: Final = {"bytes": "bytes", "ratio": "percentunit", "seconds": "s"}
+_WIDTH, _HEIGHT, _COLUMNS = 8, 7, 3
+_SCHEMA_VERSION: Final = 39
+_PROCESS: Final = 'process=~"$process"'
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A metric as a panel shows it; ``rise`` says what it means when it goes up."""
+
+    name: str
+    kind: MetricKind
+    unit: str
+    rise: str
+    labels: tuple[str, ...] = ()
+
+
+_OF_THE_API: Final = (
+    Shown(
+        "platestream_api_requests_total",
+        MetricKind.COUNTER,
+        "requests",
+        "Clients ask; status 5xx: a part of the service is away, or a fault.",
+        ("status",),
+    ),
+    Shown(
+        "platestream_api_request_seconds",
+        MetricKind.HISTOGRAM,
+        "seconds",
+        "Calls take longer: too little processor, or a server is slow.",
+        ("route",),
+    ),
+)
+"""Its middleware gives them their names."""
+_SHOWN: Final = (
+    *(Shown(each.name, each.kind, each.unit, each.rise, each.labels) for each in METRICS),
+    *_OF_THE_API,
+)
+_MACHINE: Final = {
+    "Memory": ("process_resident_memory_bytes", "bytes"),
+    "Processor": ("rate(process_cpu_seconds_total[$__rate_interval])", "short"),
+    "Up": ("up", "short"),
+}
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """One dashboard: the metrics whose names begin with one of ``begins``."""
+
+    uid: str
+    title: str
+    begins: tuple[str, ...]
+
+
+DASHBOARDS: Final = (
+    Dashboard("platestream-cameras", "Cameras and ingest", ("platestream_ingest_",)),
+    Dashboard("platestream-recognition", "Recognition", ("platestream_recognition_",)),
+    Dashboard(
+        "platestream-deliveries",
+        "Alerts and deliveries",
+        ("platestream_alerts_", "platestream_webhooks_", "platestream_mqtt_"),
+    ),
+    Dashboard("platestream-api", "API and relay", ("platestream_api_", "platestream_relay_")),
+    Dashboard("platestream-stages", "Stages and processes", ("platestream_stream_",)),
+)
+
+
+def metrics_of(dashboard: Dashboard) -> Sequence[Shown]:
+    """Return the metrics that a dashboard shows."""
+    return [each for each in _SHOWN if each.name.startswith(dashboard.begins)]
+
+
+def render(dashboard: Dashboard) -> str:
+    """Return the dashboard as Grafana reads it."""
+    panels = [_panel_of(metric) for metric in metrics_of(dashboard)]
+    if dashboard.uid == "platestream-stages":
+        panels += [_machine_panel(title, *what) for title, what in _MACHINE.items()]
+    described = {
+        "uid": dashboard.uid,
+        "title": f"Platestream: {dashboard.title}",
+        "tags": ["platestream"],
+        "schemaVersion": _SCHEMA_VERSION,
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-3h", "to": "now"},
+        "templating": {"list": [_source(), _process()]},
+        "links": [
+            {
+                "type": "dashboards",
+                "tags": ["platestream"],
+                "title": "Platestream",
+                "asDropdown": True,
+            }
+        ],
+        "panels": [
+            {**panel, "id": number + 1, "gridPos": _place(number)}
+            for number, panel in enumerate(panels)
+        ],
+    }
+    return json.dumps(described, indent=2) + "\n"
+
+
+def expressions(metric: Shown) -> Iterator[tuple[str, str]]:
+    """Yield the questions to Prometheus that show a metric, each with the name of its lines."""
+    labels = [label for label in metric.labels if label != "partition"]
+    legend = " ".join(f"{{{{{label}}}}}" for label in labels) or "all"
+    series = f"{metric.name}{{{_PROCESS}}}"
+    if metric.kind is MetricKind.COUNTER:
+        yield _by(labels, f"rate({series}[$__rate_interval])"), legend
+    elif metric.kind is MetricKind.GAUGE:
+        # A share of a limit is one process's; together they would be more than all.
+        yield _by(labels, series, "max" if metric.unit == "ratio" else "sum"), legend
+    else:
+        buckets = f"rate({metric.name}_bucket{{{_PROCESS}}}[$__rate_interval])"
+        for share in (0.5, 0.95):
+            asked = _by([*labels, "le"], buckets)
+            name = f"p{share * 100:g}" + (f" {legend}" if labels else "")
+            yield f"histogram_quantile({share}, {asked})", name
+
+
+def _by(labels: Sequence[str], asked: str, how: str = "sum") -> str:
+    return f"{how} by ({', '.join(labels)}) ({asked})" if labels else f"{how}({asked})"
+
+
+def _panel_of(metric: Shown) -> dict[str, Any]:
+    unit = _UNITS.get(metric.unit, "short")
+    title = metric.name.removeprefix("platestream_").removesuffix("_total").replace("_", " ")
+    if metric.kind is MetricKind.COUNTER:
+        title += f" ({metric.unit} a second)"
+    return _panel(title[0].upper() + title[1:], metric.rise, unit, list(expressions(metric)))
+
+
+def _machine_panel(title: str, asked: str, unit: str) -> dict[str, Any]:
+    expression = (
+        asked.replace("[", f"{{{_PROCESS}}}[") if "[" in asked else f"{asked}{{{_PROCESS}}}"
+    )
+    return _panel(title, "Of each process.", unit, [(expression, "{{process}} {{instance}}")])
+
+
+def _panel(
+    title: str, description: str, unit: str, asked: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    return {
+        "type": "timeseries",
+        "title": title,
+        "description": description,
+        "datasource": _SOURCE,
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
+        "options": {"legend": {"displayMode": "list"}, "tooltip": {"mode": "multi"}},
+        "targets": [
+            {
+                "refId": chr(ord("A") + number),
+                "datasource": _SOURCE,
+                "expr": expression,
+                "legendFormat": legend,
+            }
+            for number, (expression, legend) in enumerate(asked)
+        ],
+    }
+
+
+def _place(number: int) -> dict[str, int]:
+    row, column = divmod(number, _COLUMNS)
+    return {"x": column * _WIDTH, "y": row * _HEIGHT, "w": _WIDTH, "h": _HEIGHT}
+
+
+def _source() -> dict[str, Any]:
+    return {"name": "source", "label": "Source", "type": "datasource", "query": "prometheus"}
+
+
+def _process() -> dict[str, Any]:
+    return {
+        "name": "process",
+        "label": "Process",
+        "type": "query",
+        "datasource": _SOURCE,
+        "query": "label_values(up, process)",
+        "refresh": 2,
+        "includeAll": True,
+        "multi": True,
+        "allValue": ".*",
+        "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def main() -> None:
+    """Write all dashboards."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for dashboard in DASHBOARDS:
+        (FOLDER / f"{dashboard.uid}.json").write_text(render(dashboard), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
