@@ -150,6 +150,8 @@ _SHARED: dict[str, Any] = {
 }
 _UPDATE = "Update"
 _SCHEMAS = "#/components/schemas/"
+_FROM_FASTAPI_OK = "Successful Response"
+_SUCCESSES = {"200": "The answer.", "201": "Made.", "202": "Accepted.", "204": "Done; no body."}
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
 
 
@@ -224,6 +226,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
 def _complete(operation: dict[str, Any], access: Access) -> None:
     # Faults of parameters and bodies are answered with 400 here.
     operation["responses"].pop("422", None)
+    for status, answer in operation["responses"].items():
+        if answer["description"] == _FROM_FASTAPI_OK:
+            answer["description"] = _SUCCESSES[status]
     operation["security"] = _security(access)
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])

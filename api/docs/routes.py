@@ -5,6 +5,7 @@ date, and from elsewhere it would tell a stranger who reads it.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
@@ -27,6 +28,8 @@ _Json = Mapping[str, Any]
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _REFERENCE = "#/components/schemas/"
 _TEXT = ("application/json", "text/")
+_CODE = re.compile("`([^`]+)`")
+_ITEM = "- "
 
 
 @router.get("/api/docs")
@@ -117,7 +120,7 @@ def _scope(operation: _Json) -> str:
 
 
 def _parameter(parameter: _Json) -> str:
-    needed = ", needed" if parameter.get("required") else ""
+    needed = ", required" if parameter.get("required") else ""
     return _row(
         f"<code>{escape(parameter['name'])}</code>",
         f"{parameter['in']}{needed}",
@@ -169,7 +172,7 @@ def _schema(name: str, schema: _Json) -> str:
     fields = (
         _row(
             f"<code>{escape(field)}</code>",
-            "needed" if field in needed else "",
+            "required" if field in needed else "",
             _type(one),
             _prose(one.get("description", "")),
         )
@@ -207,8 +210,15 @@ def _words(schema: _Json) -> Iterable[str]:
 
 
 def _prose(text: str) -> str:
-    paragraphs = [escape(part.strip()) for part in text.split("\n\n") if part.strip()]
-    return "".join(f"<p>{part}</p>" for part in paragraphs)
+    return "".join(_paragraph(part.strip()) for part in text.split("\n\n") if part.strip())
+
+
+def _paragraph(text: str) -> str:
+    marked = _CODE.sub(r"<code>\1</code>", escape(text))
+    if not marked.startswith(_ITEM):
+        return f"<p>{marked}</p>"
+    items = marked.removeprefix(_ITEM).split(f"\n{_ITEM}")
+    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
 def _table(title: str, rows: Iterable[str]) -> str:
