@@ -1,7 +1,7 @@
 """One record of the frames topic: read its plates, publish the readings in the topic's order."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
@@ -173,7 +173,7 @@ class ReadingAgent:
         wanted = in_zones(found.readings, meta.zones, found.width_px, found.height_px)
         if wanted:
             self._cache.put(record.key, record.reference, record.value)
-        return ImageReadings(wanted, found.width_px, found.height_px, found.duration_ms)
+        return replace(found, readings=wanted)
 
     async def _read_within_tries(self, jpeg: bytes, min_plate_width_px: int) -> ImageReadings:
         for tried in range(1, _TRIES + 1):

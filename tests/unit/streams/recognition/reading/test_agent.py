@@ -34,6 +34,7 @@ from tests.unit.streams.recognition.builders import reading
 CAMERA = UUID(int=7)
 NOW_MS = 1_790_000_000_000
 JPEG = b"\xff\xd8 image"
+VIEW = b"brightness and detail"
 REFERENCE = FrameReference(partition=2, offset=40)
 
 
@@ -51,7 +52,7 @@ class ScriptedPool:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return ImageReadings(answer, 1000, 500, 12.0)
+        return ImageReadings(answer, 1000, 500, 12.0, VIEW)
 
 
 class Published:
@@ -131,6 +132,7 @@ async def test_publishes_what_was_read() -> None:
     assert out.camera_id == CAMERA
     assert out.captured_ms == NOW_MS - 100
     assert (out.width_px, out.height_px) == (1000, 500)
+    assert out.view == VIEW
     assert pool.asked == [(JPEG, 33)]
 
 
