@@ -214,6 +214,17 @@ async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
     return 0
 
 
+async def erase_camera_counts(client: ClickHouseClient, erasure: Erasure) -> int:
+    """Delete what is counted of an owner's cameras; it names no plates.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+    """
+    if erasure.plate is None:
+        return await _erase_owner(client, "camera_counts", erasure.user_id)
+    return 0
+
+
 async def _run(client: ClickHouseClient, statement: str, erasure: Erasure) -> None:
     await client.command(statement, _parameters(statement, erasure))
 

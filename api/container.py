@@ -17,6 +17,7 @@ from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts, TriggerHistory, TriggerStore
 from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
+from api.cameras.funnel import CameraFunnels, HourStore
 from api.cameras.probe import CameraProbe
 from api.cameras.service import Cameras, camera_rules
 from api.cameras.stream_vault import StreamVault
@@ -45,8 +46,8 @@ from api.pictures.thumbnails import Thumbnails
 from api.recognitions.corrections import Corrections
 from api.recognitions.service import Recognitions, RecognitionStore
 from api.recognize.models import ImageReader, PhotoStore
-from api.recognize.readers import FairReader, RecognizerEngine, fair_shares
-from api.recognize.service import ImageRecognition, image_lease
+from api.recognize.readers import RecognizerEngine
+from api.recognize.service import ImageRecognition, image_recognition
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies
 from api.sessions.account import OwnAccount
@@ -74,6 +75,7 @@ class Repositories:
     traffic: TrafficStore
     triggers: TriggerStore
     deliveries: DeliveryStore
+    camera_hours: HourStore
     erasures: ErasureList
     erased_images: ErasedImageNotes
 
@@ -118,6 +120,7 @@ class Services:
     alerts: Alerts
     alert_deliveries: AlertDeliveries
     alert_insight: AlertInsight
+    camera_funnels: CameraFunnels
     api_keys: ApiKeys
     sessions: Sessions
     own_account: OwnAccount
@@ -225,7 +228,7 @@ def _dependencies(
     }
     return AppDependencies(
         database=database,
-        repositories=Repositories(store, store, store, store, store, store, store),
+        repositories=Repositories(store, store, store, store, store, store, store, store),
         caches=caches,
         images=images,
         photos=images,
@@ -259,6 +262,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         owner_limits=limits,
         body_budget=BodyBudget(body_bounds(settings), limits),
         cursors=cursors,
+    cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
         recognitions=recognitions,
         corrections=Corrections(
             database,
@@ -270,11 +274,21 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         exports=Exports(found.exports, recognitions, limits, limiter),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=_live(settings, outside, box, watch, limits),
-        image_recognition=_image_recognition(settings, outside, limits),
+        image_recognition=image_recognition(
+            settings, database, outside.reader, outside.photos, limits
+        ),
         credits=Credits(database),
-        cameras=_cameras(settings, outside, StreamVault(rules.streams, box), limits),
+        cameras=cameras,
         camera_probe=CameraProbe(settings),
-        alerts=_alerts(settings, outside, alerts, gate, limits),
+        camera_funnels=CameraFunnels(cameras, found.camera_hours, now),
+        alerts=Alerts(
+            database,
+            alerts,
+            gate,
+            TriggerHistory(found.triggers),
+            limits,
+            sends_email=bool(settings.smtp_host),
+        ),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers),
         api_keys=ApiKeys(database, authenticator, limits),
@@ -318,36 +332,11 @@ def _live(
     return LiveRecognitions(caches.recent, caches.ping, watch.ready, tokens, rules, limits, now)
 
 
-def _image_recognition(
-    settings: ApiSettings, outside: AppDependencies, limits: OwnerLimits
-) -> ImageRecognition:
-    return ImageRecognition(
-        outside.database,
-        FairReader(outside.reader, fair_shares(settings)),
-        outside.photos,
-        limits,
-        lease=image_lease(settings),
-        demo_enabled=settings.demo_enabled,
-    )
-
-
 def _cameras(
     settings: ApiSettings, outside: AppDependencies, vault: StreamVault, limits: OwnerLimits
 ) -> Cameras:
     statuses, rules = outside.caches.cameras, camera_rules(settings)
     return Cameras(outside.database, statuses, vault, rules, limits, outside.now_ms)
-
-
-def _alerts(
-    settings: ApiSettings,
-    outside: AppDependencies,
-    rows: AlertRepository,
-    gate: OutboundGate,
-    limits: OwnerLimits,
-) -> Alerts:
-    history = TriggerHistory(outside.repositories.triggers)
-    sends_email = bool(settings.smtp_host)
-    return Alerts(outside.database, rows, gate, history, limits, sends_email=sends_email)
 
 
 def _sessions(

@@ -1,11 +1,13 @@
 """The engine: the plates that can be read in an image."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
 
 from common.plates.normalise import MAX_PLATE_LENGTH
+from common.records.counts import PlatesLeft
 from common.records.frames import Box as FrameBox
 from common.records.recognitions import CharacterOption, PlateReading
 from recognition.detection.close_up_detector import (
@@ -26,6 +28,14 @@ TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
 
 _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
+
+
+@dataclass(frozen=True)
+class FoundPlates:
+    """The readings of an image, and the plates in it that are none."""
+
+    readings: list[PlateReading]
+    left: PlatesLeft
 
 
 class Recognizer:
@@ -69,14 +79,30 @@ class Recognizer:
         Raises:
             InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
         """
-        plates = self._detect(images, min_plate_widths_px)
-        texts = self._read(plates)
-        readings = self._score(plates, texts)
-        return self._filter(self._deduplicate(readings))
+        return [found.readings for found in self.find_all(images, min_plate_widths_px)]
+
+    def find_all(self, images: list[BgrImage], min_plate_widths_px: list[int]) -> list[FoundPlates]:
+        """Return the readings of each image (:meth:`recognize_all`), and what is left out.
+
+        Raises:
+            InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
+        """
+        detected = self._detect(images)
+        plates = [
+            [plate for plate in found if plate.found.width_px >= min_width_px]
+            for found, min_width_px in zip(detected, min_plate_widths_px, strict=True)
+        ]
+        readings = self._deduplicate(self._score(plates, self._read(plates)))
+        return [
+            self._found(plates, min_width_px, of_image)
+            for plates, min_width_px, of_image in zip(
+                detected, min_plate_widths_px, readings, strict=True
+            )
+        ]
 
     def detect_and_read(self, image: BgrImage) -> list[PlateReading]:
         """Return the readings of the image, also those too short or too unsure to be reported."""
-        plates = self._detect([image], [0])
+        plates = self._detect([image])
         return self._deduplicate(self._score(plates, self._read(plates)))[0]
 
     def detect(self, image: BgrImage) -> list[Detection]:
@@ -89,15 +115,13 @@ class Recognizer:
         self._detector.detect_all([_BLANK] * images)
         self._reader.read([_BLANK] * images)
 
-    def _detect(self, images: list[BgrImage], min_plate_widths_px: list[int]) -> list[list[Plate]]:
-        """Return the plates to read, a list an image; of a large plate several boxes."""
+    def _detect(self, images: list[BgrImage]) -> list[list[Plate]]:
+        """Return the plates, a list an image; of a large plate several boxes."""
         images = list(map(as_bgr, images))
         detections = self._detector.detect_all(images)
         return [
-            [Plate(image, one) for one in found if one.width_px >= min_width_px]
-            for image, found, min_width_px in zip(
-                images, detections, min_plate_widths_px, strict=True
-            )
+            [Plate(image, one) for one in found]
+            for image, found in zip(images, detections, strict=True)
         ]
 
     def _read(self, plates: list[list[Plate]]) -> list[list[CropText]]:
@@ -114,8 +138,16 @@ class Recognizer:
     def _deduplicate(self, readings: list[list[PlateReading]]) -> list[list[PlateReading]]:
         return list(map(self._one_a_plate, readings))
 
-    def _filter(self, readings: list[list[PlateReading]]) -> list[list[PlateReading]]:
-        return [list(filter(self.is_plate, of_image)) for of_image in readings]
+    def _found(
+        self, plates: list[Plate], min_width_px: int, readings: list[PlateReading]
+    ) -> FoundPlates:
+        narrow = [one.found for one in plates if one.found.width_px < min_width_px]
+        kept = list(filter(self.is_plate, readings))
+        left = PlatesLeft(
+            small=len(deduplicate_detections(narrow)) if narrow else 0,
+            unread=len(readings) - len(kept),
+        )
+        return FoundPlates(kept, left)
 
     def _reading(self, plate: Plate, text: CropText) -> PlateReading:
         image, found = plate

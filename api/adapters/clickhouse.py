@@ -23,6 +23,7 @@ from analytics_sql.recognitions import (
     list_recognitions,
 )
 from analytics_sql.traffic.analytics import count_traffic
+from analytics_sql.traffic.camera_counts import camera_hours
 from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
@@ -91,6 +92,7 @@ class ClickHouseStore:
     page = _in_turn(list_recognitions)
     find = _in_turn(get_recognition)
     traffic = _in_turn(count_traffic)
+    camera_hours = _in_turn(camera_hours)
     deliveries = _in_turn(list_deliveries)
     deliveries_of = _in_turn(list_deliveries_of)
     delivery_content = _in_turn(delivery_content)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
+from api.cameras.funnel import CameraFunnels
+from api.cameras.funnel_schemas import CameraFunnel, FunnelQuery, funnel_body
 from api.cameras.probe import CameraProbe
 from api.cameras.schemas import (
     CameraAnswer,
@@ -27,6 +29,7 @@ from api.security.permissions import BodyKind, Scope, requires
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
 
 CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
+FunnelsDep = Annotated[CameraFunnels, Depends(service(CameraFunnels))]
 ProbeDep = Annotated[CameraProbe, Depends(service(CameraProbe))]
 
 
@@ -72,6 +75,19 @@ async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate)
 async def get_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraAnswer:
     """Return one of the caller's cameras."""
     return CameraAnswer(camera=camera_body(await cameras.one(caller.owner_id, id)))
+
+
+@router.get(
+    "/api/cameras/{id}/funnel",
+    summary="How far its frames came",
+    responses=error_responses(ErrorCode.NOT_FOUND),
+)
+@requires(Scope.CAMERAS_READ, also=frozenset({Scope.ANALYTICS_READ}))
+async def get_camera_funnel(
+    funnels: FunnelsDep, caller: Caller, id: ResourceId, query: Annotated[FunnelQuery, Query()]
+) -> CameraFunnel:
+    """Return what became of frames, plates and vehicles, by the hour; the last 24, at most 168."""
+    return funnel_body(await funnels.of(caller.owner_id, id, query.from_ms, query.to_ms))
 
 
 @router.post(

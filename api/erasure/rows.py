@@ -9,6 +9,7 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
 from analytics_sql.erasure import (
     Erasure,
+    erase_camera_counts,
     erase_deliveries,
     erase_outcomes,
     erase_recognitions,
@@ -58,6 +59,7 @@ class ErasableRows:
         return ErasedRows(
             recognitions=await erase_recognitions(client, erasure, noting_images=has_images_noted),
             triggers=await erase_triggers(client, erasure),
+            await erase_camera_counts(client, erasure)
             deliveries=await erase_deliveries(client, erasure),
             outcomes=await erase_outcomes(client, erasure),
         )

@@ -21,8 +21,8 @@ from api.errors import ApiError, ErrorCode
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
-from api.recognize.models import IdempotentCall, ImageCall, PhotoStore
-from api.recognize.readers import FairReader
+from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
+from api.recognize.readers import FairReader, fair_shares
 from api.recognize.repository import Claim, EarlierCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from api.recognize.stored_call import CallPhoto, StoredCall, outcome_of, stored_call
@@ -53,6 +53,24 @@ def image_lease(settings: ApiSettings) -> timedelta:
     # A call waits for a process and then for the reading, each at most the time-out.
     seconds = 2 * settings.recognition_timeout_seconds + _LEASE_MARGIN_SECONDS
     return timedelta(seconds=seconds)
+
+
+def image_recognition(
+    settings: ApiSettings,
+    database: Database,
+    reader: ImageReader,
+    photos: PhotoStore,
+    limits: OwnerLimits,
+) -> "ImageRecognition":
+    """Return what reads images, as the settings have it."""
+    return ImageRecognition(
+        database,
+        FairReader(reader, fair_shares(settings)),
+        photos,
+        limits,
+        lease=image_lease(settings),
+        demo_enabled=settings.demo_enabled,
+    )
 
 
 class ImageRecognition:

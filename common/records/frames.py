@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from common.records.codec import Record
+from common.records.counts import CaptureCounts
 
 
 class FrameKind(StrEnum):
@@ -55,7 +56,8 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     The record's value is one JPEG (``kind`` frame) or empty (the others). ``captured_ms`` is Unix
     time in ms, UTC, and never falls for one camera and one ingest worker. ``deleted``: an end after
     which the camera never comes back, so that nothing of it need be remembered. ``still``: a tick
-    while the camera's frames are looked at, and nothing moves in them.
+    while the camera's frames are looked at, and nothing moves in them. ``counts`` are those up to
+    this record, itself included; None in records of older releases.
     """
 
     kind: FrameKind
@@ -69,6 +71,7 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     zones: tuple[Zone, ...] = ()
     deleted: bool = False
     still: bool = False
+    counts: CaptureCounts | None = None
 
 
 FRAME_META_HEADER = "platestream-frame"

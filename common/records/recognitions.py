@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from common.records.codec import Record
+from common.records.counts import CaptureCounts, PlatesLeft
 from common.records.frames import Box, FrameKind, FrameReference
 
 
@@ -114,9 +115,10 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     """On the readings topic: one for each record of the frames topic, in its order.
 
     ``stale`` frames were left out between others that were late, or beyond their owner's share, and
-    were not looked at. ``deleted`` and ``still`` are those of the record on the frames topic.
-    ``view`` is the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty where
-    it was not looked at.
+    were not looked at. ``deleted``, ``still`` and ``counts`` are those of the record on the frames
+    topic. ``view`` is the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty
+    where it was not looked at. Those ``over_share`` are ``stale``, too; ``refused`` frames cannot
+    be decoded. ``plates_left`` gave no reading.
     """
 
     kind: FrameKind
@@ -132,3 +134,7 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     deleted: bool = False
     still: bool = False
     view: bytes = b""
+    over_share: bool = False
+    refused: bool = False
+    plates_left: PlatesLeft = PlatesLeft()
+    counts: CaptureCounts | None = None

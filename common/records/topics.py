@@ -11,6 +11,7 @@ from typing import Final
 from common.records.alerts import AlertCandidate, AlertConfig, AlertTrigger, ProvisionalRecognition
 from common.records.cameras import CameraConfig, CameraStatus
 from common.records.codec import DeadLetter, Record
+from common.records.counts import CameraCounts
 from common.records.deliveries import Delivery, DeliveryAttempt, WebhookStatus
 from common.records.frames import FrameMeta
 from common.records.owners import OwnerConfig
@@ -90,6 +91,13 @@ OUTCOMES = Topic(
     record=PassOutcome,
     # Those of image calls come from the api, through its outbox.
     key="camera id; of an image call, the owner's id",
+)
+CAMERA_COUNTS = Topic(
+    name="camera-counts",
+    producer="streams/recognition",
+    record=CameraCounts,
+    key="camera id",
+    retention_bytes=256 * _MIB,
 )
 SIGHTINGS = Topic(
     name="sightings",
@@ -228,6 +236,7 @@ TOPICS: Final[tuple[Topic, ...]] = (
     RECOGNITIONS,
     LOST_IMAGES,
     OUTCOMES,
+    CAMERA_COUNTS,
     SIGHTINGS,
     CONFIG_CAMERAS,
     CONFIG_ALERTS,

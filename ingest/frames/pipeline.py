@@ -2,13 +2,14 @@
 
 import math
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 from uuid import UUID
 
 import msgspec
 
 from common.records.cameras import CameraConfig
+from common.records.counts import CaptureCounts
 from common.records.frames import FrameKind, FrameMeta
 from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
 from ingest.clocks import Clock, Instant, Timeline
@@ -63,6 +64,22 @@ class PipelineDeps:
     now: Clock
 
 
+@dataclass(slots=True)
+class _Counted:
+    """What became of a camera's frames; each figure is written by one thread at a time."""
+
+    since_ms: int
+    decoded: int = 0
+    still: int = 0
+    failed: int = 0
+    slow: int = 0
+    unsent: int = 0
+    sent: int = 0
+
+    def counts(self) -> CaptureCounts:
+        return CaptureCounts(**asdict(self))
+
+
 class FramePipeline:
     """Sends one camera's frames, and ticks while there are none.
 
@@ -81,6 +98,7 @@ class FramePipeline:
         self._holds_back = False
         self._seen_ms = 0
         self._still_seconds = -math.inf
+        self._counted = _Counted(start.unix_ms)
         # Of the sending thread, which may be any of them. The maintenance thread reads
         # ``_sent_seconds`` before it asks for the lock.
         self._out_lock = threading.Lock()
@@ -105,6 +123,10 @@ class FramePipeline:
         metrics.frames_decoded(seen.decoded)
         metrics.frames_still(seen.still)
         metrics.frame_dropped(DropReason.FAILED, seen.failed)
+        counted = self._counted
+        counted.decoded += seen.decoded
+        counted.still += seen.still
+        counted.failed += seen.failed
         self._holds_back = seen.holds_back
         self._seen_ms = self._captured_ms(seen.settled)
         if seen.is_still:
@@ -118,12 +140,14 @@ class FramePipeline:
                 self._send_frame(looked, captured_ms)
             else:
                 self._deps.metrics.frame_dropped(DropReason.BUFFER)
+                self._counted.unsent += 1
         if looked.is_snapshot:
             self._offer_snapshot(looked, captured_ms)
 
     def left_out(self, count: int) -> None:
         """Count frames that this worker did not take in time."""
         self._deps.metrics.frame_dropped(DropReason.SLOW, count)
+        self._counted.slow += count
 
     def disconnected(self) -> None:
         """Send a tick: no older frame will come (reader's thread, or the configuration's)."""
@@ -187,6 +211,8 @@ class FramePipeline:
         with self._out_lock:
             if self._is_closed:
                 return
+            counted = self._counted
+            counted.sent += 1
             meta = FrameMeta(
                 kind=FrameKind.FRAME,
                 camera_id=self.config.camera_id,
@@ -197,11 +223,15 @@ class FramePipeline:
                 height_px=image.height_px,
                 min_plate_width_px=round(self.config.min_plate_width_px * scale),
                 zones=self.config.zones,
+                counts=counted.counts(),
             )
             sent = self._deps.frames.send_frame(meta, image.data)
             now = self._deps.now()
             if sent:
                 self._sent_seconds = now.seconds
+            else:
+                counted.sent -= 1
+                counted.unsent += 1
         if sent:
             self._deps.metrics.frame_sent((now.unix_ms - meta.captured_ms) / 1000)
 
@@ -220,6 +250,7 @@ class FramePipeline:
             owner_id=self.config.owner_id,
             camera_name=self.config.name,
             captured_ms=captured_ms,
+            counts=self._counted.counts(),
         )
 
     def _offer_snapshot(self, looked: Looked, captured_ms: int) -> None:

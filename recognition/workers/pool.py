@@ -13,6 +13,7 @@ from typing import Self
 import structlog
 
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
+from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.process import WORKER_MODULE, WorkerProcess
@@ -40,7 +41,8 @@ class RecognizerCrashedError(TransientError):
 class ImageReadings:
     """The plates of one image, its size when upright, and the time of a process for it.
 
-    ``view`` is the image as a few numbers (see :func:`recognition.scene.scene_view`).
+    ``view`` is the image as a few numbers (see :func:`recognition.scene.scene_view`); plates that
+    are ``left`` gave no reading.
     """
 
     readings: tuple[PlateReading, ...]
@@ -48,6 +50,7 @@ class ImageReadings:
     height_px: int
     duration_ms: float
     view: bytes = b""
+    left: PlatesLeft = PlatesLeft()
 
 
 class _Request:
@@ -206,6 +209,7 @@ class RecognizerPool:
             outcome.height_px,
             outcome.duration_ms,
             outcome.view,
+            outcome.left,
         )
 
     async def _run_slot(self, first: WorkerProcess) -> None:

@@ -5,6 +5,7 @@ A message is a length (8 bytes, big-endian) and a msgpack structure.
 
 import msgspec
 
+from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
 
 LENGTH_BYTES = 8
@@ -23,11 +24,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a job or, the first one, of the worker's start.
 
-    Readings and the image's view (:mod:`recognition.scene`), or an error;
+    Readings, plates that gave none and the image's view (:mod:`recognition.scene`), or an error;
     ``resident_bytes`` is the worker's memory after it.
     """
 
     readings: tuple[PlateReading, ...] = ()
+    left: PlatesLeft = PlatesLeft()
     width_px: int = 0
     height_px: int = 0
     duration_ms: float = 0.0

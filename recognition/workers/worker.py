@@ -91,11 +91,12 @@ def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome
         except InvalidInputError as error:
             outcomes[index] = error_outcome(error)
     min_widths_px = [jobs[index].min_plate_width_px for index in images]
-    readings = recognizer.recognize_all([*images.values()], min_widths_px)
+    plates = recognizer.find_all([*images.values()], min_widths_px)
     each_ms = (time.perf_counter() - started) * 1000 / len(jobs)
-    for (index, image), found in zip(images.items(), readings, strict=True):
+    for (index, image), found in zip(images.items(), plates, strict=True):
         outcomes[index] = JobOutcome(
-            readings=tuple(found),
+            readings=tuple(found.readings),
+            left=found.left,
             width_px=image.shape[1],
             height_px=image.shape[0],
             view=scene_view(image),

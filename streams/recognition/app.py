@@ -7,6 +7,7 @@ import faust
 
 from common.records.recognitions import FrameReadings
 from common.records.topics import (
+    CAMERA_COUNTS,
     FRAMES,
     LOST_IMAGES,
     OUTCOMES,
@@ -29,6 +30,7 @@ from streams.recognition.reading.ordered_worker import (
 )
 from streams.recognition.settings import RecognitionSettings
 from streams.recognition.tracking.agent import TrackingAgent
+from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.images import RecognitionImageStore
 from streams.recognition.tracking.passes import tracking_rules
 from streams.recognition.tracking.pending_images import ImageKeeper, PendingImageService
@@ -109,17 +111,26 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
 def _add_tracking(parts: _AgentParts, settings: RecognitionSettings) -> None:
     app, guard = parts.app, parts.guard
     frames = FrameStore(parts.cache, FrameFetcher(settings), parts.metrics)
+    cameras, counter = faust_table(app, "cameras"), CameraCounter()
     tracking = TrackingAgent(
-        states=TrackerStateStore(DurableTable(faust_table(app, "cameras"))),
+        states=TrackerStateStore(DurableTable(cameras)),
         frames=frames,
         images=_image_keeper(parts, settings, frames),
         publish=TopicPublisher(raw_topic(app, RECOGNITIONS)).publish,
         publish_outcome=TopicPublisher(raw_topic(app, OUTCOMES)).publish,
         publish_provisional=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
+        publish_counts=TopicPublisher(raw_topic(app, CAMERA_COUNTS)).publish,
+        counter=counter,
+        marks=CountMarks(DurableTable(faust_table(app, "counted"))),
         metrics=parts.metrics,
         rules=tracking_rules(settings),
         now_ms=now_ms,
     )
+
+    async def begin_counting() -> None:
+        counter.forget()
+
+    cameras.on_recover(begin_counting)
 
     async def track(event: Event) -> None:
         guard.require_next(event)

@@ -16,6 +16,7 @@ from analytics_sql.erased_images import (
 from analytics_sql.erasure import (
     Erasure,
     Subject,
+    erase_camera_counts,
     erase_deliveries,
     erase_outcomes,
     erase_recognitions,
@@ -29,12 +30,26 @@ from analytics_sql.recognitions import (
     recognition_row,
 )
 from analytics_sql.traffic.analytics import OwnerSpan
+from analytics_sql.traffic.camera_counts import (
+    CameraMinute,
+    camera_minute,
+    insert_camera_minutes,
+)
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode
+from common.records.counts import CameraCounts
 from common.records.deliveries import DeliveryAttempt
 from common.records.recognitions import PassOutcome, Recognition
-from common.records.topics import ALERTS, ATTEMPTS, LOST_IMAGES, OUTCOMES, RECOGNITIONS, Topic
+from common.records.topics import (
+    ALERTS,
+    ATTEMPTS,
+    CAMERA_COUNTS,
+    LOST_IMAGES,
+    OUTCOMES,
+    RECOGNITIONS,
+    Topic,
+)
 from common.timestamps import now_ms
 
 R = TypeVar("R")
@@ -87,6 +102,10 @@ def _outcome(value: bytes) -> OutcomeRow:
     return outcome_row(decode(PassOutcome, value))
 
 
+def _camera_minute(value: bytes) -> CameraMinute:
+    return camera_minute(decode(CameraCounts, value))
+
+
 def _attempt(value: bytes) -> DeliveryAttempt:
     return check_attempt(decode(DeliveryAttempt, value))
 
@@ -101,6 +120,10 @@ def _subject_of_trigger(row: TriggerRow) -> Subject:
 
 def _subject_of_outcome(row: OutcomeRow) -> Subject:
     return Subject(row.user_id, row.at_ms)
+
+
+def _subject_of_minute(row: CameraMinute) -> Subject:
+    return Subject(row.user_id, row.minute_ms)
 
 
 def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
@@ -147,6 +170,14 @@ OUTCOME_TABLE: Final = SinkTable(
     without_plate=lambda row: row,
     erase=erase_outcomes,
 )
+CAMERA_COUNT_TABLE: Final = SinkTable(
+    topic=CAMERA_COUNTS,
+    row_of=_camera_minute,
+    insert=insert_camera_minutes,
+    subject_of=_subject_of_minute,
+    without_plate=lambda row: row,
+    erase=erase_camera_counts,
+)
 ATTEMPT_TABLE: Final = SinkTable(
     topic=ATTEMPTS,
     row_of=_attempt,
@@ -161,6 +192,7 @@ SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     LOST_IMAGE_TABLE,
     TRIGGER_TABLE,
     OUTCOME_TABLE,
+    CAMERA_COUNT_TABLE,
     ATTEMPT_TABLE,
 )
 """All of them: one agent each."""

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from common.errors import InvalidInputError
 from common.records.codec import decode
+from common.records.counts import PlatesLeft
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
 from common.records.recognitions import FrameReadings, PlateReading
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
@@ -173,7 +175,9 @@ class ReadingAgent:
         wanted = in_zones(found.readings, meta.zones, found.width_px, found.height_px)
         if wanted:
             self._cache.put(record.key, record.reference, record.value)
-        return replace(found, readings=wanted)
+        outside = len(found.readings) - len(wanted)
+        left = msgspec.structs.replace(found.left, outside=outside)
+        return replace(found, readings=wanted, left=left)
 
     async def _read_within_tries(self, jpeg: bytes, min_plate_width_px: int) -> ImageReadings:
         for tried in range(1, _TRIES + 1):
@@ -217,4 +221,8 @@ def _frame_readings(
         deleted=meta.deleted,
         still=meta.still,
         view=found.view if found else b"",
+        over_share=left_out is FrameOutcome.OVER_SHARE,
+        refused=meta.kind is FrameKind.FRAME and found is None and left_out is None,
+        plates_left=found.left if found else PlatesLeft(),
+        counts=meta.counts,
     )

@@ -15,9 +15,11 @@ import structlog
 from common.plates.normalise import mask_plate
 from common.records.alerts import ProvisionalRecognition
 from common.records.codec import decode
+from common.records.counts import CameraCounts
 from common.records.frames import FrameReference
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
+from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.passes import Pass, TrackingRules
 from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.records import (
@@ -40,6 +42,9 @@ Publish = Callable[[bytes, Recognition], Awaitable[None]]
 
 PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
 """Publishes the outcome of a pass under a key; returns once Kafka has it."""
+
+PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]
+"""Publishes a camera's counts under a key; returns once Kafka has them."""
 
 PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
 """Publishes a provisional recognition under a key; returns once Kafka has it."""
@@ -66,6 +71,9 @@ class TrackingAgent:
         publish: Publish,
         publish_outcome: PublishOutcome,
         publish_provisional: PublishProvisional,
+        publish_counts: PublishCounts,
+        counter: CameraCounter,
+        marks: CountMarks,
         metrics: RecognitionMetrics,
         rules: TrackingRules,
         now_ms: Callable[[], int],
@@ -76,6 +84,9 @@ class TrackingAgent:
         self._publish = publish
         self._publish_outcome = publish_outcome
         self._publish_provisional = publish_provisional
+        self._publish_counts = publish_counts
+        self._counter = counter
+        self._marks = marks
         self._metrics = metrics
         self._rules = rules
         self._now_ms = now_ms
@@ -92,6 +103,7 @@ class TrackingAgent:
         if known is None and self._states.was_deleted_after(frame):
             self._frames.keep_only(key, (), frame.frame)
             return
+        await self._publish_minute(key, frame)
         state = known or TrackerState()
         transition = state.apply_frame(frame, self._rules)
         ended = transition.ended
@@ -111,9 +123,25 @@ class TrackingAgent:
             await self._states.write(key, with_published(transition.state, kept))
         if frame.readings or transition.state is not state:
             self._frames.keep_only(key, frames_needed(transition.state), frame.frame)
+        if frame.deleted:
+            await self._marks.forget(key)
+        self._counter.add(frame, ended)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(ended.passes))
         self._metrics.tracks_ended(TrackOutcome.SUPPRESSED, ended.suppressed)
         self._metrics.tracks_ended(TrackOutcome.UNSURE, ended.unsure)
+
+    async def _publish_minute(self, key: bytes, frame: FrameReadings) -> None:
+        """Publish the counts of the minute that a record ends, if it ends one."""
+        counter = self._counter
+        if not counter.knows(frame.camera_id):
+            if (mark := self._marks.get(key)) is not None:
+                counter.go_on(frame, mark)
+            return
+        if (finished := counter.finished(frame)) is None:
+            return
+        await self._publish_counts(key, finished)
+        if (mark := counter.mark(frame.camera_id)) is not None:
+            await self._marks.write(key, mark)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
         unnamed = recognition_of(frame, resolved)

@@ -8,9 +8,11 @@ from uuid import UUID
 import httpx
 from msgspec.structs import replace
 
+from analytics_sql.traffic.camera_counts import CameraMinute
 from analytics_sql.triggers import TriggerRow
 from common.records.alerts import TriggerPhase
 from common.records.cameras import CameraState
+from common.records.counts import FrameCounts
 from common.records.recognitions import Recognition
 from common.timestamps import now_ms
 from tests.e2e.console.footage import SEEN, pictures
@@ -87,6 +89,7 @@ def furnish(stack: ConsoleStack) -> Scene:
     stack.publish(*_month(account, cameras, now), is_live=False)
     recent = _recent(stack, account, cameras, now)
     stack.fire(_trigger(recent[0], alert["id"]))
+    stack.count(*_counted(account, cameras[0], now))
     return Scene(account, cameras, recent[0], alert["id"], webhook["id"])
 
 
@@ -150,6 +153,24 @@ def _recent(
         rows.append(row)
     stack.publish(*rows, is_live=False)
     return rows
+
+
+def _counted(account: Account, camera: Camera, now: int) -> list[CameraMinute]:
+    """Four usual weeks of a camera, and a day on which it sees less."""
+    this_hour = now - now % _HOUR_MS
+    usual = FrameCounts(still=15_000, read=3000, found=420, readings=430, unread=900, reported=40)
+    less = FrameCounts(still=16_000, read=900, found=44, slow=200, readings=44, reported=11)
+    hours = [(day * 24 + hour, usual) for day in (7, 14, 21, 28) for hour in range(25)]
+    return [
+        CameraMinute(
+            user_id=account.id,
+            camera_id=camera.id,
+            minute_ms=this_hour - ago * _HOUR_MS,
+            records=1,
+            counts=counts,
+        )
+        for ago, counts in (*hours, *((hour, less) for hour in range(24)))
+    ]
 
 
 def _trigger(row: Recognition, alert_id: str) -> TriggerRow:

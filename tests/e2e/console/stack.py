@@ -19,6 +19,7 @@ from analytics_sql.deliveries import insert_attempts
 from analytics_sql.migrate import migrate as migrate_clickhouse
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from analytics_sql.triggers import TriggerRow, insert_triggers
+from analytics_sql.traffic.camera_counts import CameraMinute, insert_camera_minutes
 from api.accounts.service import create_key, create_owner
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
@@ -112,6 +113,10 @@ class ConsoleStack:
 
     def attempt(self, *attempts: DeliveryAttempt) -> None:
         """Store attempts of deliveries."""
+    def count(self, *minutes: CameraMinute) -> None:
+        """Store what was counted of cameras."""
+        self.run(insert_camera_minutes(self.clickhouse, minutes))
+
         self.run(insert_attempts(self.clickhouse, attempts))
 
     def set_camera(self, camera_id: UUID, state: CameraState, error: str | None = None) -> None:
@@ -225,6 +230,7 @@ def console_stack(
                 store=store,
                 traffic=store,
                 triggers=store,
+                hours=store,
                 deliveries=store,
                 erasures=store,
                 erased_images=store,

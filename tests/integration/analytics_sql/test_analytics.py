@@ -22,6 +22,14 @@ from analytics_sql.traffic.analytics import (
     Traffic,
     count_traffic,
 )
+from analytics_sql.traffic.camera_counts import (
+    CameraHour,
+    CameraMinute,
+    CameraSpan,
+    camera_hours,
+    insert_camera_minutes,
+)
+from common.records.counts import COUNT_NAMES, FrameCounts
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.recognitions import RecognitionSource
 from tests.services.clickhouse import ClickHouseAddress
@@ -186,3 +194,39 @@ async def test_rows_inserted_again_and_again_count_once(client: ClickHouseClient
     assert [plate.recognitions for plate in traffic.plates] == [
         count for _, count in by_plate.most_common(10)
     ]
+
+
+def minute(
+    at_ms: int, counts: FrameCounts, records: int = 60, camera_id: UUID = GATE
+) -> CameraMinute:
+    return CameraMinute(
+        user_id=OWNER, camera_id=camera_id, minute_ms=at_ms, records=records, counts=counts
+    )
+
+
+async def test_minutes_of_a_camera_are_summed_by_hour_the_more_complete_one_of_two(
+    client: ClickHouseClient,
+) -> None:
+    hour_ms = 3_600_000
+    each = FrameCounts(**{name: number for number, name in enumerate(COUNT_NAMES, 1)})
+    await insert_camera_minutes(
+        client,
+        [
+            minute(START_MS - 60_000, each),
+            minute(START_MS, FrameCounts(read=7)),
+            minute(START_MS + 60_000, FrameCounts(read=5)),
+            minute(START_MS + 60_000, FrameCounts(read=50), camera_id=YARD),
+            minute(START_MS + 2 * hour_ms, FrameCounts(read=9)),
+        ],
+    )
+    # A replay that began within the minute.
+    await insert_camera_minutes(client, [minute(START_MS, FrameCounts(read=1), records=3)])
+
+    found = await camera_hours(
+        client, CameraSpan(OWNER, GATE, START_MS - hour_ms, START_MS + 2 * hour_ms)
+    )
+
+    assert found == (
+        CameraHour(START_MS - hour_ms, each),
+        CameraHour(START_MS, FrameCounts(read=12)),
+    )

@@ -16,6 +16,7 @@ from analytics_sql.erased_images import images_to_remove, note_images, note_remo
 from analytics_sql.erasure import (
     Erasure,
     Subject,
+    erase_camera_counts,
     erase_deliveries,
     erase_outcomes,
     erase_recognitions,
@@ -33,10 +34,12 @@ from analytics_sql.recognitions import (
     recognition_row,
 )
 from analytics_sql.traffic.analytics import OwnerSpan, count_traffic
+from analytics_sql.traffic.camera_counts import camera_minute, insert_camera_minutes
 from analytics_sql.triggers import insert_triggers, trigger_row
 from common.plates.matching import MatchMode
 from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
+from common.records.counts import CameraCounts, FrameCounts
 from common.records.deliveries import (
     AttemptOutcome,
     Delivery,
@@ -450,13 +453,28 @@ async def test_all_of_an_owner_is_gone(client: ClickHouseClient) -> None:
             accepted=True,
         )
         await insert_outcomes(client, [outcome_row(outcome)])
+        counted = CameraCounts(
+            camera_id=NIL_UUID,
+            owner_id=owner,
+            minute_ms=at_ms,
+            records=1,
+            counts=FrameCounts(read=1),
+        )
+        await insert_camera_minutes(client, [camera_minute(counted)])
     erasure = Erasure(OWNER)
-    erase = (erase_recognitions, erase_triggers, erase_deliveries, erase_outcomes)
+    erase = (
+        erase_recognitions,
+        erase_triggers,
+        erase_deliveries,
+        erase_outcomes,
+        erase_camera_counts,
+    )
 
-    assert [await each(client, erasure) for each in erase] == [2, 1, 1, 1]
-    assert [await each(client, erasure) for each in erase] == [0, 0, 0, 0]
+    assert [await each(client, erasure) for each in erase] == [2, 1, 1, 1, 1]
+    assert [await each(client, erasure) for each in erase] == [0, 0, 0, 0, 0]
 
-    for table in ("recognitions", "alert_triggers", "delivery_attempts", "pass_outcomes"):
+    tables = ("recognitions", "alert_triggers", "delivery_attempts", "pass_outcomes")
+    for table in (*tables, "camera_counts"):
         owners = await client.run(f"SELECT DISTINCT user_id FROM {table}")
         assert owners.rows == [(STRANGER,)], table
 

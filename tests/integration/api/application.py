@@ -31,6 +31,7 @@ from analytics_sql.recognitions import (
     RecognitionRow,
 )
 from analytics_sql.traffic.analytics import OwnerSpan, Traffic
+from analytics_sql.traffic.camera_counts import CameraHour, CameraSpan
 from analytics_sql.triggers import (
     CooldownQuestion,
     RecognitionTrigger,
@@ -47,6 +48,7 @@ from api.cameras.status_cache import CameraStatusCache
 from api.container import AppDependencies, Repositories, Services, build_services
 from api.db.database import Database
 from api.deliveries.service import DeliveryStore
+from api.cameras.funnel import HourStore
 from api.erasure.images import ErasedImageNotes
 from api.erasure.sweeps import ErasureList
 from api.exports.service import ExportStore
@@ -160,6 +162,18 @@ class StandInStore:
         self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
     ) -> tuple[SpanRow, ...]:
         return ()
+
+
+class StandInHours:
+    """Holds the hours of cameras that a test gives it."""
+
+    def __init__(self, hours: tuple[CameraHour, ...] = ()) -> None:
+        self.hours = hours
+        self.asked: list[CameraSpan] = []
+
+    async def camera_hours(self, span: CameraSpan, /) -> tuple[CameraHour, ...]:
+        self.asked.append(span)
+        return self.hours
 
 
 class StandInDeliveries(StandInStore):
@@ -302,6 +316,7 @@ class Options:
     """What an application is started with: stand-ins, and rules that no test meets by chance."""
 
     store: RecognitionStore = field(default_factory=StandInStore)
+    hours: HourStore = field(default_factory=StandInHours)
     exports: ExportStore = field(default_factory=StandInStore)
     traffic: TrafficStore = field(default_factory=StandInStore)
     triggers: TriggerStore = field(default_factory=StandInStore)
@@ -357,6 +372,7 @@ class Options:
             recognitions=self.store,
             exports=self.exports,
             traffic=self.traffic,
+            camera_hours=self.hours,
             triggers=self.triggers,
             deliveries=self.deliveries,
             erasures=self.erasures,

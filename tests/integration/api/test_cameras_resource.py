@@ -13,10 +13,17 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from analytics_sql.traffic.camera_counts import CameraHour
 from api.db.database import Database
 from common.records.cameras import CameraConfig, CameraState
 from common.records.codec import decode
-from tests.integration.api.application import Application
+from common.records.counts import FrameCounts
+from tests.integration.api.application import (
+    Application,
+    Options,
+    StandInHours,
+    running_application,
+)
 from tests.integration.api.camera_worker import (
     camera_status,
     taking_cameras,
@@ -278,6 +285,38 @@ async def test_delete_is_200_once_and_404_then(
     assert (await client.put(path, json={"name": "x"})).status_code == 404
 
 
+async def test_a_funnel_has_every_hour_and_what_is_usual_in_it(database: Database) -> None:
+    hour_ms, start_ms = 3_600_000, 1_793_491_200_000
+    store = StandInHours(
+        tuple(
+            CameraHour(start_ms - week * 7 * 24 * hour_ms, FrameCounts(read=90, reported=24 + week))
+            for week in range(5)
+        )
+    )
+    span = {"from": "2026-11-01T00:10:00Z", "to": "2026-11-01T02:00:00Z"}
+    async with (
+        running_application(database, Options(hours=store)) as application,
+        taking_cameras(application),
+        application.client(await application.new_owner()) as client,
+    ):
+        camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
+        path = f"/api/cameras/{camera['id']}/funnel"
+        first, second = (await client.get(path, params=span)).json()["hours"]
+        (asked,) = store.asked
+        latest = (await client.get(path)).json()["hours"]
+        for wrong in (span | {"from": "2026-10-01T00:00:00Z"}, span | {"from": span["to"]}):
+            refused = await client.get(path, params=wrong)
+            assert (refused.status_code, refused.json()["fields"][0]["path"]) == (400, "from")
+
+    assert (first["start"], first["usual"]) == ("2026-11-01T00:00:00.000Z", 26)
+    assert (first["counts"]["read"], first["counts"]["reported"]) == (90, 24)
+    assert (second["start"], second["usual"]) == ("2026-11-01T01:00:00.000Z", None)
+    assert set(second["counts"].values()) == {0}
+    assert str(asked.camera_id) == camera["id"]
+    assert (asked.from_ms, asked.to_ms) == (start_ms - 28 * 24 * hour_ms, start_ms + 2 * hour_ms)
+    assert len(latest) in (24, 25)
+
+
 @pytest.mark.usefixtures("worker")
 async def test_a_camera_of_somebody_else_is_not_there(
     application: Application, client: httpx.AsyncClient
@@ -287,7 +326,8 @@ async def test_a_camera_of_somebody_else_is_not_there(
     unknown = f"/api/cameras/{uuid.uuid4()}"
     async with application.client(await application.new_owner()) as stranger:
         assert (await stranger.get("/api/cameras")).json() == {"cameras": []}
-        for method, suffix in (("PUT", ""), ("DELETE", ""), ("GET", "/snapshot")):
+        calls = (("PUT", ""), ("DELETE", ""), ("GET", "/snapshot"), ("GET", "/funnel"))
+        for method, suffix in calls:
             body = {"name": "mine"} if method == "PUT" else None
             theirs = await stranger.request(method, path + suffix, json=body)
             nobodys = await stranger.request(method, unknown + suffix, json=body)

@@ -108,6 +108,7 @@ async def test_a_call_that_needs_several_scopes_needs_each(application: Applicat
         "replay",
         "redeliver",
         "deliveries",
+        "funnel",
     }
     for (method, path), scopes in several:
         for lacking in scopes:

@@ -80,7 +80,9 @@ def test_images_together_say_what_each_says_alone() -> None:
         for one, other in zip(said, expected, strict=True):
             assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
             assert one.box.x == pytest.approx(other.box.x, abs=0.1)
-    assert engine.recognize_all(images[2:], [0, 2000])[1] == []
+    whole, narrow = engine.find_all(images[2:], [0, 2000])
+    assert (len(whole.readings), whole.left.small) == (1, 0)
+    assert (narrow.readings, narrow.left.small) == ([], 1)
 
 
 def test_an_empty_road_has_no_plates() -> None:

@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { CAMERA_FIELDS, CameraFields, bodyOf, formOf } from "../camera-form.js";
+import { Funnel } from "../funnel.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
@@ -85,6 +86,7 @@ export function CameraPage({ id }) {
       ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}
     </${Head}>
     <${State} camera=${camera} />
+    <${Funnel} camera=${camera} />
     <${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} />
     ${isRemoving && html`<${Remove} camera=${camera} onClose=${() => setRemoving(false)} />`}`;
 }

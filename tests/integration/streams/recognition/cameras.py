@@ -9,9 +9,17 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from common.kafka.clients import consumer_options, producer_options, topic_name
 from common.records.codec import DeadLetter, decode, encode
+from common.records.counts import CameraCounts
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, Recognition
-from common.records.topics import FRAMES, READING_DEAD_LETTERS, READINGS, RECOGNITIONS, Topic
+from common.records.topics import (
+    CAMERA_COUNTS,
+    FRAMES,
+    READING_DEAD_LETTERS,
+    READINGS,
+    RECOGNITIONS,
+    Topic,
+)
 from common.settings import KafkaSettings
 from common.timestamps import now_ms
 from tests.integration.streams.recognition.scenes import Parked, car_scene, jpeg
@@ -80,7 +88,7 @@ class Outcome:
         self._logs = logs
         self._topics: dict[str, Topic] = {
             topic_name(kafka, topic): topic
-            for topic in (READINGS, RECOGNITIONS, READING_DEAD_LETTERS)
+            for topic in (READINGS, RECOGNITIONS, CAMERA_COUNTS, READING_DEAD_LETTERS)
         }
         self._consumer = KafkaConsumer(**consumer_options(kafka, "outcome"))
         self._consumer.assign(
@@ -93,6 +101,7 @@ class Outcome:
         self.readings: list[FrameReadings] = []
         self.recognitions: list[Recognition] = []
         self.recognized_at_ms: list[int] = []
+        self.minutes: list[CameraCounts] = []
         self.dead_letters: list[DeadLetter] = []
 
     def until(self, what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -101,6 +110,10 @@ class Outcome:
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} s: {what}; {self}"
             self._read()
+
+    def counted(self, name: str) -> int:
+        """Return what was counted under a name in all minutes."""
+        return sum(getattr(minute.counts, name) for minute in self.minutes)
 
     def plates(self) -> list[str]:
         """Return the plates of all recognitions."""
@@ -126,5 +139,7 @@ class Outcome:
                 elif topic is RECOGNITIONS:
                     self.recognitions.append(decode(Recognition, record.value))
                     self.recognized_at_ms.append(now_ms())
+                elif topic is CAMERA_COUNTS:
+                    self.minutes.append(decode(CameraCounts, record.value))
                 else:
                     self.dead_letters.append(decode(DeadLetter, record.value))

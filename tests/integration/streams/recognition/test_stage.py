@@ -65,6 +65,10 @@ def test_a_pass_becomes_one_recognition_with_its_images(
     y, x = np.unravel_index(similar.argmax(), similar.shape)
     assert x + crop.shape[1] / 2 == pytest.approx(middle_px, abs=10)
     assert similar.max() > 0.9
+    cameras.tick(camera, start_ms + 63_000)
+    outcome.until("the counts", lambda: outcome.counted("reported") == 1)
+    assert [outcome.counted(name) for name in ("read", "found", "readings")] == [6, 6, 6]
+    assert {minute.camera_id for minute in outcome.minutes} == {camera}
 
 
 def test_readings_keep_the_order_of_the_frames_and_name_their_place(

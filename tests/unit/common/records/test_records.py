@@ -23,6 +23,7 @@ from common.records.alerts import (
 )
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.records.codec import DeadLetter, Record, decode, encode
+from common.records.counts import CameraCounts, CaptureCounts, FrameCounts, PlatesLeft
 from common.records.deliveries import (
     AttemptOutcome,
     CameraEvent,
@@ -121,6 +122,7 @@ EXAMPLES: tuple[Record, ...] = (
         camera_name="Gate ü",
         captured_ms=1,
         zones=(Zone(kind=ZoneKind.EXCLUDE, points=(Point(x=0, y=0.5),)),),
+        counts=CaptureCounts(since_ms=1, decoded=9, still=2, sent=3),
     ),
     FrameReadings(
         kind=FrameKind.FRAME,
@@ -130,7 +132,10 @@ EXAMPLES: tuple[Record, ...] = (
         captured_ms=1,
         frame=FrameReference(partition=0, offset=7),
         readings=(READING,),
+        plates_left=PlatesLeft(small=1),
+        counts=CaptureCounts(since_ms=1, slow=2),
     ),
+    CameraCounts(camera_id=A, owner_id=A, minute_ms=60_000, records=2, counts=FrameCounts(read=1)),
     RECOGNITION,
     CAMERA,
     STATUS,

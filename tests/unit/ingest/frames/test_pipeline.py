@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from common.records.cameras import CameraConfig
+from common.records.counts import CaptureCounts
 from common.records.frames import FrameKind, FrameMeta, Zone, ZoneKind
 from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
 from ingest.clocks import Instant
@@ -135,6 +136,7 @@ def test_a_frame_goes_out_with_what_recognition_needs(world: World) -> None:
         # Scaled as the frame was.
         min_plate_width_px=30,
         zones=CONFIG.zones,
+        counts=CaptureCounts(since_ms=START.unix_ms, sent=1),
     )
 
 
@@ -255,6 +257,20 @@ def test_frames_that_were_left_out_or_failed_are_counted(world: World) -> None:
     pipeline.left_out(3)
 
     assert world.count("platestream_ingest_frames_dropped_total", reason="slow") == 3
+
+
+def test_each_record_tells_what_became_of_the_frames_before_it(world: World) -> None:
+    pipeline = world.pipeline()
+    pipeline.left_out(3)
+    pipeline.seen(world.seen(is_still=False, still=4))
+    world.room = False
+    pipeline.offer(world.looked())
+    world.room = True
+    pipeline.offer(world.looked())
+    pipeline.disconnected()
+
+    counts = CaptureCounts(since_ms=START.unix_ms, decoded=10, still=4, slow=3, unsent=1, sent=1)
+    assert [meta.counts for meta in world.sent[1:]] == [counts, counts]
 
 
 def test_capture_times_never_fall_across_a_reconnect(world: World) -> None:

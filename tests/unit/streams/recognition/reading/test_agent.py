@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from common.errors import InvalidInputError, TransientError
 from common.records.codec import encode
+from common.records.counts import PlatesLeft
 from common.records.frames import (
     FRAME_META_HEADER,
     FrameKind,
@@ -52,7 +53,7 @@ class ScriptedPool:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return ImageReadings(answer, 1000, 500, 12.0, VIEW)
+        return ImageReadings(answer, 1000, 500, 12.0, VIEW, PlatesLeft(small=2))
 
 
 class Published:
@@ -133,6 +134,7 @@ async def test_publishes_what_was_read() -> None:
     assert out.captured_ms == NOW_MS - 100
     assert (out.width_px, out.height_px) == (1000, 500)
     assert out.view == VIEW
+    assert (out.refused, out.over_share, out.plates_left) == (False, False, PlatesLeft(small=2))
     assert pool.asked == [(JPEG, 33)]
 
 
@@ -216,6 +218,7 @@ async def test_a_bad_image_is_a_reading_without_plates_and_no_dead_letter(code: 
     )
     ((_, out),) = published.records
     assert out.readings == ()
+    assert out.refused
     assert not out.stale
     refused = {"outcome": "refused"}
     assert metrics.get_sample_value("platestream_recognition_frames_total", refused) == 1

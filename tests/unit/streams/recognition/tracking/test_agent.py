@@ -8,12 +8,14 @@ from prometheus_client import CollectorRegistry
 from common.errors import InvalidInputError, TransientError
 from common.records.alerts import ProvisionalKind, ProvisionalRecognition
 from common.records.codec import encode
+from common.records.counts import CameraCounts, CaptureCounts, FrameCounts
 from common.records.frames import FrameKind, FrameReference
 from common.records.ids import uuid_unix_ms
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking.agent import TrackingAgent
+from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.passes import TrackingRules
 from streams.recognition.tracking.pending_images import ImageKeeper, named
 from streams.recognition.tracking.state_store import TrackerStateStore
@@ -38,9 +40,11 @@ class World:
     def __init__(self) -> None:
         self.actions: list[str] = []
         self.states: dict[bytes, bytes] = {}
+        self.marks: dict[bytes, bytes] = {}
         self.objects: dict[str, bytes] = {}
         self.recognitions: list[Recognition] = []
         self.outcomes: list[PassOutcome] = []
+        self.counts: list[CameraCounts] = []
         self.provisional: list[ProvisionalRecognition] = []
         self.frames: dict[FrameReference, bytes] = {}
         self.failing: set[str] = set()
@@ -93,9 +97,31 @@ class World:
         self.actions.append("provisional")
         self.provisional.append(record)
 
+    async def publish_counts(self, key: bytes, counts: CameraCounts) -> None:
+        self.fail_if("counts")
+        assert key == KEY
+        self.counts.append(counts)
+
     def fail_if(self, what: str) -> None:
         if what in self.failing:
             raise TransientError(f"{what} is unavailable")
+
+
+class MarkTable:
+    """The table of marks."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def get(self, key: bytes, /) -> bytes | None:
+        return self.world.marks.get(key)
+
+    async def write(self, key: bytes, value: bytes, /) -> None:
+        self.world.fail_if("mark")
+        self.world.marks[key] = value
+
+    async def delete(self, key: bytes, /) -> None:
+        del self.world.marks[key]
 
 
 @pytest.fixture
@@ -118,6 +144,9 @@ def tracking_of(world: World, rules: TrackingRules) -> TrackingAgent:
         publish=world.publish,
         publish_outcome=world.publish_outcome,
         publish_provisional=world.publish_provisional,
+        publish_counts=world.publish_counts,
+        counter=CameraCounter(),
+        marks=CountMarks(MarkTable(world)),
         metrics=RecognitionMetrics(world.registry),
         rules=rules,
         now_ms=lambda: START_MS + 3000,
@@ -154,6 +183,51 @@ async def test_a_recognition_holds_everything_about_the_pass(
     assert found.photo_key == photo_key(OWNER, found.id)
     assert found.crop_key == crop_key(OWNER, found.id)
     assert world.objects[found.photo_key] == jpeg_image()
+
+
+async def test_a_minute_that_is_over_is_published_and_again_where_kafka_did_not_take_it(
+    tracking: TrackingAgent, world: World
+) -> None:
+    next_minute = frame(3, 61_000, kind=FrameKind.TICK)
+    await play(tracking, *SEEN, END)
+    assert world.counts == []
+    world.failing.add("counts")
+    with pytest.raises(TransientError):
+        await play(tracking, next_minute)
+    world.failing.clear()
+    await play(tracking, next_minute, next_minute)
+
+    (counts,) = world.counts
+    assert (counts.camera_id, counts.owner_id, counts.records) == (CAMERA, OWNER, 3)
+    assert counts.counts == FrameCounts(read=2, found=2, readings=2, reported=1)
+
+
+async def test_the_next_worker_goes_on_from_the_mark_of_the_last(world: World) -> None:
+    def seen(offset: int, ms: int, sent: int) -> Any:
+        counts = CaptureCounts(since_ms=1, decoded=10 * sent, sent=sent)
+        return msgspec.structs.replace(frame(offset, ms), counts=counts)
+
+    def another() -> TrackingAgent:
+        world.registry = CollectorRegistry()
+        return tracking_of(world, RULES)
+
+    await play(another(), seen(1, 0, 1), seen(2, 61_000, 2), seen(3, 70_000, 3))
+    world.counts.clear()
+    # Another one begins where that one ended. Before the third five were gone, and one was read.
+    await play(another(), seen(4, 75_000, 4), seen(5, 121_000, 5))
+
+    def another() -> TrackingAgent:
+        world.registry = CollectorRegistry()
+        return tracking_of(world, RULES)
+
+    await play(another(), seen(11, 900_000, 11), seen(12, 960_000, 12))
+    end = msgspec.structs.replace(frame(13, 961_000, kind=FrameKind.END), deleted=True)
+    await play(another(), end)
+
+    first, second = (each.counts for each in world.counts)
+    assert (first.decoded, first.lost, first.read) == (30, 0, 1)
+    assert (second.decoded, second.lost, second.read) == (70, 6, 1)
+    assert world.marks == {}
 
 
 async def test_what_became_of_tracks_is_counted(tracking: TrackingAgent, world: World) -> None:

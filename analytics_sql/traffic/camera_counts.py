@@ -1,0 +1,107 @@
+"""How far each camera's frames and vehicles came: a row a minute, asked for by the hour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Annotated, Final
+from uuid import UUID
+
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.rows import (
+    LAST_STORABLE_MS,
+    TIME,
+    UUIDS,
+    Column,
+    Columns,
+    Table,
+    columns_of,
+)
+from common.errors import InvalidInputError
+from common.records.counts import COUNT_NAMES, CameraCounts, FrameCounts
+
+_NUMBER: Final = "UInt32"
+_LARGEST: Final = 2**32 - 1
+
+_COUNTS: Final = Columns(
+    tuple(Column(_NUMBER, name, attrgetter(f"counts.{name}")) for name in COUNT_NAMES)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CameraMinute:
+    """A camera's minute as stored. ``minute_ms`` (Unix ms, UTC) begins it."""
+
+    user_id: Annotated[UUID, Column(UUIDS)]
+    camera_id: Annotated[UUID, Column(UUIDS)]
+    minute_ms: Annotated[int, Column(TIME, "minute")]
+    records: Annotated[int, Column(_NUMBER)]
+    counts: Annotated[FrameCounts, _COUNTS]
+
+
+_CAMERA_COUNTS: Final = Table[CameraMinute]("camera_counts", columns_of(CameraMinute))
+
+
+@dataclass(frozen=True)
+class CameraSpan:
+    """A camera's time from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC)."""
+
+    user_id: UUID
+    camera_id: UUID
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True)
+class CameraHour:
+    """A camera's hour, which begins at ``start_ms`` (Unix ms, UTC)."""
+
+    start_ms: int
+    counts: FrameCounts
+
+
+def camera_minute(record: CameraCounts) -> CameraMinute:
+    """Return the row for a record of the camera-counts topic.
+
+    Raises:
+        InvalidInputError: a time or a number that the table cannot hold.
+    """
+    if not 0 <= record.minute_ms < LAST_STORABLE_MS:
+        raise InvalidInputError(f"minute_ms {record.minute_ms}", code="time_out_of_range")
+    numbers = (record.records, *(getattr(record.counts, name) for name in COUNT_NAMES))
+    if not all(0 <= number <= _LARGEST for number in numbers):
+        raise InvalidInputError("a count is out of range", code="count_out_of_range")
+    return CameraMinute(
+        user_id=record.owner_id,
+        camera_id=record.camera_id,
+        minute_ms=record.minute_ms,
+        records=record.records,
+        counts=record.counts,
+    )
+
+
+async def insert_camera_minutes(client: ClickHouseClient, rows: Sequence[CameraMinute]) -> None:
+    """Write rows; when this returns they are stored.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
+    """
+    await client.insert(_CAMERA_COUNTS, rows)
+
+
+async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[CameraHour, ...]:
+    """Return a camera's hours, oldest first, but for those in which nothing was counted.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    parameters = {
+        "user_id": span.user_id,
+        "camera_id": span.camera_id,
+        "from_ms": span.from_ms,
+        "to_ms": span.to_ms,
+    }
+    found = (await client.query("camera_hours", parameters)).named()
+    return tuple(
+        CameraHour(row["hour_ms"], FrameCounts(**{name: row[name] for name in COUNT_NAMES}))
+        for row in found
+    )

@@ -1,0 +1,210 @@
+"""How far each camera's frames and vehicles come, counted minute by minute. Pure.
+
+The records of the frames topic carry what their camera's worker counted since it took the camera
+over; here it becomes what was added since the record before. With each minute that is published a
+mark is stored of what was known then, from which the next worker goes on, and by which it knows
+what Kafka's retention took meanwhile. The minute's own sums are in memory: a minute in which a
+worker starts, or cameras move to another one, is short of frames that were looked at before. A
+record that comes again is not counted again, and of a minute that is published twice the more
+complete one counts, so no replay counts anything twice.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+import msgspec
+from cachetools import LRUCache
+
+from common.errors import UnknownRecordVersionError
+from common.records.codec import Record, decode, encode
+from common.records.counts import CameraCounts, CaptureCounts, FrameCounts
+from common.records.frames import FrameKind
+from common.records.recognitions import FrameReadings
+from streams.recognition.tracking.state import EndedTracks
+from streams.recognition.tracking.state_store import TrackerStateTable
+
+_MINUTE_MS: Final = 60_000
+_MAX_CAMERAS: Final = 10_000
+_CAPTURED: Final = ("decoded", "still", "failed", "slow", "unsent")
+_GAP_MS: Final = 90_000
+"""A mark is a minute old at most, and there is a record a second: after more, some are gone."""
+
+
+class CountMark(Record, frozen=True, kw_only=True):
+    """What was known of a camera's frames when a minute of it was published.
+
+    ``captured_ms`` (Unix ms, UTC) is that of the last record until then.
+    """
+
+    captured_ms: int
+    captured: CaptureCounts
+
+
+class CountMarks:
+    """The marks of cameras, in a table."""
+
+    def __init__(self, table: TrackerStateTable) -> None:
+        self._table = table
+
+    def get(self, key: bytes) -> CountMark | None:
+        """Return a camera's mark, None where there is none."""
+        data = self._table.get(key)
+        try:
+            return None if data is None else decode(CountMark, data)
+        except UnknownRecordVersionError:
+            return None
+
+    async def write(self, key: bytes, mark: CountMark) -> None:
+        """Store a mark; returns once Kafka has it."""
+        await self._table.write(key, encode(mark))
+
+    async def forget(self, key: bytes) -> None:
+        """Delete the mark of a camera; returns once Kafka has it."""
+        if self._table.get(key) is not None:
+            await self._table.delete(key)
+
+
+@dataclass
+class _Minute:
+    """A camera's minute so far, and the last record that is in it."""
+
+    start_ms: int
+    owner_id: UUID
+    last: FrameReadings | None = None
+    captured: CaptureCounts | None = None
+    records: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def has(self, frame: FrameReadings) -> bool:
+        """Return whether a record was counted before. Offsets start again, and clocks are set."""
+        return (
+            self.last is not None
+            and frame.frame.offset <= self.last.frame.offset
+            and frame.captured_ms <= self.last.captured_ms
+        )
+
+
+class CameraCounter:
+    """Counts the cameras of one worker. Not thread-safe."""
+
+    def __init__(self) -> None:
+        """Begin with no camera."""
+        self._minutes: LRUCache[UUID, _Minute] = LRUCache(_MAX_CAMERAS)
+
+    def finished(self, frame: FrameReadings) -> CameraCounts | None:
+        """Return the counts of the minute that a record ends; None: it ends none, or an empty one.
+
+        They are the same until the record is added.
+        """
+        minute = self._minutes.get(frame.camera_id)
+        if minute is None or minute.has(frame) or not minute.counts.total():
+            return None
+        if minute.start_ms == _start_ms(frame) and frame.kind is not FrameKind.END:
+            return None
+        return CameraCounts(
+            camera_id=frame.camera_id,
+            owner_id=minute.owner_id,
+            minute_ms=minute.start_ms,
+            records=minute.records,
+            counts=FrameCounts(**minute.counts),
+        )
+
+    def mark(self, camera_id: UUID) -> CountMark | None:
+        """Return what is known of a camera's frames; None: nothing."""
+        minute = self._minutes.get(camera_id)
+        if minute is None or minute.last is None or minute.captured is None:
+            return None
+        return CountMark(captured_ms=minute.last.captured_ms, captured=minute.captured)
+
+    def knows(self, camera_id: UUID) -> bool:
+        """Return whether a record of the camera was counted."""
+        return camera_id in self._minutes
+
+    def go_on(self, frame: FrameReadings, mark: CountMark) -> None:
+        """Go on from the mark that another worker left of a camera, with its next record."""
+        minute = _Minute(_start_ms(frame), frame.owner_id, None, mark.captured)
+        added = _captured_since(mark.captured, frame)
+        if frame.captured_ms - mark.captured_ms <= _GAP_MS:
+            # What came meanwhile was looked at, by somebody who does not say how much of it.
+            added.pop("lost", None)
+        minute.counts.update(added)
+        minute.captured = frame.counts or mark.captured
+        self._minutes[frame.camera_id] = minute
+
+    def add(self, frame: FrameReadings, ended: EndedTracks) -> None:
+        """Count a record, once, and the tracks that it ended."""
+        before = self._minutes.get(frame.camera_id)
+        if before is not None and before.has(frame):
+            return
+        minute = self._minute_of(frame, before)
+        minute.records += 1
+        minute.counts.update(_captured_since(minute.captured, frame))
+        minute.counts.update(_looked_at(frame))
+        minute.counts.update(_ended(ended))
+        # What only describes the frame is not kept with its camera.
+        minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
+        minute.captured = frame.counts or minute.captured
+        self._minutes[frame.camera_id] = minute
+
+    def forget(self) -> None:
+        """Forget all cameras: another worker may have counted them meanwhile."""
+        self._minutes.clear()
+
+    @staticmethod
+    def _minute_of(frame: FrameReadings, before: _Minute | None) -> _Minute:
+        start_ms = _start_ms(frame)
+        if before is None:
+            return _Minute(start_ms, frame.owner_id)
+        if before.start_ms == start_ms:
+            return before
+        return _Minute(start_ms, frame.owner_id, before.last, before.captured)
+
+
+def _start_ms(frame: FrameReadings) -> int:
+    return frame.captured_ms - frame.captured_ms % _MINUTE_MS
+
+
+def _captured_since(before: CaptureCounts | None, frame: FrameReadings) -> dict[str, int]:
+    """Return what was added to the counts of a camera's worker, and what was lost on the way.
+
+    Of a worker that is not known, and did not begin after the last one, nothing is told.
+    """
+    now = frame.counts
+    if now is None or before is None:
+        return {}
+    if now.since_ms != before.since_ms:
+        if now.since_ms < before.since_ms:
+            return {}
+        before = CaptureCounts(since_ms=now.since_ms)
+    added = {name: max(0, getattr(now, name) - getattr(before, name)) for name in _CAPTURED}
+    came = frame.kind is FrameKind.FRAME
+    return {**added, "lost": max(0, now.sent - before.sent - came)}
+
+
+def _looked_at(frame: FrameReadings) -> dict[str, int]:
+    if frame.kind is not FrameKind.FRAME:
+        return {}
+    if frame.stale:
+        return {"surplus" if frame.over_share else "stale": 1}
+    if frame.refused:
+        return {"refused": 1}
+    left = frame.plates_left
+    return {
+        "read": 1,
+        "found": bool(frame.readings),
+        "readings": len(frame.readings),
+        "small": left.small,
+        "unread": left.unread,
+        "outside": left.outside,
+    }
+
+
+def _ended(ended: EndedTracks) -> dict[str, int]:
+    return {
+        "reported": len(ended.passes),
+        "repeated": ended.suppressed,
+        "unsure": len(ended.missed),
+        "fragments": ended.unsure - len(ended.missed),
+    }

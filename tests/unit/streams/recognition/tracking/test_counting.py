@@ -1,0 +1,105 @@
+"""What became of a camera's frames, minute by minute, whatever comes again or never."""
+
+import msgspec
+
+from common.records.counts import CaptureCounts, FrameCounts, PlatesLeft
+from common.records.frames import FrameKind
+from common.records.recognitions import FrameReadings
+from streams.recognition.tracking.counting import CameraCounter
+from streams.recognition.tracking.state import EndedTracks
+from tests.unit.streams.recognition.builders import START_MS, frame, reading
+
+MINUTE_MS = 60_000
+NO_TRACKS = EndedTracks()
+BEGIN_MS = MINUTE_MS - START_MS % MINUTE_MS
+"""From the first frame of these tests to the next full minute."""
+
+
+def at(
+    offset: int, second: int, counts: CaptureCounts | None = None, **fields: object
+) -> FrameReadings:
+    """Return a record so many seconds after a full minute."""
+    made = frame(offset, BEGIN_MS + 1000 * second)
+    return msgspec.structs.replace(made, counts=counts, **fields)
+
+
+def captured(since_ms: int = 1, **counts: int) -> CaptureCounts:
+    return CaptureCounts(since_ms=since_ms, **counts)
+
+
+def count(
+    counter: CameraCounter, *frames: FrameReadings, ended: EndedTracks = NO_TRACKS
+) -> list[FrameCounts]:
+    """Return the counts of the minutes that the frames end."""
+    found = []
+    for each in frames:
+        if (finished := counter.finished(each)) is not None:
+            found.append(finished.counts)
+        counter.add(each, ended)
+    return found
+
+
+def test_the_counts_of_the_worker_are_what_was_added_since() -> None:
+    first = at(0, 0, captured(decoded=100, still=50, sent=1))
+    second = at(1, 30, captured(decoded=130, still=60, slow=2, failed=1, unsent=3, sent=2))
+    assert count(CameraCounter(), first, second, at(2, 60)) == [
+        FrameCounts(decoded=30, still=10, slow=2, failed=1, unsent=3, read=2)
+    ]
+
+
+def test_frames_that_never_came_are_missed_with_the_next_record() -> None:
+    frames = [at(0, 0, captured(sent=1)), at(1, 1, captured(sent=5))]
+    tick = at(2, 2, captured(sent=7), kind=FrameKind.TICK)
+    (counts,) = count(CameraCounter(), *frames, tick, at(3, 60))
+    assert (counts.read, counts.lost) == (2, 3 + 2)
+
+
+def test_a_worker_that_takes_the_camera_over_counts_from_nothing() -> None:
+    frames = [
+        at(0, 0, captured(1, decoded=10, sent=1)),
+        at(1, 1, captured(2, decoded=4, sent=1)),
+        # Of the former one, which is late.
+        at(2, 2, captured(1, decoded=90, sent=9)),
+    ]
+    (counts,) = count(CameraCounter(), *frames, at(3, 60))
+    assert (counts.decoded, counts.lost, counts.read) == (4, 0, 3)
+
+
+def test_frames_are_counted_by_what_became_of_them() -> None:
+    frames = [
+        at(0, 0, readings=(reading("AB12CD"), reading("EF34GH")), plates_left=PlatesLeft(small=1)),
+        at(1, 1, plates_left=PlatesLeft(unread=2, outside=1)),
+        at(2, 2, stale=True),
+        at(3, 3, stale=True, over_share=True),
+        at(4, 4, refused=True),
+    ]
+    assert count(CameraCounter(), *frames, at(5, 60)) == [
+        FrameCounts(
+            read=2, found=1, readings=2, small=1, unread=2, outside=1, stale=1, surplus=1, refused=1
+        )
+    ]
+
+
+def test_what_comes_again_is_not_counted_again() -> None:
+    counter = CameraCounter()
+    first, second = at(0, 0, captured(sent=1)), at(1, 1, captured(sent=2))
+    assert count(counter, first, second, first, second, at(2, 60)) == [FrameCounts(read=2)]
+
+
+def test_a_minute_in_which_nothing_happened_is_not_told() -> None:
+    ticks = [at(number, 30 * number, kind=FrameKind.TICK) for number in range(5)]
+    assert count(CameraCounter(), *ticks) == []
+
+
+def test_an_ended_camera_tells_its_minute_and_goes_on_with_it() -> None:
+    counter = CameraCounter()
+    end = at(1, 1, kind=FrameKind.END)
+    assert count(counter, at(0, 0), end) == [FrameCounts(read=1)]
+    assert count(counter, at(2, 2), at(3, 60)) == [FrameCounts(read=2)]
+
+
+def test_after_cameras_moved_nothing_of_before_is_counted() -> None:
+    counter = CameraCounter()
+    count(counter, at(0, 0, captured(decoded=5)))
+    counter.forget()
+    assert count(counter, at(1, 1, captured(decoded=500)), at(2, 60)) == [FrameCounts(read=1)]
