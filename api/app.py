@@ -17,6 +17,7 @@ from api.container import Services
 from api.credits import routes as credits_routes
 from api.deliveries import routes as deliveries_routes
 from api.docs import routes as docs_routes
+from api.erasure import routes as erasure_routes
 from api.exports import routes as exports_routes
 from api.health import routes as health_routes
 from api.live import routes as live_routes
@@ -35,6 +36,7 @@ from api.webhooks import routes as webhooks_routes
 ROUTERS: tuple[APIRouter, ...] = (
     recognitions_routes.router,
     correction_routes.router,
+    erasure_routes.router,
     live_routes.router,
     exports_routes.router,
     recognize_routes.router,

@@ -28,6 +28,8 @@ from api.deliveries.of_recognition import RecognitionDeliveries
 from api.deliveries.samples import SampleMaker
 from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
 from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
+from api.erasure.jobs import ErasePlate, ErasureJobs
+from api.erasure.service import erase_stored_plate
 from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
 from api.exports.service import Exports, ExportStore
 from api.health.service import Check, Health, RoomWatch
@@ -73,9 +75,9 @@ class Repositories:
     recognitions: RecognitionStore
     exports: ExportStore
     traffic: TrafficStore
+    camera_hours: HourStore
     triggers: TriggerStore
     deliveries: DeliveryStore
-    camera_hours: HourStore
     erasures: ErasureList
     erased_images: ErasedImageNotes
 
@@ -95,6 +97,7 @@ class AppDependencies:
     reader: ImageReader
     resolver: Resolver
     shared_limits: LimitStore | None
+    erase_plate: ErasePlate
     health: Health
     now_ms: Callable[[], int]
 
@@ -117,10 +120,10 @@ class Services:
     credits: Credits
     cameras: Cameras
     camera_probe: CameraProbe
+    camera_funnels: CameraFunnels
     alerts: Alerts
     alert_deliveries: AlertDeliveries
     alert_insight: AlertInsight
-    camera_funnels: CameraFunnels
     api_keys: ApiKeys
     sessions: Sessions
     own_account: OwnAccount
@@ -135,6 +138,7 @@ class Services:
     snapshot_removal: SnapshotRemoval
     erasure_watch: ErasureWatch
     erased_images: ErasedImageRemoval
+    erasure_jobs: ErasureJobs
     health: Health
     rules: ValidationRules
     trusted_proxies: TrustedProxies
@@ -157,7 +161,8 @@ class Services:
             self.image_retention.sweep,
             self.snapshot_removal.sweep,
         )
-        return (Sweeper(sweeps), Sweeper((self.erasure_watch.sweep,)))
+        alone = (self.erasure_watch.sweep, self.erasure_jobs.sweep)
+        return (Sweeper(sweeps), *(Sweeper((sweep,)) for sweep in alone))
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
@@ -235,6 +240,7 @@ def _dependencies(
         reader=engine,
         resolver=resolver,
         shared_limits=shared_limits,
+        erase_plate=partial(erase_stored_plate, settings, settings),
         health=Health(checks, RoomWatch(settings.disk_folders, images.full_ratio).warnings),
         now_ms=now_ms,
     )
@@ -256,13 +262,13 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     sessions = _sessions(settings, outside, authenticator, box, limits)
     images, cursors = outside.images, CursorSealer(keys)
     recognitions = Recognitions(found.recognitions, images, cursors, image_retention=retention)
+    cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
     return Services(
         authenticator=authenticator,
         limiter=limiter,
         owner_limits=limits,
         body_budget=BodyBudget(body_bounds(settings), limits),
         cursors=cursors,
-    cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
         recognitions=recognitions,
         corrections=Corrections(
             database,
@@ -307,6 +313,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         snapshot_removal=SnapshotRemoval(database, outside.images, now),
         erasure_watch=watch,
         erased_images=ErasedImageRemoval(found.erased_images, outside.images),
+        erasure_jobs=ErasureJobs(database, outside.erase_plate, now),
         health=outside.health,
         rules=rules,
         trusted_proxies=TrustedProxies(settings.trusted_proxies),

@@ -1,7 +1,7 @@
 """``platestream plate erase`` and ``platestream owner remove``: for good, on request."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
@@ -40,8 +40,9 @@ def plate_erase(
     as_json: JsonOption = False,
 ) -> None:
     """Erase what was captured of a plate up to now, for good. May be repeated."""
+    from api.erasure.models import Misreading
     from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
-    from api.recognitions.correction_rows import erase_corrections
+    from api.recognitions.correction_rows import corrections_to, erase_corrections
 
     leave_standard_output_to_answers()
     settings = load_command_settings(ErasureSettings)
@@ -49,17 +50,22 @@ def plate_erase(
     owner = in_database(lambda session: owner_by_email(session, email))
     alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
     before_ms = now_ms()
+    corrected = in_database(
+        lambda session: corrections_to(session, owner.id, text, before_ms=before_ms)
+    )
+    misread = [Misreading(*each) for each in corrected]
     erased = _hinting(
-        lambda: asyncio.run(erase_stored_plate(settings, owner.id, text, before_ms=before_ms)),
+        lambda: asyncio.run(
+            erase_stored_plate(settings, settings, owner.id, text, misread, before_ms=before_ms)
+        ),
         _AGAIN,
     )
     # After the rows: of what is erased nothing can be corrected any more.
-    readings = in_database(
+    corrections = in_database(
         lambda session: erase_corrections(session, owner.id, text, before_ms=before_ms)
     )
-    misread = sorted(set(readings) - {text})
-    fields = _plate_fields(erased, alerts) | {"corrections": len(readings), "misreadAs": misread}
-    answer(fields, as_json, _plate_text(erased, alerts, len(readings), misread))
+    fields = _plate_fields(erased, alerts) | {"corrections": corrections, "misread": len(misread)}
+    answer(fields, as_json, _plate_text(erased, alerts, corrections, len(misread)))
     if erased.images is None:
         fail("the picture store does not answer; the API removes the images once it does")
     if erased.images.refused:
@@ -152,7 +158,7 @@ def _removed(erased: ErasedPlate) -> int:
     return 0 if erased.images is None else erased.images.removed
 
 
-def _plate_text(erased: ErasedPlate, alerts: int, corrections: int, misread: Sequence[str]) -> str:
+def _plate_text(erased: ErasedPlate, alerts: int, corrections: int, misread: int) -> str:
     rows = erased.rows
     lines = [
         f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
@@ -160,7 +166,7 @@ def _plate_text(erased: ErasedPlate, alerts: int, corrections: int, misread: Seq
         f" {corrections} corrections"
     ]
     if misread:
-        lines.append(f"corrected to it, but read as {', '.join(misread)}: erase these, too")
+        lines.append(f"among them {misread} that were read otherwise and corrected to it")
     if alerts:
         lines.append(f"{alerts} alerts have the plate in their list: their owner can change them")
     return "\n".join(lines)

@@ -260,6 +260,40 @@ class CorrectionEntry(Base):
     corrected_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class ErasureJob(Base):
+    """A plate that is to be erased. ``plate`` is null once it is: ``plate_masked`` is left.
+
+    Whoever works on it has it until ``leased_until``; ``before_ms`` is Unix ms, UTC.
+    """
+
+    __tablename__ = "erasure_jobs"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'running', 'done')", name="state_known"),
+        CheckConstraint("(plate IS NULL) = (state = 'done')", name="plate_forgotten"),
+        Index(
+            "ix_erasure_jobs_open",
+            "owner_id",
+            "requested_at",
+            postgresql_where=text("state <> 'done'"),
+        ),
+        Index("ix_erasure_jobs_owner_id", "owner_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    plate: Mapped[str | None]
+    plate_masked: Mapped[str]
+    before_ms: Mapped[int]
+    state: Mapped[str] = mapped_column(server_default="waiting")
+    requested_by: Mapped[str]
+    requested_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    leased_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
+    error: Mapped[str | None]
+    counts: Mapped[dict[str, int] | None] = mapped_column(JSONB)
+    finished_at: Mapped[datetime | None]
+
+
 class ConfigOutbox(Base):
     """A record that waits for the relay; ``value`` is null for a tombstone.
 

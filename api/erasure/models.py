@@ -1,6 +1,7 @@
 """Counts of what was erased, for the person who asked for it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -11,6 +12,25 @@ class ErasedRows:
     triggers: int
     deliveries: int
     outcomes: int
+
+    def __add__(self, other: "ErasedRows") -> "ErasedRows":
+        """Return both together."""
+        return ErasedRows(
+            recognitions=self.recognitions + other.recognitions,
+            triggers=self.triggers + other.triggers,
+            deliveries=self.deliveries + other.deliveries,
+            outcomes=self.outcomes + other.outcomes,
+        )
+
+
+class Misreading(NamedTuple):
+    """A recognition that was read otherwise, and corrected to a plate by hand.
+
+    ``captured_ms`` (Unix ms, UTC) and ``text`` tell which one it is.
+    """
+
+    captured_ms: int
+    text: str
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """ClickHouse as erasing sees it. With the sink, the only ones that change its tables."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -16,11 +16,15 @@ from analytics_sql.erasure import (
     erase_triggers,
     note_erasure,
 )
-from api.erasure.models import ErasedRows
+from api.erasure.models import ErasedRows, Misreading
 from common.settings import ClickHouseSettings
 
 _STATEMENT_SECONDS = 3600
 """ClickHouse rewrites each month that holds something of what is erased."""
+
+
+_PASS_MS = 60_000
+"""What was told of a pass early has a time of its own, this near to the recognition's."""
 
 
 @asynccontextmanager
@@ -55,14 +59,33 @@ class ErasableRows:
         await note_erasure(client, erasure)
         if erasure.plate is None:
             await erase_names(client, erasure.user_id)
+            await erase_camera_counts(client, erasure)
         has_images_noted = erasure.plate is not None
         return ErasedRows(
             recognitions=await erase_recognitions(client, erasure, noting_images=has_images_noted),
             triggers=await erase_triggers(client, erasure),
-            await erase_camera_counts(client, erasure)
             deliveries=await erase_deliveries(client, erasure),
             outcomes=await erase_outcomes(client, erasure),
         )
+
+    async def erase_misread(self, owner_id: UUID, misread: Sequence[Misreading]) -> ErasedRows:
+        """Erase single recognitions, with what alerts and deliveries of their time say of them.
+
+        They are not noted: another vehicle may bear that text.
+        """
+        client, erased = self._client, ErasedRows(0, 0, 0, 0)
+        for at_ms, text in misread:
+            one = Erasure(owner_id, text, before_ms=at_ms + 1, from_ms=at_ms)
+            near = Erasure(
+                owner_id, text, before_ms=at_ms + _PASS_MS, from_ms=max(0, at_ms - _PASS_MS)
+            )
+            erased += ErasedRows(
+                recognitions=await erase_recognitions(client, one),
+                triggers=await erase_triggers(client, near),
+                deliveries=await erase_deliveries(client, near),
+                outcomes=0,
+            )
+        return erased
 
     async def images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None

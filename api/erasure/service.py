@@ -1,6 +1,6 @@
 """Erases a plate or an account for good: rows in ClickHouse and PostgreSQL, images in S3."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from api.cameras.repository import delete_cameras_of
 from api.credits.repository import count_entries
 from api.db.tables import Alert
 from api.erasure.images import ErasedImageRemoval
-from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
+from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate, Misreading
 from api.erasure.rows import open_rows
 from api.errors import DependencyUnavailableError
 from api.outbox.outbox import forget_limits
@@ -30,18 +30,26 @@ class ErasureSettings(DatabaseSettings, ClickHouseSettings, S3Settings):
 
 
 async def erase_stored_plate(
-    settings: ErasureSettings, owner_id: UUID, plate: str, *, before_ms: int
+    clickhouse: ClickHouseSettings,
+    s3: S3Settings,
+    owner_id: UUID,
+    plate: str,
+    misread: Sequence[Misreading],
+    *,
+    before_ms: int,
 ) -> ErasedPlate:
     """Erase what was captured of an owner's plate (normalised) before a moment (Unix ms, UTC).
 
-    Images that S3 does not remove stay noted: the API removes them once it does. May be repeated.
+    Recognitions of it that were ``misread`` go, too. Images that S3 does not remove stay noted: the
+    API removes them once it does. May be repeated.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    async with open_rows(settings) as rows:
+    async with open_rows(clickhouse) as rows:
         erased = await rows.erase(Erasure(owner_id, plate, before_ms))
-        with _image_store(settings) as images:
+        erased += await rows.erase_misread(owner_id, misread)
+        with _image_store(s3) as images:
             removal = ErasedImageRemoval(rows, images)
             try:
                 removed = await removal.remove_all_of(owner_id)

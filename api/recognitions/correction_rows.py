@@ -51,7 +51,7 @@ def write_correction(
         "crop_key": found.crop_key,
         "plate": plate,
         "region": region,
-        "corrected_by": _name(session, caller) or owner.email,
+        "corrected_by": name_of(session, caller) or owner.email,
         "corrected_at": func.now(),
     }
     written = insert(CorrectionEntry).values(owner_id=owner.id, recognition_id=found.id, **values)
@@ -63,8 +63,8 @@ def write_correction(
     return _correction(entry)
 
 
-def _name(session: Session, caller: Principal) -> str | None:
-    """Return who corrects: the person's address, or the key's name unless it is gone."""
+def name_of(session: Session, caller: Principal) -> str | None:
+    """Return who calls: the person's address, or the key's name unless it is gone."""
     if caller.person is not None:
         return caller.person.email
     key = session.get(ApiKey, caller.credential_id)
@@ -115,19 +115,35 @@ def list_corrections(
     return [_correction(entry) for entry in session.scalars(newest.limit(limit))]
 
 
-def erase_corrections(
+def corrections_to(
     session: Session, owner_id: UUID, plate: str, *, before_ms: int
-) -> tuple[str, ...]:
+) -> list[tuple[int, str]]:
+    """Return what was read otherwise, captured before then, and corrected to a plate (normalised).
+
+    Of each the time of capture and the reading. Times are Unix ms, UTC.
+    """
+    found = session.execute(
+        select(CorrectionEntry.captured_ms, CorrectionEntry.reading).where(
+            CorrectionEntry.owner_id == owner_id,
+            CorrectionEntry.captured_ms < before_ms,
+            CorrectionEntry.plate == plate,
+            CorrectionEntry.reading != plate,
+        )
+    )
+    return [(captured_ms, reading) for captured_ms, reading in found]
+
+
+def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
     """Delete what was corrected from or to a plate that was captured before then.
 
-    Returns the reading of each, normalised like ``plate``. ``before_ms`` is Unix ms, UTC.
+    Returns how many there were. ``plate`` is normalised, ``before_ms`` Unix ms, UTC.
     """
     erased = delete(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id,
         CorrectionEntry.captured_ms < before_ms,
         or_(CorrectionEntry.plate == plate, CorrectionEntry.reading == plate),
     )
-    return tuple(session.scalars(erased.returning(CorrectionEntry.reading)))
+    return len(session.scalars(erased.returning(CorrectionEntry.recognition_id)).all())
 
 
 def drop_corrections(session: Session, *, before_ms: int) -> int:

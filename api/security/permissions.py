@@ -21,6 +21,7 @@ class Scope(StrEnum):
     RECOGNITIONS_READ = "recognitions:read"
     RECOGNITIONS_WRITE = "recognitions:write"
     CORRECTIONS_WRITE = "corrections:write"
+    ERASURES_WRITE = "erasures:write"
     CAMERAS_READ = "cameras:read"
     CAMERAS_WRITE = "cameras:write"
     ALERTS_READ = "alerts:read"

@@ -3,6 +3,7 @@
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { writeCsv } from "./csv.js";
+import { ErasePlate } from "./erasure.js";
 import { date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
@@ -70,6 +71,7 @@ export function History({ filter }) {
       <div><span>${t("First seen")}</span><strong>${dateTime(oldest.timestamp)}</strong></div>
       <div><span>${t("Last seen")}</span><strong>${dateTime(newest.timestamp)}</strong></div>
     </div>
+    ${plates.size === 1 && html`<div class="actions"><${ErasePlate} plate=${newest.plate} onErased=${found.reload} /></div>`}
     ${!isAll && html`<p class="note">${t("The newest 1,000 are shown; choose less time for the rest.")}</p>`}
     <${TimeLine} cameras=${cameras} from=${Date.parse(oldest.timestamp)} to=${Date.parse(newest.timestamp)} />
     <div class="columns">

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -18,13 +19,14 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import insert_attempts
 from analytics_sql.migrate import migrate as migrate_clickhouse
 from analytics_sql.recognitions import insert_recognitions, recognition_row
-from analytics_sql.triggers import TriggerRow, insert_triggers
 from analytics_sql.traffic.camera_counts import CameraMinute, insert_camera_minutes
+from analytics_sql.triggers import TriggerRow, insert_triggers
 from api.accounts.service import create_key, create_owner
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.migrate import migrate
+from api.erasure.service import erase_stored_plate
 from api.limits.limiter import LimitRules
 from api.live.recent import LiveRecord
 from api.security.permissions import ALL_SCOPES
@@ -111,12 +113,12 @@ class ConsoleStack:
         """Store that alerts fired."""
         self.run(insert_triggers(self.clickhouse, rows))
 
-    def attempt(self, *attempts: DeliveryAttempt) -> None:
-        """Store attempts of deliveries."""
     def count(self, *minutes: CameraMinute) -> None:
         """Store what was counted of cameras."""
         self.run(insert_camera_minutes(self.clickhouse, minutes))
 
+    def attempt(self, *attempts: DeliveryAttempt) -> None:
+        """Store attempts of deliveries."""
         self.run(insert_attempts(self.clickhouse, attempts))
 
     def set_camera(self, camera_id: UUID, state: CameraState, error: str | None = None) -> None:
@@ -228,13 +230,14 @@ def console_stack(
             held.push_async_callback(rows.close)
             options = Options(
                 store=store,
+                hours=store,
                 traffic=store,
                 triggers=store,
-                hours=store,
                 deliveries=store,
                 erasures=store,
                 erased_images=store,
                 s3=s3,
+                erase_plate=partial(erase_stored_plate, clickhouse.settings(), s3),
                 limits=limits,
                 allowed_networks="127.0.0.0/8",
                 feeds_streams=True,

@@ -27,6 +27,7 @@ from tests.e2e.console.stack import TIMEZONE, Account, ConsoleStack, passed
 pytestmark = pytest.mark.e2e
 
 CAMERA = Camera(uuid.uuid4(), "Weighbridge")
+NOT_FOUND = "404 (Not Found)"
 REFUSED = "400 (Bad Request)"
 """The browser itself notes in its console that a form was refused."""
 
@@ -314,6 +315,30 @@ def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: Console
     console.sees("The correction is taken back.")
     console.page.reload()
     expect(console.page.get_by_role("button", name="It was read wrong")).to_be_visible()
+
+
+def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
+    account = stack.new_account()
+    row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
+    stack.put_images(row, 0)
+    stack.publish(row, is_live=False)
+    console.expected.append(NOT_FOUND)
+    console.log_in(account, f"/search?plate={row.plate}&match=exact&view=history")
+    console.press("Erase this plate")
+    button = console.page.get_by_role("button", name="Erase for good")
+    console.fill("Type the plate to erase it", row.plate[:-1])
+    expect(button).to_be_disabled()
+    console.fill("Type the plate to erase it", row.plate.lower())
+    button.click()
+    console.sees("It waits for its turn.")
+    assert console.violations() == []
+    stack.run(stack.application.services.erasure_jobs.sweep())
+    console.sees("It is erased.")
+    expect(console.page.locator("dialog div").filter(has_text="pictures")).to_have_text("pictures2")
+    console.press("Close")
+    console.sees("Nothing found.")
+    console.go(f"/recognitions/{row.id}")
+    console.sees("There is no such recognition.")
 
 
 def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:

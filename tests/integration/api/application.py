@@ -50,6 +50,8 @@ from api.db.database import Database
 from api.deliveries.service import DeliveryStore
 from api.cameras.funnel import HourStore
 from api.erasure.images import ErasedImageNotes
+from api.erasure.jobs import ErasePlate
+from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
 from api.erasure.sweeps import ErasureList
 from api.exports.service import ExportStore
 from api.health.service import Health
@@ -174,6 +176,12 @@ class StandInHours:
     async def camera_hours(self, span: CameraSpan, /) -> tuple[CameraHour, ...]:
         self.asked.append(span)
         return self.hours
+
+
+async def _nothing_to_erase(
+    owner_id: UUID, plate: str, misread: Sequence[Misreading], /, *, before_ms: int
+) -> ErasedPlate:
+    return ErasedPlate(ErasedRows(0, 0, 0, 0), RemovedImages(0, 0))
 
 
 class StandInDeliveries(StandInStore):
@@ -317,6 +325,7 @@ class Options:
 
     store: RecognitionStore = field(default_factory=StandInStore)
     hours: HourStore = field(default_factory=StandInHours)
+    erase_plate: ErasePlate = _nothing_to_erase
     exports: ExportStore = field(default_factory=StandInStore)
     traffic: TrafficStore = field(default_factory=StandInStore)
     triggers: TriggerStore = field(default_factory=StandInStore)
@@ -402,6 +411,7 @@ async def running_application(
             reader=options.reader or stand_in,
             resolver=resolver,
             shared_limits=None,
+            erase_plate=options.erase_plate,
             health=Health({"postgres": database.ping}),
             now_ms=options.now_ms,
         ),

@@ -151,11 +151,11 @@ async def test_erasing_a_plate_reaches_what_was_corrected_from_it_and_to_it(
     for identifier, plate in zip(ids, ("AB12CE", "AB12CD", "XY98Z", "AB12CE"), strict=True):
         await _put(client, identifier, plate=plate)
     before_ms = START_MS + 3000
-    readings = await database.run(
+    erased = await database.run(
         lambda session: erase_corrections(session, owner.owner_id, "AB12CD", before_ms=before_ms)
     )
 
-    assert sorted(readings) == ["A812CD", "AB12CD"]
+    assert erased == 2
     left = (await client.get("/api/corrections")).json()["corrections"]
     assert [each["recognitionId"] for each in left] == [ids[3], ids[2]]
 

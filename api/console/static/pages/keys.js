@@ -8,13 +8,14 @@ import { Badge, Check, Confirm, CopyButton, Dialog, Empty, Fault, Field, FormFau
 import { t } from "../words.js";
 
 const SCOPES = [
-  "recognitions:read", "recognitions:write", "corrections:write", "cameras:read", "cameras:write", "alerts:read", "alerts:write",
+  "recognitions:read", "recognitions:write", "corrections:write", "erasures:write", "cameras:read", "cameras:write", "alerts:read", "alerts:write",
   "webhooks:read", "webhooks:write", "api-keys:read", "api-keys:write", "analytics:read", "credits:read",
 ];
 const MEANINGS = {
   "recognitions:read": () => t("search, follow and look at passes"),
   "recognitions:write": () => t("have images read, for credits"),
   "corrections:write": () => t("write what plates really were"),
+  "erasures:write": () => t("erase plates for good"),
   "cameras:read": () => t("see cameras and their pictures"),
   "cameras:write": () => t("add, change and remove cameras"),
   "alerts:read": () => t("see alerts and what they sent"),

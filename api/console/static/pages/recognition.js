@@ -4,6 +4,7 @@ import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { CorrectionPanel } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
+import { ErasePlate } from "../erasure.js";
 import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
@@ -142,6 +143,7 @@ export function RecognitionPage({ id }) {
       <${Link} class="button" href=${history}>${t("History of this plate")}</${Link}>
       ${mayMakeAlerts && html`<${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Alert for this plate")}</${Link}>`}
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
+      <${ErasePlate} plate=${one.plate} onErased=${found.reload} />
     </${Head}>
     <div class="recognition">
       <${Photo} recognition=${one} />

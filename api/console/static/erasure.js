@@ -1,0 +1,65 @@
+/** @file Erasing a plate for good: asked for twice, done by the service meanwhile, then told. */
+
+import { html, useState } from "./html.js";
+import { call, get } from "./api.js";
+import { number } from "./format.js";
+import { useAction, useLoad } from "./load.js";
+import { session } from "./session.js";
+import { useSignal } from "./signal.js";
+import { Dialog, Fault, FormFault, Plate, TextField } from "./ui.js";
+import { t } from "./words.js";
+
+const ERASED = {
+  recognitions: () => t("recognitions"),
+  images: () => t("pictures"),
+  imagesLeft: () => t("pictures that go later"),
+  alertTriggers: () => t("fired alerts that lost the plate"),
+  deliveries: () => t("deliveries that lost their content"),
+  corrections: () => t("corrections"),
+  misread: () => t("recognitions that were read otherwise and corrected to it"),
+};
+
+const isSame = (typed, plate) => typed.toUpperCase().replace(/[\s.-]/g, "") === plate;
+
+function Ask({ plate, onAsked, onClose }) {
+  const [typed, setTyped] = useState("");
+  const { isBusy, failure, run } = useAction();
+  const submit = (event) => {
+    event.preventDefault();
+    run(async () => onAsked((await call("POST", "/api/erasures", { body: { plate } })).erasure));
+  };
+  return html`<form onSubmit=${submit}>
+    <p>${t("All recognitions of this plate up to now go, with their pictures, from all cameras of the account. Alerts that fired and deliveries lose it. Nobody can bring them back.")}</p>
+    <p><${Plate} text=${plate} /></p>
+    <${TextField} label=${t("Type the plate to erase it")} autocomplete="off" spellcheck=${false} value=${typed} onValue=${setTyped} fault=${failure?.fault("plate")} />
+    <${FormFault} failure=${failure} shown=${["plate"]} />
+    <div class="actions"><button class="danger" disabled=${isBusy || !isSame(typed, plate)}>${t("Erase for good")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+  </form>`;
+}
+
+function Progress({ asked, onClose }) {
+  const found = useLoad((abort) => get(`/api/erasures/${asked.id}`, {}, abort).then((answer) => answer.erasure), [asked.id], { everySeconds: 2 });
+  const job = found.data ?? asked;
+  return html`<${Fault} failure=${found.failure} retry=${found.reload} />
+    <p role="status">${{ waiting: () => t("It waits for its turn."), running: () => t("It is being erased; that may take minutes. You can close this."), done: () => t("It is erased.") }[job.state]?.()}</p>
+    ${job.error && html`<p class="alarm">${t("It could not be done yet. It is tried again by itself.")}</p>`}
+    ${job.counts && html`<dl class="pairs">${Object.entries(ERASED).filter(([name]) => job.counts[name]).map(([name, text]) => html`<div key=${name}><dt>${text()}</dt><dd>${number(job.counts[name])}</dd></div>`)}</dl>`}
+    <div class="actions"><button type="button" class="main" onClick=${onClose}>${t("Close")}</button></div>`;
+}
+
+/** The way to erase a plate, for who may. @param {{plate: string, onErased: () => void}} props */
+export function ErasePlate({ plate, onErased }) {
+  const [isOpen, setOpen] = useState(false);
+  const [asked, setAsked] = useState(/** @type {{id: string, state: string} | null} */ (null));
+  const who = useSignal(session);
+  if (!who?.scopes?.includes("erasures:write")) return null;
+  const close = () => {
+    setOpen(false);
+    if (asked) onErased();
+    setAsked(null);
+  };
+  return html`<button type="button" class="danger" onClick=${() => setOpen(true)}>${t("Erase this plate")}</button>
+    ${isOpen && html`<${Dialog} title=${t("Erase this plate")} onClose=${close}>
+      ${asked ? html`<${Progress} asked=${asked} onClose=${close} />` : html`<${Ask} plate=${plate} onAsked=${setAsked} onClose=${close} />`}
+    </${Dialog}>`}`;
+}

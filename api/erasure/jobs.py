@@ -1,0 +1,154 @@
+"""Plates that are erased on request, one after the other for each account, whoever is killed.
+
+The processes of the API take jobs from a table, each for a minute that it prolongs while it is at
+work. What a process leaves behind is taken again, and erasing may be repeated.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from api.adapters.background import cancelled
+from api.db.database import Database
+from api.db.tables import ErasureJob
+from api.erasure.job_rows import (
+    ask_for_job,
+    drop_jobs,
+    find_job,
+    finish_job,
+    keep_job,
+    put_job_off,
+    take_job,
+)
+from api.erasure.models import ErasedPlate, Misreading
+from api.errors import DependencyUnavailableError, found
+from api.recognitions.correction_rows import corrections_to, erase_corrections
+from api.security.permissions import Principal
+from common.errors import PlatestreamError, TransientError
+
+log = structlog.get_logger()
+
+_LEASE: Final = timedelta(seconds=60)
+_RENEW_SECONDS: Final = 15.0
+_PAUSE: Final = timedelta(seconds=30)
+_DROP_EVERY_MS: Final = 3_600_000
+_KEPT: Final = timedelta(days=90)
+"""A job that is done tells for so long who erased what, and when."""
+
+_AWAY: Final = "A server does not answer, or is busy. It is tried again."
+_FAILED: Final = "It failed; the log of the API says why. It is tried again."
+
+
+class ErasePlate(Protocol):
+    """Erases a plate (:func:`api.erasure.service.erase_stored_plate`)."""
+
+    async def __call__(
+        self, owner_id: UUID, plate: str, misread: Sequence[Misreading], /, *, before_ms: int
+    ) -> ErasedPlate:
+        """Return what was erased. May be repeated."""
+
+
+class ErasureJobs:
+    """The jobs of all accounts."""
+
+    def __init__(self, database: Database, erase: ErasePlate, now_ms: Callable[[], int]) -> None:
+        """``now_ms`` is the wall clock, Unix ms."""
+        self._database = database
+        self._erase = erase
+        self._now_ms = now_ms
+        self._next_drop_ms = 0
+
+    async def ask(self, caller: Principal, plate: str) -> ErasureJob:
+        """Have a plate (normalised) erased, as far as it was captured until now.
+
+        Raises:
+            ApiError: 409, too many of the account wait.
+        """
+        before_ms = self._now_ms()
+        return await self._database.run(
+            lambda session: ask_for_job(session, caller, plate, before_ms)
+        )
+
+    async def one(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
+        """Return one of the owner's jobs.
+
+        Raises:
+            ApiError: 404.
+        """
+        return found(await self._database.run(lambda session: find_job(session, owner_id, job_id)))
+
+    async def sweep(self) -> int:
+        """Do a job that waits, and return how many were done.
+
+        Raises:
+            PlatestreamError: it could not be done; it is tried again.
+        """
+        await self._drop_old()
+        job = await self._database.run(lambda session: take_job(session, _LEASE))
+        if job is None:
+            return 0
+        try:
+            async with self._kept(job):
+                await self._do(job)
+        except PlatestreamError as error:
+            sentence = _AWAY if isinstance(error, TransientError) else _FAILED
+            await self._database.run(lambda session: put_job_off(session, job, sentence, _PAUSE))
+            raise
+        return 1
+
+    async def _drop_old(self) -> None:
+        now_ms = self._now_ms()
+        if now_ms < self._next_drop_ms:
+            return
+        before = datetime.fromtimestamp(now_ms / 1000, UTC) - _KEPT
+        await self._database.run(lambda session: drop_jobs(session, before))
+        self._next_drop_ms = now_ms + _DROP_EVERY_MS
+
+    async def _do(self, job: ErasureJob) -> None:
+        owner_id, plate, before_ms = job.owner_id, job.plate or "", job.before_ms
+        corrected = await self._database.run(
+            lambda session: corrections_to(session, owner_id, plate, before_ms=before_ms)
+        )
+        misread = [Misreading(*each) for each in corrected]
+        erased = await self._erase(owner_id, plate, misread, before_ms=before_ms)
+        images = erased.images
+        counts = {
+            "recognitions": erased.rows.recognitions,
+            "images": 0 if images is None else images.removed,
+            "imagesLeft": 0 if images is None else images.refused,
+            "alertTriggers": erased.rows.triggers,
+            "deliveries": erased.rows.deliveries,
+            "misread": len(misread),
+        }
+
+        def finish(session: Session) -> None:
+            # After the rows: of what is erased nothing can be corrected any more.
+            corrections = erase_corrections(session, owner_id, plate, before_ms=before_ms)
+            finish_job(session, job, counts | {"corrections": corrections})
+
+        await self._database.run(finish)
+
+    @asynccontextmanager
+    async def _kept(self, job: ErasureJob) -> AsyncIterator[None]:
+        """Keep a job while it is worked on."""
+
+        async def keep() -> None:
+            while True:
+                await asyncio.sleep(_RENEW_SECONDS)
+                try:
+                    await self._database.run(lambda session: keep_job(session, job, _LEASE))
+                except DependencyUnavailableError:
+                    # Another process may take it then: both erase the same.
+                    log.warning("erasure_not_kept", job_id=str(job.id))
+
+        keeping = asyncio.create_task(keep())
+        try:
+            yield
+        finally:
+            await cancelled(keeping)

@@ -1,0 +1,78 @@
+"""JSON of erasures."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from api.db.tables import ErasureJob
+from api.schemas import RequestModel, ResponseModel, Timestamp
+from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+
+_MAX_WRITTEN_CHARACTERS = 64
+
+
+def _whole_plate(text: str) -> str:
+    plate = normalise_plate(text)
+    if not 0 < len(plate) <= MAX_PLATE_LENGTH:
+        raise ValueError(f"must be a plate of 1 to {MAX_PLATE_LENGTH} characters")
+    return plate
+
+
+class ErasureRequest(RequestModel):
+    """A plate to erase."""
+
+    plate: Annotated[
+        str,
+        Field(
+            max_length=_MAX_WRITTEN_CHARACTERS,
+            description="The whole plate; wildcards mean nothing here.",
+            examples=["AB12CDE"],
+        ),
+        AfterValidator(_whole_plate),
+    ]
+
+
+class ErasureBody(ResponseModel):
+    """An erasure: who asked for it, how far it is, what it erased."""
+
+    id: str = Field(description="Id of the erasure.")
+    plate: str = Field(
+        description="First and last character; nothing else is kept of it.", examples=["A*****E"]
+    )
+    state: Literal["waiting", "running", "done"] = Field(description="How far it is.")
+    requested_by: str = Field(
+        description="The person's address, or the key's name.", examples=["ana@example.com"]
+    )
+    requested_at: Timestamp = Field(description="When it was asked for; UTC.")
+    finished_at: Timestamp | None = Field(description="When it was done; UTC. Null: not yet.")
+    error: str | None = Field(
+        description="Why it is tried again, in a sentence; null: nothing is wrong.",
+        examples=["A server does not answer, or is busy. It is tried again."],
+    )
+    counts: dict[str, int] | None = Field(
+        description="What was erased, by name, once it is done.", examples=[{"recognitions": 12}]
+    )
+
+
+class ErasureAnswer(ResponseModel):
+    """One erasure."""
+
+    erasure: ErasureBody = Field(description="The erasure.")
+
+
+def erasure_answer(job: ErasureJob) -> ErasureAnswer:
+    """Return the JSON form of a job."""
+    return ErasureAnswer(
+        erasure=ErasureBody.model_validate(
+            {
+                "id": str(job.id),
+                "plate": job.plate_masked,
+                "state": job.state,
+                "requested_by": job.requested_by,
+                "requested_at": job.requested_at,
+                "finished_at": job.finished_at,
+                "error": job.error,
+                "counts": job.counts,
+            }
+        )
+    )
