@@ -32,6 +32,7 @@ __all__ = [
     "get_recognition",
     "insert_recognitions",
     "list_recognitions",
+    "recognitions_at",
     "recognition_row",
 ]
 
@@ -156,6 +157,25 @@ async def list_recognitions(
         if len(rows) > limit or len(found) < asked:
             return _page(rows, limit)
         asked *= 2
+
+
+async def recognitions_at(
+    client: ClickHouseClient, owner_id: UUID, places: Sequence[RecognitionCursor]
+) -> tuple[RecognitionRow, ...]:
+    """Return those of an owner's recognitions at these places that there are, in no order.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    if not places:
+        return ()
+    parameters = {
+        "user_id": owner_id,
+        "ids": [place.id for place in places],
+        "times": [place.captured_ms for place in places],
+    }
+    found = await client.query("recognitions_at", parameters)
+    return tuple(_without_copies([read_recognition(row) for row in found.named()]))
 
 
 def _characters(wanted: RecognitionFilter) -> int:

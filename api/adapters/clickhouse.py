@@ -21,6 +21,7 @@ from analytics_sql.recognitions import (
     RecognitionFilter,
     get_recognition,
     list_recognitions,
+    recognitions_at,
 )
 from analytics_sql.traffic.analytics import count_traffic
 from analytics_sql.traffic.camera_counts import camera_hours
@@ -91,6 +92,7 @@ class ClickHouseStore:
 
     page = _in_turn(list_recognitions)
     find = _in_turn(get_recognition)
+    at = _in_turn(recognitions_at)
     traffic = _in_turn(count_traffic)
     camera_hours = _in_turn(camera_hours)
     deliveries = _in_turn(list_deliveries)

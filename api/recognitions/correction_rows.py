@@ -115,6 +115,24 @@ def list_corrections(
     return [_correction(entry) for entry in session.scalars(newest.limit(limit))]
 
 
+def corrected_before(
+    session: Session, owner_id: UUID, from_ms: int, before_ms: int | None, limit: int
+) -> list[Correction]:
+    """Return corrections to a plate of what was captured in a span, the newest first.
+
+    At most ``limit``, and all others of the millisecond of the last. Times are Unix ms, UTC.
+    """
+    wanted = select(CorrectionEntry).where(
+        CorrectionEntry.owner_id == owner_id,
+        CorrectionEntry.captured_ms >= from_ms,
+        CorrectionEntry.plate.is_not(None),
+    )
+    if before_ms is not None:
+        wanted = wanted.where(CorrectionEntry.captured_ms < before_ms)
+    newest = wanted.order_by(CorrectionEntry.captured_ms.desc()).fetch(limit, with_ties=True)
+    return [_correction(entry) for entry in session.scalars(newest)]
+
+
 def corrections_to(
     session: Session, owner_id: UUID, plate: str, *, before_ms: int
 ) -> list[tuple[int, str]]:

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
-from analytics_sql.recognitions import RecognitionCursor
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.paging.cursor import CursorSealer
+from api.recognitions.corrected_search import with_corrected
 from api.recognitions.correction_rows import (
     Correction,
     corrections_of,
@@ -18,7 +20,7 @@ from api.recognitions.correction_rows import (
     remove_correction,
     write_correction,
 )
-from api.recognitions.service import Recognitions
+from api.recognitions.service import Page, Recognitions, storable
 from api.security.permissions import Principal
 
 _EVERY_MS: Final = 3_600_000
@@ -60,6 +62,24 @@ class Corrections:
         self._retention = retention
         self._now_ms = now_ms
         self._next_ms = 0
+
+    async def search(
+        self, wanted: RecognitionFilter, limit: int, last_key: str | None, *, corrected: bool
+    ) -> Page:
+        """Return one page of the list of recognitions; with those that were ``corrected``, or not.
+
+        Raises:
+            ApiError: 400, the cursor is not one of this list.
+        """
+        recognitions = self._recognitions
+        after, possible = recognitions.position(wanted, last_key), storable(wanted)
+        if possible is None:
+            return Page((), None)
+        page = await recognitions.page(possible, after, limit)
+        if corrected:
+            rows = partial(recognitions.at, wanted.user_id)
+            page = await with_corrected(self._database, rows, possible, after, page, limit)
+        return Page(page.rows, recognitions.key_after(wanted, page.next_after))
 
     async def write(
         self, caller: Principal, recognition_id: UUID, plate: str | None, region: str | None

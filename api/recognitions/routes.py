@@ -12,7 +12,7 @@ from api.recognitions.corrections import Corrections
 from api.recognitions.schemas import (
     RecognitionAnswer,
     RecognitionList,
-    RecognitionQuery,
+    RecognitionListQuery,
     page_json,
     recognition_body,
 )
@@ -33,14 +33,11 @@ CorrectionsDep = Annotated[Corrections, Depends(service(Corrections))]
 )
 @requires(Scope.RECOGNITIONS_READ)
 async def list_recognitions(
-    recognitions: RecognitionsDep,
-    corrections: CorrectionsDep,
-    caller: Caller,
-    query: Annotated[RecognitionQuery, Query()],
+    corrections: CorrectionsDep, caller: Caller, query: Annotated[RecognitionListQuery, Query()]
 ) -> Response:
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
     wanted = query.wanted(caller.owner_id)
-    page = await recognitions.page(wanted, query.limit, query.last_key)
+    page = await corrections.search(wanted, query.limit, query.last_key, corrected=query.corrected)
     written = await corrections.of(caller.owner_id, [found.id for found in page.recognitions])
     return Response(page_json(page, written), media_type="application/json")
 

@@ -106,6 +106,15 @@ class RecognitionQuery(PlateQuery):
         )
 
 
+class RecognitionListQuery(RecognitionQuery):
+    """The query parameters of the list, with what does not hold for a file."""
+
+    corrected: bool = Field(
+        default=False,
+        description="With those, too, whose `correction` is the plate, whatever was read.",
+    )
+
+
 def searched_plate(plate: str | None, match: MatchMode) -> str | None:
     """Return the text to search for, normalised; None for no such condition.
 

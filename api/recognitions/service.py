@@ -1,6 +1,7 @@
 """Lists, finds and links recognitions."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -62,6 +63,11 @@ class RecognitionStore(Protocol):
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         """Return one of the owner's recognitions."""
 
+    async def at(
+        self, owner_id: UUID, places: Sequence[RecognitionCursor]
+    ) -> tuple[RecognitionRow, ...]:
+        """Return those of the owner's recognitions at these places that there are."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -96,18 +102,17 @@ class Recognitions:
         self._sealer = sealer
         self._image_retention = image_retention
 
-    async def page(self, wanted: RecognitionFilter, limit: int, last_key: str | None) -> Page:
-        """Return one page of the list.
+    async def page(
+        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+    ) -> RecognitionPage:
+        """Return one page of the list, from behind ``after``."""
+        return await self._store.page(wanted, after, limit)
 
-        Raises:
-            ApiError: 400, the cursor is not one of this list.
-        """
-        after = self.position(wanted, last_key)
-        possible = storable(wanted)
-        if possible is None:
-            return Page((), None)
-        found = await self._store.page(possible, after, limit)
-        return Page(found.rows, self.key_after(wanted, found.next_after))
+    async def at(
+        self, owner_id: UUID, places: Sequence[RecognitionCursor]
+    ) -> tuple[RecognitionRow, ...]:
+        """Return those of the owner's recognitions at these places that there are."""
+        return await self._store.at(owner_id, places)
 
     def position(self, wanted: RecognitionFilter, last_key: str | None) -> RecognitionCursor | None:
         """Return the place in the list of ``wanted`` that a cursor names; None: its beginning.

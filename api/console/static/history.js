@@ -3,7 +3,7 @@
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { writeCsv } from "./csv.js";
-import { ErasePlate } from "./erasure.js";
+import { ErasePlate, normalised } from "./erasure.js";
 import { date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
@@ -23,7 +23,7 @@ async function passes(filter, abort) {
   const rows = [];
   let lastKey = "";
   for (let page = 0; page < PAGES; page++) {
-    const answer = await get("/api/recognitions", { ...filter, limit: ROWS, lastKey }, abort);
+    const answer = await get("/api/recognitions", { ...filter, ...(filter.plate && { corrected: true }), limit: ROWS, lastKey }, abort);
     rows.push(...answer.recognitions);
     if (!answer.nextKey) return { rows, isAll: true };
     lastKey = answer.nextKey;
@@ -64,6 +64,8 @@ export function History({ filter }) {
   const cameras = byCamera(rows);
   const [newest, oldest] = [rows[0], rows[rows.length - 1]];
   const plates = new Set(rows.map((row) => row.plate));
+  // What was corrected to it by hand was read otherwise.
+  const whole = filter.match === "exact" ? normalised(filter.plate) : plates.size === 1 && newest.plate;
   return html`<div class="facts">
       <div><span>${t("Passes")}</span><strong>${number(rows.length)}${isAll ? "" : "+"}</strong></div>
       <div><span>${t("Cameras")}</span><strong>${number(cameras.length)}</strong></div>
@@ -71,7 +73,7 @@ export function History({ filter }) {
       <div><span>${t("First seen")}</span><strong>${dateTime(oldest.timestamp)}</strong></div>
       <div><span>${t("Last seen")}</span><strong>${dateTime(newest.timestamp)}</strong></div>
     </div>
-    ${plates.size === 1 && html`<div class="actions"><${ErasePlate} plate=${newest.plate} onErased=${found.reload} /></div>`}
+    ${whole && html`<div class="actions"><${ErasePlate} plate=${whole} onErased=${found.reload} /></div>`}
     ${!isAll && html`<p class="note">${t("The newest 1,000 are shown; choose less time for the rest.")}</p>`}
     <${TimeLine} cameras=${cameras} from=${Date.parse(oldest.timestamp)} to=${Date.parse(newest.timestamp)} />
     <div class="columns">

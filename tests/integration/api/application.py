@@ -44,11 +44,11 @@ from api.adapters.image_store import ImageStore
 from api.alerts.service import TriggerStore
 from api.analytics.service import TrafficStore
 from api.app import create_app
+from api.cameras.funnel import HourStore
 from api.cameras.status_cache import CameraStatusCache
 from api.container import AppDependencies, Repositories, Services, build_services
 from api.db.database import Database
 from api.deliveries.service import DeliveryStore
-from api.cameras.funnel import HourStore
 from api.erasure.images import ErasedImageNotes
 from api.erasure.jobs import ErasePlate
 from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
@@ -131,6 +131,11 @@ class StandInStore:
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
     ) -> RecognitionPage:
         return RecognitionPage((), None)
+
+    async def at(
+        self, owner_id: UUID, places: Sequence[RecognitionCursor]
+    ) -> tuple[RecognitionRow, ...]:
+        return ()
 
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
+import msgspec
 import pytest
 
 from analytics_sql.client import ClickHouseClient
@@ -142,6 +143,72 @@ async def test_they_are_listed_with_pictures_page_by_page(
     assert [each["recognitionId"] for each in found] == ids[:1]
     other = await client.get("/api/corrections", params={**query, "plate": "b12"})
     assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_a_search_finds_what_was_corrected_page_by_page_each_once(
+    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
+) -> None:
+    # Four of each millisecond: there ids decide.
+    records = [
+        msgspec.structs.replace(
+            _pass(owner.owner_id, number // 4, plate),
+            id=recognition_id(START_MS + 1000 * (number // 4), CAMERA, str(number)),
+            confidence=0.5 if number == 9 else 0.9,
+        )
+        for number, plate in enumerate(["AB12CD", "A812CD", "XY99Z", "A812CD"] * 8)
+    ]
+    await insert_recognitions(clickhouse, [recognition_row(record) for record in records])
+    corrected = records[1::2]
+    for record in corrected:
+        await _put(client, str(record.id), plate="AB12CD")
+    # Read as it is found by its reading, whatever it was corrected to, and once only.
+    await _put(client, str(records[0].id), plate="AB12CE")
+    gone = _pass(owner.owner_id, 99, "A812CD")
+    await insert_recognitions(clickhouse, [recognition_row(gone)])
+    await _put(client, str(gone.id), plate="AB12CD")
+    await clickhouse.run(
+        f"ALTER TABLE recognitions DELETE WHERE id = '{gone.id}' SETTINGS mutations_sync = 2"
+    )
+
+    async def pages(limit: int, **filters: Any) -> list[str]:
+        found: list[str] = []
+        last: str | None = None
+        while True:
+            query = {"limit": limit, **filters} | ({"lastKey": last} if last else {})
+            query["corrected"] = "true"
+            page = (await client.get("/api/recognitions", params=query)).json()
+            assert len(page["recognitions"]) <= limit
+            found += [each["id"] for each in page["recognitions"]]
+            last = page["nextKey"]
+            if last is None:
+                return found
+
+    everything = await pages(200)
+    read = {str(record.id) for record in records if record.plate == "AB12CD"}
+    wanted = read | {str(record.id) for record in corrected}
+    for filters in (
+        {"plate": "12CD", "match": "substring"},
+        {"plate": "AB12CD", "match": "exact"},
+        {"plate": "AB*", "match": "wildcard"},
+    ):
+        expected = [one for one in everything if one in wanted]
+        assert [await pages(limit, **filters) for limit in (1, 3, 24, 200)] == [expected] * 4
+    sure = [one for one in everything if one in wanted and one != str(records[9].id)]
+    assert await pages(5, plate="AB12CD", minConfidence=0.8) == sure
+    span = {"from": "2026-09-21T14:13:21Z", "to": "2026-09-21T14:13:23Z"}
+    within = {str(record.id) for record in records[4:12]}
+    assert await pages(3, plate="AB12CD", **span) == [
+        one for one in everything if one in wanted & within
+    ]
+    elsewhere = str(uuid4())
+    assert await pages(3, plate="AB12CD", cameraId=elsewhere) == []
+    plain = (await client.get("/api/recognitions", params={"plate": "AB12CD"})).json()
+    assert {each["id"] for each in plain["recognitions"]} == read
+    shown = {"plate": "AB12CD", "corrected": "true", "cameraId": str(CAMERA)}
+    found = (await client.get("/api/recognitions", params=shown)).json()["recognitions"]
+    assert {each["correction"]["plate"] for each in found if each["plate"] == "A812CD"} == {
+        "AB12CD"
+    }
 
 
 async def test_erasing_a_plate_reaches_what_was_corrected_from_it_and_to_it(

@@ -49,7 +49,7 @@ function Results({ rows, at, onAt }) {
   return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
     ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
       <td><${Crop} recognition=${row} width=${128} /></td>
-      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} /><span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
+      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} />${row.correction?.plate && html` <span class="note">${t("corrected:")} <${Plate} text=${row.correction.plate} /></span>`}<span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
       <td class="number"><${Sureness} value=${row.confidence} /></td>
       <td class="wide-cell"><bdi>${row.cameraName}</bdi></td>
       <td class="wide-cell"><${Moment} at=${row.timestamp} /></td>
@@ -60,7 +60,7 @@ function Results({ rows, at, onAt }) {
 
 function Page({ query, filter }) {
   const [at, setAt] = useState(-1);
-  const page = useLoad((abort) => get("/api/recognitions", { ...filter, limit: ROWS, lastKey: query.lastKey }, abort), [filter, query.lastKey]);
+  const page = useLoad((abort) => get("/api/recognitions", { ...filter, ...(filter.plate && { corrected: true }), limit: ROWS, lastKey: query.lastKey }, abort), [filter, query.lastKey]);
   const rows = page.data?.recognitions ?? [];
   useEffect(() => setAt(-1), [page.data]);
   const next = () => page.data?.nextKey && goQuery({ lastKey: page.data.nextKey });

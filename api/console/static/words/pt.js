@@ -603,6 +603,7 @@ export const words = {
   "Join": "Aderir",
   "The e-mail did not go out; the invitation is good all the same.": "A mensagem não saiu; o convite serve na mesma.",
   "It went out by e-mail; you can hand it over yourself as well. Whoever has it joins, once, until": "Foi enviada por e-mail; também a pode entregar pessoalmente. Quem a tiver adere, uma vez, até",
+  "corrected:": "corrigida:",
   "Last hour": "Última hora",
   "From frame to recognition": "Da imagem ao reconhecimento",
   "Step": "Passo",

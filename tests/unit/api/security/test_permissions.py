@@ -148,7 +148,8 @@ def test_the_description_of_the_list_names_modes_and_bounds() -> None:
     schemas = {parameter["name"]: parameter["schema"] for parameter in listed}
 
     assert set(schemas) == {
-        *("match", "plate", "cameraId", "from", "to", "minConfidence", "limit", "lastKey")
+        *("match", "plate", "cameraId", "from", "to", "minConfidence", "limit", "lastKey"),
+        "corrected",
     }
     assert not any(parameter["required"] for parameter in listed)
     modes = description["components"]["schemas"]["MatchMode"]["enum"]
