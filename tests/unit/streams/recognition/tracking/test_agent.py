@@ -215,11 +215,6 @@ async def test_the_next_worker_goes_on_from_the_mark_of_the_last(world: World) -
     world.counts.clear()
     # Another one begins where that one ended. Before the third five were gone, and one was read.
     await play(another(), seen(4, 75_000, 4), seen(5, 121_000, 5))
-
-    def another() -> TrackingAgent:
-        world.registry = CollectorRegistry()
-        return tracking_of(world, RULES)
-
     await play(another(), seen(11, 900_000, 11), seen(12, 960_000, 12))
     end = msgspec.structs.replace(frame(13, 961_000, kind=FrameKind.END), deleted=True)
     await play(another(), end)
