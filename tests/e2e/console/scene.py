@@ -159,7 +159,9 @@ def _counted(account: Account, camera: Camera, now: int) -> list[CameraMinute]:
     """Four usual weeks of a camera, and a day on which it sees less."""
     this_hour = now - now % _HOUR_MS
     usual = FrameCounts(still=15_000, read=3000, found=420, readings=430, unread=900, reported=40)
-    less = FrameCounts(still=16_000, read=900, found=44, slow=200, readings=44, reported=11)
+    less = FrameCounts(
+        still=16_000, slow=200, read=900, found=44, readings=44, unread=90, reported=11
+    )
     hours = [(day * 24 + hour, usual) for day in (7, 14, 21, 28) for hour in range(25)]
     return [
         CameraMinute(

@@ -21,7 +21,7 @@ PAGES = {
     "/cameras?view=wall": "Access road",
     "/cameras/new": "Test the address",
     "/cameras/import": "Columns:",
-    "/cameras/{camera}": "Most plates cannot be read",
+    "/cameras/{camera}": "Reads less than its usual hour",
     "/alerts": "Stolen at night",
     "/alerts/new": "What it watches for",
     "/alerts/{alert}": "Overnight:",
