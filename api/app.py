@@ -11,6 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
 from api.api_keys import routes as api_keys_routes
+from api.audit import routes as audit_routes
 from api.cameras import routes as cameras_routes
 from api.console import routes as console_routes
 from api.container import Services
@@ -53,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sessions_routes.router,
     people_routes.router,
     analytics_routes.router,
+    audit_routes.router,
     health_routes.router,
     docs_routes.router,
     console_routes.router,
@@ -93,7 +95,8 @@ def create_app(
         async with open_services() as services:
             app.state.services = services
             app.state.services_by_type = services.by_type()
-            app.state.metrics.include(services.owner_limits)
+            for collector in (services.owner_limits, services.audit_notes):
+                app.state.metrics.include(collector)
             yield
 
     app = FastAPI(

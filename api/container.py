@@ -17,6 +17,7 @@ from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts, TriggerHistory, TriggerStore
 from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
+from api.audit.service import AuditLog
 from api.cameras.funnel import CameraFunnels, HourStore
 from api.cameras.probe import CameraProbe
 from api.cameras.service import Cameras, camera_rules
@@ -37,8 +38,7 @@ from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
-from api.live.cursor import ResumeTokens
-from api.live.service import LiveRecognitions, stream_rules
+from api.live.service import LiveRecognitions, live_recognitions
 from api.live.topics import TopicCaches, followed_topics
 from api.paging.cursor import CursorSealer
 from api.people.invitations import Invitations, invitation_rules
@@ -57,6 +57,7 @@ from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.devices import Devices
 from api.sessions.service import Sessions
 from api.settings import ApiSettings
+from api.trail.notes import AuditNotes
 from api.validation.fields import ValidationRules, operator_rules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
@@ -133,6 +134,8 @@ class Services:
     deliveries: Deliveries
     recognition_deliveries: RecognitionDeliveries
     analytics: Analytics
+    audit_log: AuditLog
+    audit_notes: AuditNotes
     images: ImageStore
     image_retention: ImageRetention
     snapshot_removal: SnapshotRemoval
@@ -160,14 +163,15 @@ class Services:
             self.erased_images.sweep,
             self.image_retention.sweep,
             self.snapshot_removal.sweep,
+            self.audit_log.sweep,
         )
-        alone = (self.erasure_watch.sweep, self.erasure_jobs.sweep)
+        alone = (self.erasure_watch.sweep, self.erasure_jobs.sweep, self.audit_notes.sweep)
         return (Sweeper(sweeps), *(Sweeper((sweep,)) for sweep in alone))
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
         closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
-        for service in (*closing, self.pictures):
+        for service in (*closing, self.pictures, self.audit_notes):
             await service.close()
 
 
@@ -259,8 +263,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
-    sessions = _sessions(settings, outside, authenticator, box, limits)
-    images, cursors = outside.images, CursorSealer(keys)
+    images, cursors, notes = outside.images, CursorSealer(keys), AuditNotes(database)
+    sessions = _sessions(settings, outside, authenticator, box, limits, notes)
     recognitions = Recognitions(found.recognitions, images, cursors, image_retention=retention)
     cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
     return Services(
@@ -279,7 +283,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         ),
         exports=Exports(found.exports, recognitions, limits, limiter),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
-        live=_live(settings, outside, box, watch, limits),
+        live=live_recognitions(settings, outside.caches, watch.ready, box, limits, now),
         image_recognition=image_recognition(
             settings, database, outside.reader, outside.photos, limits
         ),
@@ -308,6 +312,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
         analytics=Analytics(database, found.traffic, now),
+        audit_log=AuditLog(database, cursors, timedelta(days=settings.audit_retention_days), now),
+        audit_notes=notes,
         images=outside.images,
         image_retention=ImageRetention(outside.images, retention, now),
         snapshot_removal=SnapshotRemoval(database, outside.images, now),
@@ -327,18 +333,6 @@ def _authenticator(settings: ApiSettings, outside: AppDependencies) -> Authentic
     return Authenticator(outside.database, failures, unknown_concurrency=at_once)
 
 
-def _live(
-    settings: ApiSettings,
-    outside: AppDependencies,
-    box: SecretBox,
-    watch: ErasureWatch,
-    limits: OwnerLimits,
-) -> LiveRecognitions:
-    caches, rules = outside.caches, stream_rules(settings)
-    tokens, now = ResumeTokens(box), outside.now_ms
-    return LiveRecognitions(caches.recent, caches.ping, watch.ready, tokens, rules, limits, now)
-
-
 def _cameras(
     settings: ApiSettings, outside: AppDependencies, vault: StreamVault, limits: OwnerLimits
 ) -> Cameras:
@@ -352,9 +346,9 @@ def _sessions(
     authenticator: Authenticator,
     box: SecretBox,
     limits: OwnerLimits,
+    notes: AuditNotes,
 ) -> Sessions:
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
     lifetime = timedelta(hours=settings.session_hours)
-    return Sessions(
-        outside.database, authenticator, attempts, Devices(box), limits, lifetime=lifetime
-    )
+    devices, database = Devices(box), outside.database
+    return Sessions(database, authenticator, attempts, devices, limits, notes, lifetime=lifetime)

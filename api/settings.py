@@ -220,6 +220,13 @@ class ApiSettings(
         description="Days after which images are no longer linked; they are deleted from S3 at the "
         "end of the day (UTC) on which the last of their day is so old. 0: never.",
     )
+    audit_retention_days: int = Field(
+        365,
+        ge=30,
+        le=36_500,
+        description="Days for which the audit log is kept; older entries are deleted within an "
+        "hour.",
+    )
     session_hours: int = Field(
         168, ge=1, le=8760, description="How long a session lasts after logging in."
     )

@@ -332,6 +332,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         "the next one is.",
         labels=("owner", "limit"),
     ),
+    Metric(
+        name="platestream_api_audit_entries_lost_total",
+        kind=MetricKind.COUNTER,
+        unit="acts",
+        rise="PostgreSQL was away, or slow, for so long that searches found no room to wait for "
+        "the audit log; entries `audit.incomplete` say how many.",
+    ),
 )
 
 

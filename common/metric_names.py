@@ -49,4 +49,5 @@ MetricName = Literal[
     "platestream_relay_rows_set_aside",
     "platestream_relay_rows_of_replays",
     "platestream_api_owner_limit_ratio",
+    "platestream_api_audit_entries_lost_total",
 ]

@@ -28,6 +28,7 @@ from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.recognitions.service import Recognitions
+from api.security.actions import Action
 from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
@@ -124,7 +125,7 @@ async def explain_alerts(
     responses=error_responses(*BODY_ERRORS),
 )
 # It tells of recognitions; the alert is the caller's own.
-@requires(Scope.RECOGNITIONS_READ, BodyKind.JSON)
+@requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, notes=Action.ALERT_TRIED)
 async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> AlertTestResult:
     """Say what an alert would have fired for in a span of time. Nothing is kept or sent."""
     replay = await insight.test(caller.owner_id, body.alert, body.backtest())

@@ -15,6 +15,7 @@ from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
 from api.recognitions.schemas import RecognitionBody, recognition_body
 from api.schemas import ResponseModel
+from api.security.actions import Action
 from api.security.permissions import Scope, requires
 from common.timestamps import format_timestamp
 
@@ -132,7 +133,7 @@ AnalyticsDep = Annotated[Analytics, Depends(service(Analytics))]
 
 
 @router.get("/api/analytics", summary="The last 30 days at a glance", responses=error_responses())
-@requires(Scope.ANALYTICS_READ)
+@requires(Scope.ANALYTICS_READ, notes=Action.ANALYTICS_VIEWED)
 async def get_analytics(analytics: AnalyticsDep, caller: Caller) -> AnalyticsBody:
     """Return counts over the last 30 × 24 hours, in days and hours of the account's time zone."""
     return analytics_body(await analytics.overview(caller.owner_id))

@@ -24,6 +24,7 @@ from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
+from api.security.actions import Action
 from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])
@@ -95,7 +96,7 @@ async def get_camera_funnel(
     summary="Try a camera's address",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON, notes=Action.CAMERA_TRIED)
 async def test_camera(
     cameras: CamerasDep, probe: ProbeDep, caller: Caller, body: CameraTest
 ) -> CameraTestAnswer:

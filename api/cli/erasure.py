@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import typer
+from sqlalchemy.orm import Session
 
 from api.accounts.repository import OwnerAccount
 from api.accounts.service import normalised_email, owner_by_email
@@ -43,6 +44,8 @@ def plate_erase(
     from api.erasure.models import Misreading
     from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
     from api.recognitions.correction_rows import corrections_to, erase_corrections
+    from api.security.actions import Action
+    from api.trail.entries import act_in_hand, erase_from_entries, write_acts
 
     leave_standard_output_to_answers()
     settings = load_command_settings(ErasureSettings)
@@ -60,12 +63,28 @@ def plate_erase(
         ),
         _AGAIN,
     )
+
+    def work(session: Session) -> tuple[int, int]:
+        corrections = erase_corrections(session, owner.id, text, before_ms=before_ms)
+        # Last: corrections that go leave entries, too.
+        entries = erase_from_entries(session, owner.id, text)
+        act = act_in_hand(
+            owner.id,
+            Action.PLATE_ERASED,
+            recognitions=erased.rows.recognitions,
+            corrections=corrections,
+        )
+        write_acts(session, [act])
+        return corrections, entries
+
     # After the rows: of what is erased nothing can be corrected any more.
-    corrections = in_database(
-        lambda session: erase_corrections(session, owner.id, text, before_ms=before_ms)
-    )
-    fields = _plate_fields(erased, alerts) | {"corrections": corrections, "misread": len(misread)}
-    answer(fields, as_json, _plate_text(erased, alerts, corrections, len(misread)))
+    corrections, entries = in_database(work)
+    fields = _plate_fields(erased, alerts) | {
+        "corrections": corrections,
+        "auditEntries": entries,
+        "misread": len(misread),
+    }
+    answer(fields, as_json, _plate_text(erased, alerts, corrections, entries, len(misread)))
     if erased.images is None:
         fail("the picture store does not answer; the API removes the images once it does")
     if erased.images.refused:
@@ -158,12 +177,14 @@ def _removed(erased: ErasedPlate) -> int:
     return 0 if erased.images is None else erased.images.removed
 
 
-def _plate_text(erased: ErasedPlate, alerts: int, corrections: int, misread: int) -> str:
+def _plate_text(
+    erased: ErasedPlate, alerts: int, corrections: int, entries: int, misread: int
+) -> str:
     rows = erased.rows
     lines = [
         f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
         f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries,"
-        f" {corrections} corrections"
+        f" {corrections} corrections, the plate in {entries} entries of the audit log"
     ]
     if misread:
         lines.append(f"among them {misread} that were read otherwise and corrected to it")

@@ -1,5 +1,6 @@
 """Shared by the commands that look after an installation: settings, the database, errors."""
 
+import getpass
 import os
 import shlex
 import sys
@@ -13,6 +14,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from api.cli.commands import fail
+from api.db.actors import Actor, ActorKind, acting, announce
 from api.db.engine import in_transaction, open_engine
 from common.errors import EXIT_MISCONFIGURED, PlatestreamError
 from common.settings import DatabaseSettings, Fragment, load_settings
@@ -86,11 +88,26 @@ def in_family(work: Callable[[], _T]) -> _T:
 
 
 def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _T:
+    actor = Actor(ActorKind.COMMAND, name=_user())
+
+    def announced(session: Session) -> _T:
+        announce(session, actor)
+        return work(session)
+
     engine = open_engine(settings)
     try:
-        return in_transaction(engine, work)
+        with acting(actor):
+            return in_transaction(engine, announced)
     finally:
         engine.dispose()
+
+
+def _user() -> str | None:
+    """Return who runs the command on this machine; None for a user without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 @contextmanager

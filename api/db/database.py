@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.adapters.circuit_breaker import CircuitBreaker, HealthCheck
+from api.db.actors import acting, announce, current_actor
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.errors import Dependency, DependencyUnavailableError
 from common.settings import DatabaseSettings
@@ -35,14 +36,14 @@ class Database:
         self._breaker = CircuitBreaker(Dependency.CONFIGURATION, _health_check(settings))
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
-        """Run ``work`` in one transaction (see :func:`in_transaction`).
+        """Run ``work`` in one transaction (see :func:`in_transaction`), by who is acting.
 
         Raises:
             DependencyUnavailableError: also where neither a thread nor the server answers in time.
                 Nothing of what had begun is kept then, unless its commit was under way.
         """
         loop = asyncio.get_running_loop()
-        kept = _CancellableWork(work)
+        kept = _CancellableWork(_announced(work))
         try:
             async with self._breaker.call(_CALL_SECONDS):
                 return await loop.run_in_executor(
@@ -65,6 +66,21 @@ class Database:
         self._breaker.close()
         self._threads.shutdown()
         self.engine.dispose()
+
+
+def _announced(work: Callable[[Session], _T]) -> Callable[[Session], _T]:
+    """Return work that tells the database first who acts, where somebody does."""
+    actor = current_actor()
+    if actor is None:
+        return work
+
+    def announced(session: Session) -> _T:
+        # The thread knows nothing of the request's own context.
+        with acting(actor):
+            announce(session, actor)
+            return work(session)
+
+    return announced
 
 
 class _CancellableWork(Generic[_T]):

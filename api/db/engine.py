@@ -9,6 +9,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
+from api.db.actors import SERVICE, SETTING, encoded
 from api.errors import Dependency, DependencyUnavailableError
 from common.errors import MisconfiguredError
 from common.settings import DatabaseSettings
@@ -54,7 +55,8 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
         hide_parameters=True,
         connect_args={
             "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
-            "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC",
+            "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
+            f" -c {SETTING}={encoded(SERVICE)}",
             "application_name": "platestream",
             **_KEEP_ALIVE,
         },

@@ -29,7 +29,10 @@ from api.deliveries.schemas import DeliveryQuery
 from api.errors import ApiError, ErrorCode, found, invalid_field
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
+from api.security.actions import Action
 from api.security.permissions import Principal, Scope
+from api.trail.entries import Act, ActSubject, act_in_hand, write_acts
+from api.validation.fields import from_unix_ms
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from common.records.codec import decode
 from common.records.deliveries import Delivery, DeliveryCause, recognition_delivery
@@ -37,6 +40,7 @@ from common.records.payloads import shared_fields
 from common.records.recognitions import Recognition
 from common.records.topics import DELIVERIES
 from common.records.webhooks import ALERT_EVENTS, EventName
+from common.timestamps import iso_utc
 
 
 class DeliveryQueue:
@@ -63,17 +67,18 @@ class DeliveryQueue:
             raise ApiError(ErrorCode.NOT_FOUND)
         return self.again(content, DeliveryCause.REDELIVERY)
 
-    async def send(self, deliveries: Sequence[Delivery]) -> None:
-        """Send deliveries, in their order for each endpoint."""
+    async def send(self, deliveries: Sequence[Delivery], act: Act) -> None:
+        """Send deliveries, in their order for each endpoint, by an act that the audit log tells."""
 
         def work(session: Session) -> None:
+            write_acts(session, [act])
             keyed = [(delivery.endpoint, delivery) for delivery in deliveries]
             enqueue_all(session, DELIVERIES, keyed)
 
         await self._database.run(work)
 
-    async def replay(self, caller: Principal, deliveries: Sequence[Delivery]) -> None:
-        """Send past deliveries, in their order, after all else that is to be sent.
+    async def replay(self, caller: Principal, deliveries: Sequence[Delivery], act: Act) -> None:
+        """Send past deliveries, in their order, after all else that is to be sent, likewise.
 
         Raises:
             ApiError: 429, as for :meth:`check_replays`.
@@ -83,6 +88,7 @@ class DeliveryQueue:
         def work(session: Session) -> None:
             lock_owner(session, caller.owner_id)
             self._check_replays(session, caller)
+            write_acts(session, [act])
             enqueue_replay(session, DELIVERIES, caller.owner_id, keyed)
 
         await self._database.run(work)
@@ -167,7 +173,9 @@ class Deliveries:
         row = await self._require(owner_id, webhook_id)
         chosen = event or row.config.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())
-        await self._queue.send([made])
+        subject = ActSubject("webhook", webhook_id, row.config.name)
+        act = act_in_hand(owner_id, Action.WEBHOOK_TESTED, subject, event=chosen)
+        await self._queue.send([made], act)
         return made
 
     async def redeliver(self, caller: Principal, webhook_id: UUID, delivery_id: UUID) -> Delivery:
@@ -177,12 +185,16 @@ class Deliveries:
             ApiError: 404, also where what it held is past retention; 403 for that of an alert.
             TransientError: ClickHouse is unavailable.
         """
-        await self._require(caller.owner_id, webhook_id)
+        row = await self._require(caller.owner_id, webhook_id)
         place = DeliveryPlace(user_id=caller.owner_id, webhook_id=webhook_id)
         content = await self._store.delivery_content(place, delivery_id)
         delivery = self._queue.redelivery(content)
         _check_alerts_readable(caller, [delivery.event])
-        await self._queue.send([delivery])
+        subject = ActSubject("webhook", webhook_id, row.config.name)
+        act = act_in_hand(
+            caller.owner_id, Action.DELIVERY_REPEATED, subject, deliveryId=str(delivery_id)
+        )
+        await self._queue.send([delivery], act)
         return delivery
 
     async def replay(self, caller: Principal, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
@@ -216,7 +228,11 @@ class Deliveries:
         if len(found) > MAX_REPLAYED:
             raise invalid_field("to", f"the period holds more than {MAX_REPLAYED} events")
         in_order = sorted(found, key=lambda delivery: delivery.occurred_ms)
-        await self._queue.replay(caller, in_order)
+        span_ms = {"from": from_ms, "to": to_ms}
+        told = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
+        subject = ActSubject("webhook", webhook_id, row.config.name)
+        act = act_in_hand(owner_id, Action.EVENTS_REPLAYED, subject, count=len(found), **told)
+        await self._queue.replay(caller, in_order, act)
         return len(found)
 
     async def _recognitions(
@@ -317,7 +333,9 @@ class AlertDeliveries:
         made = self._samples.notifications(
             row.config, row.notifications[number], now_ms=self._now_ms()
         )
-        await self._queue.send(made)
+        subject = ActSubject("alert", alert_id, row.config.name)
+        act = act_in_hand(owner_id, Action.ALERT_TESTED, subject, notification=number)
+        await self._queue.send(made, act)
         return made
 
     async def redeliver(self, owner_id: UUID, alert_id: UUID, delivery_id: UUID) -> Delivery:
@@ -330,7 +348,13 @@ class AlertDeliveries:
         place = await self._place(owner_id, alert_id)
         content = await self._store.delivery_content(place, delivery_id)
         delivery = self._queue.redelivery(content)
-        await self._queue.send([delivery])
+        act = act_in_hand(
+            owner_id,
+            Action.DELIVERY_REPEATED,
+            ActSubject("alert", alert_id),
+            deliveryId=str(delivery_id),
+        )
+        await self._queue.send([delivery], act)
         return delivery
 
     async def _place(self, owner_id: UUID, alert_id: UUID) -> DeliveryPlace:

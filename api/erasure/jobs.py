@@ -29,7 +29,9 @@ from api.erasure.job_rows import (
 from api.erasure.models import ErasedPlate, Misreading
 from api.errors import DependencyUnavailableError, found
 from api.recognitions.correction_rows import corrections_to, erase_corrections
+from api.security.actions import Action
 from api.security.permissions import Principal
+from api.trail.entries import ActSubject, act_in_hand, erase_from_entries, write_acts
 from common.errors import PlatestreamError, TransientError
 
 log = structlog.get_logger()
@@ -70,10 +72,15 @@ class ErasureJobs:
         Raises:
             ApiError: 409, too many of the account wait.
         """
-        before_ms = self._now_ms()
-        return await self._database.run(
-            lambda session: ask_for_job(session, caller, plate, before_ms)
-        )
+        before_ms, owner_id = self._now_ms(), caller.owner_id
+
+        def work(session: Session) -> ErasureJob:
+            job = ask_for_job(session, caller, plate, before_ms)
+            subject = ActSubject("plate", job.id)
+            write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASURE_ASKED, subject)])
+            return job
+
+        return await self._database.run(work)
 
     async def one(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
         """Return one of the owner's jobs.
@@ -130,7 +137,12 @@ class ErasureJobs:
         def finish(session: Session) -> None:
             # After the rows: of what is erased nothing can be corrected any more.
             corrections = erase_corrections(session, owner_id, plate, before_ms=before_ms)
-            finish_job(session, job, counts | {"corrections": corrections})
+            # Last: corrections that go leave entries, too.
+            entries = erase_from_entries(session, owner_id, plate)
+            told = counts | {"corrections": corrections, "auditEntries": entries}
+            finish_job(session, job, told)
+            subject = ActSubject("plate", job.id)
+            write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASED, subject, **told)])
 
         await self._database.run(finish)
 

@@ -17,6 +17,7 @@ from api.exports.service import Exports
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
 from api.security import permissions
+from api.security.actions import Action
 from api.security.permissions import requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
@@ -99,7 +100,7 @@ class FileAnswer(Response):
         **error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
     },
 )
-@requires(permissions.Scope.RECOGNITIONS_READ)
+@requires(permissions.Scope.RECOGNITIONS_READ, notes=Action.RECOGNITIONS_EXPORTED)
 async def export_recognitions(
     exports: ExportsDep, caller: Caller, query: Annotated[ExportQuery, Query()]
 ) -> FileAnswer:

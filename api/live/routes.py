@@ -13,6 +13,7 @@ from api.live.service import LiveRecognitions
 from api.live.stream import EventStream
 from api.middleware.guard import GuardedRoute, check_again
 from api.openapi import error_responses
+from api.security.actions import Action
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
@@ -49,7 +50,7 @@ _EVENTS: dict[str, Any] = {
         ),
     },
 )
-@requires(Scope.RECOGNITIONS_READ, is_endless=True)
+@requires(Scope.RECOGNITIONS_READ, is_endless=True, notes=Action.RECOGNITIONS_STREAMED)
 async def stream_recognitions(
     request: Request,
     live: LiveRecognitionsDep,

@@ -12,9 +12,11 @@ from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.recent import RecentRecognitions
 from api.live.schemas import Wanted
 from api.live.stream import Check, ReaderStream, StreamContext
+from api.live.topics import TopicCaches
 from api.security.permissions import Principal
 from api.settings import ApiSettings
 from common.errors import TransientError
+from common.secrets import SecretBox
 
 _RETRY_AFTER_SECONDS = 5
 
@@ -163,3 +165,16 @@ class LiveRecognitions:
                 ErrorCode.INVALID_CURSOR, f"{fault.path} {fault.message}.", fields=[fault]
             )
         return position
+
+
+def live_recognitions(
+    settings: ApiSettings,
+    caches: TopicCaches,
+    ready: Callable[[], Awaitable[None]],
+    box: SecretBox,
+    limits: OwnerLimits,
+    now_ms: Callable[[], int],
+) -> LiveRecognitions:
+    """Return the streams over what is followed. ``now_ms`` is the wall clock, Unix ms."""
+    tokens, rules = ResumeTokens(box), stream_rules(settings)
+    return LiveRecognitions(caches.recent, caches.ping, ready, tokens, rules, limits, now_ms)

@@ -5,7 +5,9 @@ and costs nothing.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
+from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -14,6 +16,7 @@ from pydantic import BaseModel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
+from api.db.actors import Actor, ActorKind, acting
 from api.deps import service_of
 from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.limits.body_budget import BodyBudget, BodyShare
@@ -26,7 +29,7 @@ from api.middleware.bodies import (
     bytes_to_come,
     with_limited_body,
 )
-from api.middleware.request_state import set_limit_headers
+from api.middleware.request_state import request_id_of, set_limit_headers
 from api.security.authentication import Authenticator
 from api.security.client_address import TrustedProxies, client_address, counted_by
 from api.security.csrf import is_same_origin
@@ -42,11 +45,14 @@ from api.security.permissions import (
     declared_access,
     permissions_in,
 )
+from api.trail.entries import Act, ActSubject
+from api.trail.notes import AuditNotes, told_parameters
 from api.validation.fields import ValidationRules, validating_by
 from common.errors import MisconfiguredError
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _SHOWN_CHARACTERS, _SHOWN_NAMES = 100, 20
+_FIRST_ERROR = 400
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -77,14 +83,44 @@ class GuardedRoute(APIRoute):
             await _admit_request(request, access)
             if names is not None:
                 _check_query(request, names)
-            with validating_by(service_of(request, ValidationRules)):
-                if access.body is BodyKind.NONE:
-                    return await inner(request)
-                rule = _body_rule(access)
-                with _taken_share(request, access, rule) as share:
-                    return await inner(with_limited_body(request, rule, share.keep))
+            with validating_by(service_of(request, ValidationRules)), _acting(request, access):
+                answer = await _answered(request, access, inner)
+            _note(request, access, answer)
+            return answer
 
         return guarded
+
+
+async def _answered(request: Request, access: Access, inner: _Handler) -> Response:
+    if access.body is BodyKind.NONE:
+        return await inner(request)
+    rule = _body_rule(access)
+    with _taken_share(request, access, rule) as share:
+        return await inner(with_limited_body(request, rule, share.keep))
+
+
+def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
+    """Return the block in which changes are the caller's; reading and image calls make none."""
+    changes = request.method not in _SAFE_METHODS and not access.recognizes
+    return acting(_actor(request) if changes else None)
+
+
+def _note(request: Request, access: Access, answer: Response) -> None:
+    """Have an answered call noted in the audit log, where its route says so."""
+    if access.notes is None or answer.status_code >= _FIRST_ERROR:
+        return
+    named = request.path_params.get("id")
+    subject = None
+    if named is not None:
+        subject = ActSubject(access.notes.partition(".")[0], UUID(named))
+    act = Act(
+        request.state.principal.owner_id,
+        access.notes,
+        _actor(request),
+        subject,
+        told_parameters(request.query_params.multi_items()),
+    )
+    service_of(request, AuditNotes).note(act)
 
 
 def _query_names(route: APIRoute) -> frozenset[str] | None:
@@ -138,11 +174,29 @@ def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
 
 
 def counted_address(request: Request) -> str:
-    """Return what limits by address count the request by; proxies that are trusted tell it."""
+    """Return what limits by address count the request by."""
+    return counted_by(_sender(request))
+
+
+def _sender(request: Request) -> str:
+    """Return the address of who sent the request; proxies that are trusted tell it."""
     peer = None if request.client is None else request.client.host
     forwarded_for = request.headers.getlist("x-forwarded-for")
     trusted = service_of(request, TrustedProxies).networks
-    return counted_by(client_address(peer, forwarded_for, trusted))
+    return client_address(peer, forwarded_for, trusted)
+
+
+def _actor(request: Request) -> Actor:
+    """Return the caller as the audit log names them."""
+    address, request_id = _sender(request), request_id_of(request)
+    caller: Principal | None = getattr(request.state, "principal", None)
+    person, key = (None, None) if caller is None else (caller.person, caller.key)
+    if person is not None:
+        return Actor(ActorKind.PERSON, person.id, person.email, None, address, request_id)
+    if caller is not None and key is not None:
+        who = caller.credential_id, key.name, key.prefix
+        return Actor(ActorKind.KEY, *who, address, request_id)
+    return Actor(ActorKind.NOBODY, address=address, request_id=request_id)
 
 
 async def check_again(request: Request) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import find_person, lock_owner, require_owner
+from api.db.actors import announce_person
 from api.db.database import Database
 from api.db.people_tables import Invitation, Person
 from api.errors import ApiError, ErrorCode
@@ -174,12 +175,14 @@ def _accept(session: Session, owner_id: UUID, acceptance: Acceptance, password_h
     if open_one is None:
         raise ApiError(ErrorCode.INVITATION_OVER)
     person = Person(
+        id=uuid4(),
         owner_id=owner_id,
         email=open_one.email,
         name=acceptance.name,
         role=open_one.role,
         password_hash=password_hash,
     )
+    announce_person(session, person.id, person.email)
     if not repository.add_person(session, person):
         raise ApiError(ErrorCode.PERSON_EXISTS)
     session.delete(open_one)

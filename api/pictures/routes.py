@@ -17,6 +17,7 @@ from api.pictures.answers import (
     picture_responses,
 )
 from api.pictures.service import JPEG, MAX_AGE, Part, Pictures
+from api.security.actions import Action
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute)
@@ -37,7 +38,7 @@ _PIXELS = {"schema": {"type": "integer", "minimum": 1}}
     response_class=Response,
     responses={**_ERRORS, **picture_responses("The full frame.", JPEG, "image/png")},
 )
-@requires(Scope.RECOGNITIONS_READ, shows_picture=True)
+@requires(Scope.RECOGNITIONS_READ, shows_picture=True, notes=Action.PHOTO_VIEWED)
 async def recognition_photo(
     pictures: PicturesDep,
     caller: Caller,

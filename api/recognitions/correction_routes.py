@@ -18,6 +18,7 @@ from api.recognitions.correction_schemas import (
 from api.recognitions.corrections import CorrectionFilter, Corrections
 from api.recognitions.schemas import correction_body
 from api.recognitions.service import Recognitions
+from api.security.actions import Action
 from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
@@ -58,7 +59,7 @@ async def remove_correction(corrections: CorrectionsDep, caller: Caller, id: Res
     summary="List corrections",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
-@requires(Scope.RECOGNITIONS_READ)
+@requires(Scope.RECOGNITIONS_READ, notes=Action.CORRECTIONS_SEARCHED)
 async def list_corrections(
     corrections: CorrectionsDep,
     recognitions: RecognitionsDep,

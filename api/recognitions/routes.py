@@ -17,6 +17,7 @@ from api.recognitions.schemas import (
     recognition_body,
 )
 from api.recognitions.service import Recognitions
+from api.security.actions import Action
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
@@ -31,7 +32,7 @@ CorrectionsDep = Annotated[Corrections, Depends(service(Corrections))]
     response_model=RecognitionList,
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
-@requires(Scope.RECOGNITIONS_READ)
+@requires(Scope.RECOGNITIONS_READ, notes=Action.RECOGNITIONS_SEARCHED)
 async def list_recognitions(
     corrections: CorrectionsDep, caller: Caller, query: Annotated[RecognitionListQuery, Query()]
 ) -> Response:
@@ -47,7 +48,7 @@ async def list_recognitions(
     summary="One recognition with links to its images",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
-@requires(Scope.RECOGNITIONS_READ)
+@requires(Scope.RECOGNITIONS_READ, notes=Action.RECOGNITION_VIEWED)
 async def get_recognition(
     recognitions: RecognitionsDep, corrections: CorrectionsDep, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:

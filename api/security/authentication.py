@@ -15,7 +15,7 @@ from api.errors import ApiError, ErrorCode
 from api.limits.limiter import FailedAuthentications
 from api.security import credentials, repository
 from api.security.lookup import CredentialLookup, Identified, UnknownCredentialQueue
-from api.security.permissions import ROLE_SCOPES, Principal
+from api.security.permissions import ROLE_SCOPES, KeyIdentity, Principal
 from api.security.repository import KeyRecord, SessionRecord
 from common.errors import TransientError
 
@@ -65,7 +65,13 @@ class Authenticator:
         digest = credentials.key_hash(key)
         record = await self._accepted(self._keys, digest, address, lambda found: _key(found, now))
         self._note_use(record, now)
-        return Principal(record.owner_id, record.id, record.scopes, limits=record.limits)
+        return Principal(
+            record.owner_id,
+            record.id,
+            record.scopes,
+            limits=record.limits,
+            key=KeyIdentity(record.name, record.prefix),
+        )
 
     async def authenticate_session(self, token: str, address: str) -> Principal:
         """Return the caller that the session cookie stands for, with the scopes of their role.

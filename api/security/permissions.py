@@ -12,6 +12,7 @@ from starlette.routing import compile_path
 from starlette.types import Scope as AsgiScope
 
 from api.errors import ApiError, ErrorCode
+from api.security.actions import Action
 from common.errors import MisconfiguredError
 
 
@@ -32,6 +33,7 @@ class Scope(StrEnum):
     API_KEYS_WRITE = "api-keys:write"
     ANALYTICS_READ = "analytics:read"
     CREDITS_READ = "credits:read"
+    AUDIT_READ = "audit:read"
 
 
 ALL_SCOPES: frozenset[Scope] = frozenset(Scope)
@@ -104,7 +106,8 @@ class BodyKind(Enum):
 class Access:
     """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``.
 
-    Calls of a route that ``shows_picture`` have a limit of their own.
+    Calls of a route that ``shows_picture`` have a limit of their own. ``notes`` is what the audit
+    log calls an answered one.
     """
 
     scope: Scope | Public | OwnSession | Administrator | AnyCaller
@@ -115,6 +118,7 @@ class Access:
     limited_by_address: bool = False
     is_endless: bool = False
     also: frozenset[Scope] = frozenset()
+    notes: Action | None = None
 
     @property
     def scopes(self) -> frozenset[Scope]:
@@ -136,6 +140,7 @@ def requires(
     limited_by_address: bool = False,
     is_endless: bool = False,
     also: frozenset[Scope] = frozenset(),
+    notes: Action | None = None,
 ) -> Callable[[_Endpoint], _Endpoint]:
     """Declare what a route asks of its caller; stands below the router's decorator."""
     access = Access(
@@ -147,6 +152,7 @@ def requires(
         limited_by_address,
         is_endless,
         also,
+        notes,
     )
 
     def declare(endpoint: _Endpoint) -> _Endpoint:
@@ -183,10 +189,19 @@ class PersonIdentity:
 
 
 @dataclass(frozen=True)
+class KeyIdentity:
+    """The key that calls: its name, and how it begins."""
+
+    name: str
+    prefix: str
+
+
+@dataclass(frozen=True)
 class Principal:
     """A caller with their permissions. ``credential_id`` is that of the key or the session.
 
-    ``limits`` are those of the owner's own. ``person`` is who logged in, None for a key.
+    ``limits`` are those of the owner's own. ``person`` is who logged in, None for a key; ``key`` is
+    that key.
     """
 
     owner_id: UUID
@@ -194,6 +209,7 @@ class Principal:
     scopes: frozenset[Scope]
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
     person: PersonIdentity | None = None
+    key: KeyIdentity | None = None
 
     @property
     def is_session(self) -> bool:

@@ -15,17 +15,21 @@ from api.accounts.repository import (
     lock_owner,
 )
 from api.adapters.background import BoundedThreadPool
+from api.db.actors import announce_person
 from api.db.database import Database
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
+from api.security.actions import Action
 from api.security.authentication import Authenticator
 from api.security.credentials import password_matches, unknown_hash
 from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Scope
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.devices import Devices
+from api.trail.entries import ActSubject, act_in_hand
+from api.trail.notes import AuditNotes
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
@@ -73,10 +77,12 @@ class Sessions:
         attempts: LoginAttempts,
         devices: Devices,
         limits: OwnerLimits,
+        notes: AuditNotes,
         *,
         lifetime: timedelta,
     ) -> None:
         """``lifetime`` is how long a session lasts, whether it is used or not."""
+        self._notes = notes
         self._database = database
         self._limits = limits
         self._authenticator = authenticator
@@ -166,8 +172,16 @@ class Sessions:
         with self._threads.slot():
             is_right = await self._threads.run(_compare, password, found)
         if found is None or not is_right:
+            self._note_refusal(found, email)
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         return found
+
+    def _note_refusal(self, found: LogInRecord | None, email: str) -> None:
+        """Have a wrong password noted for the account of whose it is not."""
+        if found is None:
+            return
+        subject = ActSubject("person", found.person_id, email)
+        self._notes.note(act_in_hand(found.owner_id, Action.PASSWORD_REFUSED, subject))
 
     def _insert(self, session: Session, found: LogInRecord, device: str) -> NewSession:
         token = credentials.new_session_token()
@@ -175,6 +189,7 @@ class Sessions:
         person = session.get(Person, found.person_id)
         if person is None or not person.enabled:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
+        announce_person(session, person.id, person.email)
         now = datetime.now(UTC)
         person.last_log_in_at = now
         record = repository.add_session(

@@ -121,8 +121,10 @@ class WebhookRepository:
         Switching it on takes back what the service said when it switched it off.
         """
         webhook = session.get_one(Webhook, webhook_id)
-        before = webhook.secret_encrypted
-        for column, value in self._columns(fields).items():
+        before, row = webhook.secret_encrypted, self._row(webhook)
+        # Encrypted anew, what stays as it is would look changed.
+        changed = {name: value for name, value in fields.items() if not row.has({name: value})}
+        for column, value in self._columns(changed).items():
             setattr(webhook, column, value)
         if fields["enabled"]:
             webhook.disabled_reason = None

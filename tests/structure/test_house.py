@@ -28,6 +28,7 @@ COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
 SMALL: Final[Mapping[str, str]] = {
     "analytics_sql/settings.py": "docs/settings.md is made from modules of this name",
     "api/analytics/repository.py": "the SQL of a resource is its repository",
+    "api/audit/routes.py": "the paths of a resource are its routes",
     "api/erasure/routes.py": "the paths of a resource are its routes",
     "api/exports/schemas.py": "the parameters of a resource are its schemas",
     "api/health/routes.py": "the paths of a resource are its routes",

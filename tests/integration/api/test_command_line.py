@@ -1,5 +1,6 @@
 """The command ``platestream`` against a real database."""
 
+import getpass
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from api.accounts import repository as accounts
 from api.accounts.service import owner_by_email
 from api.cameras.repository import confirm_camera, insert_camera
 from api.cli.app import app
+from api.db.audit_tables import AuditEntry
 from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.tables import ConfigOutbox
@@ -104,6 +106,19 @@ def test_the_stages_are_told_of_an_owners_own_limits(api_database: DatabaseSetti
     told = [value and decode(OwnerConfig, value).limits for _, value in rows]
     assert told == [{"deliveries_per_minute": 20}, None, {"cameras": 3}, {"cameras": 3}, None]
     assert {key for key, _ in rows} == {str(owner_id)}
+
+
+def test_the_audit_log_tells_what_the_operator_did(api_database: DatabaseSettings) -> None:
+    _create_owner("--credits", "25")
+    _run("owner", "limits", *OWNER, "--set", "cameras=20")
+    engine = open_engine(api_database)
+    with Session(engine) as session:
+        entries = session.scalars(select(AuditEntry).order_by(AuditEntry.at)).all()
+    engine.dispose()
+    told = [(entry.action, entry.actor_kind, entry.actor_name) for entry in entries]
+    actions = ("account.created", "person.joined", "credits.granted", "account.updated")
+    assert told == [(action, "command", getpass.getuser()) for action in actions]
+    assert entries[-1].changes == {"limits": {"before": {}, "after": {"cameras": 20}}}
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,8 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
         "alertsNamingIt": 1,
         "corrections": 2,
         "misread": 1,
+        # The alert that names it, two corrections, and that these are gone.
+        "auditEntries": 5,
     }
     assert (await world.json("/api/corrections"))["corrections"] == []
     assert await world.application.services.erasure_watch.sweep() == 2
@@ -297,6 +299,7 @@ async def test_erased_again_is_harmless_and_what_passes_later_is_kept(world: Wor
         "alertsNamingIt": 0,
         "corrections": 0,
         "misread": 0,
+        "auditEntries": 0,
     }
     later = seen(world.owner, PLATE, age_ms=0)
     await world.application.services.erasure_watch.sweep()
@@ -504,6 +507,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
         "people",
         "credit_accounts",
         "credit_entries",
+        "audit_entries",
     }
     record = await database.run(lambda s: accounts.find_log_in(s, world.owner.email))
     assert record is not None

@@ -1,6 +1,6 @@
 """Plates that are to be erased, as jobs.
 
-Revision: 0016, after 0013. Blocking: no.
+Revision: 0016, after 0014. Blocking: no.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0016"
-down_revision = "0013"
+down_revision = "0014"
 branch_labels = None
 depends_on = None
 

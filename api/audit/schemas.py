@@ -1,0 +1,171 @@
+"""JSON of the audit log, and its query parameters."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from api.audit.repository import AuditFilter
+from api.db.actors import ActorKind
+from api.db.audit_tables import AuditEntry
+from api.recognitions.schemas import DEFAULT_LIMIT, Limit
+from api.schemas import CleanText, ResponseModel, Timestamp, is_absent
+from api.validation.fields import QueryInstant, from_unix_ms_if_any, uuid_text
+
+_MAX_ACTOR_CHARACTERS = 300
+
+_FIELDS: Final[Mapping[str, str]] = {
+    "stream_url_shown": "rtspUrl",
+    "stream_url_encrypted": "rtspUrl",
+    "min_plate_width_px": "minPlateWidth",
+    "url_encrypted": "url",
+    "secret_encrypted": "secret",
+    "headers_encrypted": "headers",
+    "notifications_encrypted": "notifications",
+    "password_hash": "password",
+    "key_hash": "key",
+    "delta": "credits",
+}
+"""Names of fields that are not made of their column's name."""
+
+
+class AuditQuery(BaseModel):
+    """The query parameters of the log."""
+
+    model_config = ConfigDict(frozen=True)
+
+    from_ms: QueryInstant | None = Field(
+        default=None, alias="from", description="Not before this moment (inclusive)."
+    )
+    to_ms: QueryInstant | None = Field(
+        default=None, alias="to", description="Before this moment (exclusive)."
+    )
+    action: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z_]+)?$", max_length=60)] | None = Field(
+        default=None, description="An action, or its first word: `camera` for all of cameras."
+    )
+    actor: Annotated[CleanText, Field(max_length=_MAX_ACTOR_CHARACTERS)] | None = Field(
+        default=None, description="Id, e-mail address or name of a key."
+    )
+    subject: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
+        default=None, description="Id of what was acted on."
+    )
+    limit: Limit = Field(default=DEFAULT_LIMIT, description="Most entries of the page.")
+    last_key: str | None = Field(
+        default=None, alias="lastKey", description="nextKey of the page before."
+    )
+
+    def wanted(self, owner_id: UUID) -> AuditFilter:
+        """Return what is asked of an owner's entries."""
+        return AuditFilter(
+            owner_id,
+            from_unix_ms_if_any(self.from_ms),
+            from_unix_ms_if_any(self.to_ms),
+            self.action,
+            self.actor or None,
+            self.subject,
+        )
+
+
+class AuditActor(ResponseModel):
+    """Who acted, as they were named then."""
+
+    kind: ActorKind = Field(
+        description="`command`: the operator's; `database`: somebody without the service."
+    )
+    id: UUID | None = Field(exclude_if=is_absent, description="Id of the person or the key.")
+    name: str | None = Field(
+        exclude_if=is_absent,
+        description="E-mail address, or a key's name.",
+        examples=["ana@example.com"],
+    )
+    prefix: str | None = Field(
+        exclude_if=is_absent, description="The key's beginning.", examples=["pk_4Qz81xYa"]
+    )
+
+
+class AuditSubject(ResponseModel):
+    """What was acted on, as it was named then."""
+
+    kind: str = Field(description="The action's first word.", examples=["camera"])
+    id: UUID | None = Field(exclude_if=is_absent, description="Its id.")
+    name: str | None = Field(exclude_if=is_absent, description="Its name.", examples=["Gate"])
+
+
+class AuditChange(ResponseModel):
+    """A field that became another; without values where they are secret or very long."""
+
+    field: str = Field(description="The field's name.", examples=["name"])
+    before: Any = Field(
+        default=None, exclude_if=is_absent, description="What stood there.", examples=["Gate"]
+    )
+    after: Any = Field(
+        default=None, exclude_if=is_absent, description="What stands there.", examples=["Gate 2"]
+    )
+
+
+class AuditEntryBody(ResponseModel):
+    """An entry of the audit log."""
+
+    id: UUID = Field(description="Id of the entry.")
+    timestamp: Timestamp = Field(description="When it happened; UTC.")
+    action: str = Field(description="What was done.", examples=["camera.updated"])
+    actor: AuditActor = Field(description="Who did it.")
+    subject: AuditSubject | None = Field(exclude_if=is_absent, description="What it was done to.")
+    changes: list[AuditChange] = Field(description="The fields that became others.")
+    parameters: dict[str, Any] = Field(
+        description="What was asked, or how much.", examples=[{"plate": "AB12"}]
+    )
+    address: str | None = Field(
+        exclude_if=is_absent, description="The caller's address.", examples=["192.0.2.7"]
+    )
+    request_id: str | None = Field(
+        exclude_if=is_absent,
+        description="As in the header X-Request-Id.",
+        examples=["0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"],
+    )
+    erased: bool = Field(description="Whether a plate in it was erased.")
+
+
+class AuditEntryList(ResponseModel):
+    """A page of the audit log, newest first."""
+
+    entries: list[AuditEntryBody] = Field(description="At most `limit`.")
+    next_key: str | None = Field(
+        description="Send it as lastKey for the next page; null where nothing follows."
+    )
+
+
+def entry_body(entry: AuditEntry) -> AuditEntryBody:
+    """Return the JSON form of an entry."""
+    subject = None
+    if entry.subject_kind is not None:
+        subject = AuditSubject(
+            kind=entry.subject_kind, id=entry.subject_id, name=entry.subject_name
+        )
+    return AuditEntryBody(
+        id=entry.id,
+        timestamp=entry.at,
+        action=entry.action,
+        actor=AuditActor(
+            kind=ActorKind(entry.actor_kind),
+            id=entry.actor_id,
+            name=entry.actor_name,
+            prefix=entry.actor_prefix,
+        ),
+        subject=subject,
+        changes=field_changes(entry.changes),
+        parameters=entry.parameters,
+        address=entry.address,
+        request_id=entry.request_id,
+        erased=entry.erased,
+    )
+
+
+def field_changes(columns: Mapping[str, Mapping[str, Any]]) -> list[AuditChange]:
+    """Return changes by the names that fields have in the API; several columns may be one."""
+    by_field: dict[str, dict[str, Any]] = {}
+    for column, values in sorted(columns.items()):
+        by_field.setdefault(_FIELDS.get(column, to_camel(column)), {}).update(values)
+    return [AuditChange(field=name, **values) for name, values in sorted(by_field.items())]

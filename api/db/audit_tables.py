@@ -1,0 +1,41 @@
+"""The table of the audit log. Triggers of the other tables write to it; nobody changes it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Index, func, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from api.db.tables import Base
+
+_EMPTY = text("'{}'::jsonb")
+
+
+class AuditEntry(Base):
+    """What somebody did to an account, or asked of it; names are as they were then.
+
+    ``changes`` are columns with what stood there before and after, ``parameters`` what was asked.
+    ``erased``: a plate in it was erased. It names an owner, and stands in no relation to one.
+    """
+
+    __tablename__ = "audit_entries"
+    __table_args__ = (Index("ix_audit_entries_owner_id_at_id", "owner_id", "at", "id"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    owner_id: Mapped[UUID]
+    at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp(), index=True)
+    action: Mapped[str]
+    actor_kind: Mapped[str]
+    actor_id: Mapped[UUID | None]
+    actor_name: Mapped[str | None]
+    actor_prefix: Mapped[str | None]
+    subject_kind: Mapped[str | None]
+    subject_id: Mapped[UUID | None]
+    subject_name: Mapped[str | None]
+    changes: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=_EMPTY)
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=_EMPTY)
+    address: Mapped[str | None]
+    request_id: Mapped[str | None]
+    erased: Mapped[bool] = mapped_column(server_default=text("false"))

@@ -1,0 +1,157 @@
+"""Entries of the audit log in PostgreSQL: written, and by three narrow ways taken out again.
+
+What changes a row needs nothing of this: triggers write its entry (migration 0014). They also
+refuse every other change of the log, also by this process.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from sqlalchemy import Text, cast, delete, func, literal_column, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from api.db.actors import SERVICE, Actor, current_actor
+from api.db.audit_tables import AuditEntry
+from api.db.tables import Owner
+from api.security.actions import Action
+from common.plates.normalise import normalise_plate
+
+ERASED: Final = "[erased]"
+"""Stands in the place of a text that held an erased plate."""
+
+_WAY = "platestream.audit_way"
+_SURE_CHARACTERS = 4
+_NO_PLATE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.+-]+Z?")
+_SEPARATORS = r"[\s.\-\u2010-\u2015\u00b7\u2022]+"
+_BATCH = 5_000
+
+
+@dataclass(frozen=True)
+class ActSubject:
+    """The thing that an act is about, under the name that it had."""
+
+    kind: str
+    id: UUID | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that somebody did or asked."""
+
+    owner_id: UUID
+    action: Action
+    actor: Actor
+    subject: ActSubject | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: UUID = field(default_factory=uuid4)
+
+
+def act_in_hand(
+    owner_id: UUID, action: Action, subject: ActSubject | None = None, **parameters: Any
+) -> Act:
+    """Return an act of who makes the request in hand; outside of any the service's."""
+    return Act(owner_id, action, current_actor() or SERVICE, subject, parameters)
+
+
+def write_acts(session: Session, acts: Collection[Act]) -> None:
+    """Write entries of acts of accounts that are there, each once however often it is tried."""
+    owners = {act.owner_id for act in acts}
+    there = set(
+        session.scalars(
+            select(Owner.id).where(Owner.id.in_(owners)).with_for_update(read=True, key_share=True)
+        )
+    )
+    rows = [_row(act) for act in acts if act.owner_id in there]
+    if rows:
+        session.execute(insert(AuditEntry).on_conflict_do_nothing(), rows)
+
+
+def drop_entries(session: Session, before: datetime) -> int:
+    """Delete some thousands of the entries from before a moment; return how many."""
+    old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
+    with _way(session, "retention"):
+        gone = delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)
+        return len(session.scalars(gone).all())
+
+
+def forget_account(session: Session, owner_id: UUID) -> None:
+    """Delete all entries of an account that is removed."""
+    with _way(session, "account"):
+        session.execute(delete(AuditEntry).where(AuditEntry.owner_id == owner_id))
+
+
+def erase_from_entries(session: Session, owner_id: UUID, plate: str) -> int:
+    """Replace a plate (normalised) in an owner's entries by a marker; return in how many.
+
+    Of names and other texts that hold it, in whatever spelling, nothing is left either, unless it
+    is too short to be told from a part of a word.
+    """
+    told = cast(AuditEntry.changes, Text) + cast(AuditEntry.parameters, Text)
+    told += func.coalesce(AuditEntry.subject_name, "")
+    # What PostgreSQL finds beside it is looked at below.
+    upper = func.upper(func.normalize(told, literal_column("NFKC")))
+    folded = func.regexp_replace(upper, _SEPARATORS, "", "g")
+    suspected = select(AuditEntry).where(
+        AuditEntry.owner_id == owner_id, func.strpos(folded, plate) > 0
+    )
+    count = 0
+    session.execute(text("SET LOCAL statement_timeout = '10min'"))
+    with _way(session, "erasure"):
+        for entry in session.scalars(suspected):
+            kept = entry.changes, entry.parameters, entry.subject_name
+            left = tuple(without_plate(told, plate) for told in kept)
+            if left != kept:
+                entry.changes, entry.parameters, entry.subject_name = left
+                entry.erased = True
+                count += 1
+        session.flush()
+    return count
+
+
+def without_plate(told: Any, plate: str) -> Any:
+    """Return what an entry tells with :data:`ERASED` for each text that holds a plate."""
+    if isinstance(told, dict):
+        return {name: without_plate(one, plate) for name, one in told.items()}
+    if isinstance(told, list):
+        return [without_plate(one, plate) for one in told]
+    if not isinstance(told, str) or _NO_PLATE.fullmatch(told):
+        return told
+    read = normalise_plate(told)
+    is_told = plate in read if len(plate) >= _SURE_CHARACTERS else plate == read
+    return ERASED if is_told else told
+
+
+@contextmanager
+def _way(session: Session, name: str) -> Iterator[None]:
+    """Let the trigger pass what goes this way, within the block."""
+    session.execute(select(func.set_config(_WAY, name, True)))
+    yield
+    session.execute(select(func.set_config(_WAY, "", True)))
+
+
+def _row(act: Act) -> dict[str, Any]:
+    actor, subject = act.actor, act.subject
+    return {
+        "id": act.id,
+        "owner_id": act.owner_id,
+        "at": act.at,
+        "action": act.action.value,
+        "actor_kind": actor.kind.value,
+        "actor_id": actor.id,
+        "actor_name": actor.name,
+        "actor_prefix": actor.prefix,
+        "subject_kind": None if subject is None else subject.kind,
+        "subject_id": None if subject is None else subject.id,
+        "subject_name": None if subject is None else subject.name,
+        "parameters": dict(act.parameters),
+        "address": actor.address,
+        "request_id": actor.request_id,
+    }

@@ -1,0 +1,140 @@
+"""What was searched and looked at, noted without keeping anybody waiting."""
+
+import asyncio
+import re
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final
+from uuid import UUID
+
+import structlog
+from cachetools import LRUCache
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from api.db.actors import SERVICE
+from api.db.database import Database
+from api.security.actions import Action
+from api.trail.entries import Act, write_acts
+from common.errors import TransientError
+from common.metric_names import MetricName
+
+log = structlog.get_logger()
+
+_LOST_METRIC: Final[MetricName] = "platestream_api_audit_entries_lost_total"
+AGAIN_SECONDS = 600.0
+"""An act like another one of the same caller is noted once in so long."""
+
+_ROOM = 10_000
+_BATCH = 1_000
+_MAX_CHARACTERS = 300
+_CLOSING_SECONDS = 5.0
+_EACH_TOLD = frozenset({Action.PASSWORD_REFUSED})
+_NOT_TOLD = frozenset({"limit", "lastKey", "width"})
+_UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_Likeness = tuple[UUID, UUID | None, str | None, Action, object, tuple[tuple[str, object], ...]]
+
+
+def told_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return what an entry tells of a call's query: its filters, not its page."""
+    return {
+        name: _UNCLEAN.sub("", value)[:_MAX_CHARACTERS]
+        for name, value in query
+        if name not in _NOT_TOLD and value
+    }
+
+
+class AuditNotes(Collector):
+    """Acts that wait to be written, together, to the audit log.
+
+    There is room for some; of what finds none an entry and a metric say how many there were. What
+    waits ends with a process that is killed.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        room: int = _ROOM,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``room`` counts acts, ``clock`` seconds."""
+        self._database = database
+        self._room = room
+        self._clock = clock
+        self._waiting: deque[Act] = deque()
+        self._lost: Counter[UUID] = Counter()
+        self._lost_in_all = 0
+        self._noted: LRUCache[_Likeness, float] = LRUCache(room)
+
+    def note(self, act: Act) -> None:
+        """Have an act written soon, unless the caller did the same a while ago.
+
+        Guesses of a password count each: that there were many is what matters of them.
+        """
+        likeness = _likeness(act)
+        noted = None if act.action in _EACH_TOLD else self._noted.get(likeness)
+        if noted is not None and self._clock() - noted < AGAIN_SECONDS:
+            return
+        if len(self._waiting) >= self._room:
+            self._lose([act])
+            return
+        self._noted[likeness] = self._clock()
+        self._waiting.append(act)
+
+    async def sweep(self) -> int:
+        """Write what waits; return how many could not be written.
+
+        Raises:
+            DependencyUnavailableError: PostgreSQL does not answer; it goes on waiting.
+        """
+        lost = self._lost_in_all
+        while self._waiting or self._lost:
+            await self._write_some()
+        return self._lost_in_all - lost
+
+    async def close(self) -> None:
+        """Write what waits, as far as PostgreSQL answers."""
+        with suppress(TransientError, TimeoutError):
+            async with asyncio.timeout(_CLOSING_SECONDS):
+                await self.sweep()
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        """Return the counter of acts without an entry."""
+        counter = CounterMetricFamily(_LOST_METRIC, "Acts that the audit log has no entry of.")
+        counter.add_metric((), self._lost_in_all)
+        yield counter
+
+    async def _write_some(self) -> None:
+        batch = [self._waiting[place] for place in range(min(_BATCH, len(self._waiting)))]
+        lost = dict(self._lost)
+        told = [_incomplete(owner_id, count) for owner_id, count in lost.items()]
+        try:
+            await self._database.run(lambda session: write_acts(session, [*batch, *told]))
+        except TransientError:
+            raise
+        except Exception:
+            # What PostgreSQL refuses would keep all others waiting for ever.
+            log.exception("audit_entries_refused", count=len(batch))
+            self._lose(batch)
+            lost = {} if batch else lost
+        for _ in batch:
+            self._waiting.popleft()
+        self._lost -= Counter(lost)
+
+    def _lose(self, acts: Iterable[Act]) -> None:
+        for act in acts:
+            self._lost[act.owner_id] += 1
+            self._lost_in_all += 1
+
+
+def _incomplete(owner_id: UUID, count: int) -> Act:
+    return Act(owner_id, Action.AUDIT_INCOMPLETE, SERVICE, parameters={"count": count})
+
+
+def _likeness(act: Act) -> _Likeness:
+    who, told = act.actor, tuple(sorted(act.parameters.items()))
+    return act.owner_id, who.id, who.address, act.action, act.subject, told

@@ -1,0 +1,439 @@
+"""The audit log: what leaves an entry, who reads it, and that nobody changes it."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+
+from analytics_sql.recognitions import RecognitionRow, recognition_row
+from api.app import create_app
+from api.db.actors import Actor, ActorKind
+from api.db.database import Database
+from api.security.actions import Action
+from api.security.permissions import Access, Role, Scope
+from api.trail.entries import Act, ActSubject, drop_entries, erase_from_entries, write_acts
+from api.trail.notes import AuditNotes
+from common.records.codec import encode
+from common.records.deliveries import recognition_delivery
+from tests.integration.api.application import (
+    PASSWORD,
+    Application,
+    Caller,
+    Options,
+    StandInDeliveries,
+    StandInStore,
+    running_application,
+)
+from tests.integration.api.camera_worker import taking_cameras
+from tests.integration.api.people import (
+    browser_of,
+    invite,
+    logged_in,
+    new_address,
+    new_person,
+)
+from tests.records import recognition
+
+pytestmark = pytest.mark.integration
+
+ACCESS: Mapping[tuple[str, str], Access] = create_app().state.permissions.access
+PASS = recognition(0)
+CHANGES: Mapping[tuple[str, str], str] = {
+    ("PUT", "/api/account"): "account.updated",
+    ("POST", "/api/alertas"): "alert.created",
+    ("PUT", "/api/alertas/{id}"): "alert.updated",
+    ("DELETE", "/api/alertas/{id}"): "alert.deleted",
+    ("POST", "/api/alertas/{id}/deliveries/{deliveryId}/redeliver"): "delivery.repeated",
+    ("POST", "/api/alertas/{id}/notifications/test"): "alert.tested",
+    ("POST", "/api/api-keys"): "key.created",
+    ("PUT", "/api/api-keys/{id}"): "key.updated",
+    ("DELETE", "/api/api-keys/{id}"): "key.revoked",
+    ("POST", "/api/cameras"): "camera.created",
+    ("PUT", "/api/cameras/{id}"): "camera.updated",
+    ("DELETE", "/api/cameras/{id}"): "camera.deleted",
+    ("POST", "/api/erasures"): "plate.erasure_asked",
+    ("POST", "/api/invitations"): "invitation.created",
+    ("DELETE", "/api/invitations/{id}"): "invitation.revoked",
+    ("POST", "/api/invitations/accept"): "person.joined",
+    ("PUT", "/api/people/{id}"): "person.updated",
+    ("DELETE", "/api/people/{id}"): "person.removed",
+    ("PUT", "/api/recognitions/{id}/correction"): "correction.written",
+    ("DELETE", "/api/recognitions/{id}/correction"): "correction.removed",
+    ("POST", "/api/session"): "session.started",
+    ("DELETE", "/api/session"): "session.ended",
+    ("DELETE", "/api/sessions/{id}"): "session.ended",
+    ("POST", "/api/webhooks"): "webhook.created",
+    ("PUT", "/api/webhooks/{id}"): "webhook.updated",
+    ("DELETE", "/api/webhooks/{id}"): "webhook.deleted",
+    ("POST", "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver"): "delivery.repeated",
+    ("POST", "/api/webhooks/{id}/replay"): "events.replayed",
+    ("POST", "/api/webhooks/{id}/rotate-secret"): "webhook.updated",
+    ("POST", "/api/webhooks/{id}/test"): "webhook.tested",
+}
+UNNOTED = {
+    ("POST", "/api/recognize"): "the ledger has a row of each",
+    ("POST", "/api/demo"): "is nobody's",
+    ("POST", "/api/invitations/find"): "shows the invited what the mail with the link said",
+    ("GET", "/api/erasures/{id}"): "shows two characters of the plate, for who knows the id",
+    ("GET", "/api/recognitions/{id}/crop"): "the plate, as the list that named it told it",
+}
+NOTED = {key: access.notes for key, access in ACCESS.items() if access.notes is not None}
+
+
+class OnePass(StandInStore):
+    """Holds one recognition, whoever asks."""
+
+    async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
+        return replace(recognition_row(PASS), user_id=owner_id)
+
+
+@pytest.fixture
+async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
+    options = Options(deliveries=stored, store=OnePass())
+    async with running_application(database, options) as app, taking_cameras(app):
+        yield app
+
+
+@pytest.fixture
+async def administrator(
+    application: Application, owner: Caller
+) -> AsyncIterator[httpx.AsyncClient]:
+    async with logged_in(application, owner.email) as browser:
+        yield browser
+
+
+async def rows(application: Application, owner: Caller) -> list[dict[str, Any]]:
+    """Return the owner's entries, the oldest first, with all that waits to be written."""
+    await application.services.audit_notes.sweep()
+    wanted = text("SELECT * FROM audit_entries WHERE owner_id = :owner ORDER BY at")
+
+    def work(session: Session) -> list[dict[str, Any]]:
+        return [dict(row) for row in session.execute(wanted, {"owner": owner.owner_id}).mappings()]
+
+    return await application.database.run(work)
+
+
+async def read(client: httpx.AsyncClient, **query: Any) -> Any:
+    answer = await client.get("/api/audit", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_every_route_that_changes_something_or_tells_of_plates_is_listed() -> None:
+    unsafe = {key for key in ACCESS if key[0] != "GET"}
+    assert set(CHANGES) | {key for key in UNNOTED if key[0] != "GET"} == unsafe - set(NOTED)
+    tells = {Scope.RECOGNITIONS_READ, Scope.ANALYTICS_READ, Scope.AUDIT_READ}
+    reading = {key for key, one in ACCESS.items() if key[0] == "GET" and one.scope in tells}
+    # That of deliveries names receivers, and no plate.
+    assert reading - set(NOTED) - set(UNNOTED) == {("GET", "/api/recognitions/{id}/deliveries")}
+
+
+PARENTS = {
+    "alertas": (
+        "alert",
+        {"name": "A", "notifications": [{"type": "webhook", "url": "https://1.1.1.1/"}]},
+    ),
+    "api-keys": ("apiKey", {"name": "K", "scopes": ["credits:read"]}),
+    "cameras": ("camera", {"name": "C", "rtspUrl": "rtsp://10.0.0.8/2"}),
+    "webhooks": ("webhook", {"name": "W", "url": "https://1.1.1.1/", "events": ["camera.online"]}),
+    "invitations": ("invitation", {"email": "invited@platestream.example", "role": "viewer"}),
+}
+"""What a path with an id is about: its name in answers, and what is sent to make it."""
+
+SECRETS = ("stream-password", "url-secret", "signing-secret", "header-secret", PASSWORD)
+BODIES: Mapping[str, Any] = {
+    "/api/account": {"timezone": "Europe/Lisbon"},
+    "/api/alertas": {"name": "A", "plates": ["AB12CD"]},
+    "/api/api-keys": {"name": "K", "scopes": ["credits:read"]},
+    "/api/cameras": {"name": "C", "rtspUrl": "rtsp://u:stream-password@10.0.0.8/1"},
+    "/api/erasures": {"plate": "AB12CD"},
+    "/api/invitations": {"email": "another@platestream.example", "role": "viewer"},
+    "/api/people/{id}": {"role": "operator"},
+    "/api/recognitions/{id}/correction": {"plate": "AB12CD"},
+    "/api/webhooks": {
+        "name": "W",
+        "url": "https://1.1.1.1/url-secret",
+        "events": ["camera.online"],
+        "secret": "signing-secret",
+        "headers": {"Authorization": "header-secret"},
+    },
+    "/api/webhooks/{id}/replay": {"from": "2026-09-01T00:00:00Z", "to": "2026-09-02T00:00:00Z"},
+}
+
+
+async def _made(
+    application: Application, browser: httpx.AsyncClient, stored: StandInDeliveries, path: str
+) -> str:
+    """Make what a path is about unless it is there, and return the path to it."""
+    kind = path.split("/")[2]
+    if "{id}" in path and kind in PARENTS:
+        wrapper, body = PARENTS[kind]
+        listed = (await browser.get(f"/api/{kind}")).json()
+        (found,) = (some for some in listed.values() if isinstance(some, list))
+        if not found:
+            found = [(await browser.post(f"/api/{kind}", json=body)).json()[wrapper]]
+        path = path.replace("{id}", found[0]["id"])
+    elif kind == "people":
+        await new_person(application, browser, Role.VIEWER)
+        (newest, *_) = (await browser.get("/api/people")).json()["people"]
+        path = path.replace("{id}", newest["id"])
+    elif kind == "recognitions":
+        path = path.replace("{id}", str(PASS.id))
+        await browser.put(path, json={"plate": "AB12CE"})
+    elif kind == "sessions":
+        (*_, oldest) = (await browser.get("/api/sessions")).json()["sessions"]
+        path = path.replace("{id}", oldest["id"])
+    dead = recognition_delivery(recognition(1), UUID(int=1), created_ms=5)
+    stored.contents[dead.id] = encode(dead)
+    return path.replace("{deliveryId}", str(dead.id))
+
+
+async def test_each_change_leaves_one_entry_and_no_secret(
+    application: Application, owner: Caller, stored: StandInDeliveries
+) -> None:
+    async with logged_in(application, owner.email), logged_in(application, owner.email) as browser:
+        for (method, path), action in CHANGES.items():
+            if path == "/api/session":
+                continue
+            body = BODIES.get(path, {"name": "N"} if method == "PUT" else {})
+            if path == "/api/invitations/accept":
+                made = await invite(browser, new_address(), Role.VIEWER)
+                body = {"token": made["token"], "name": "Ana", "password": PASSWORD}
+            url = await _made(application, browser, stored, path)
+            before = len(await rows(application, owner))
+            answer = await browser.request(method, url, json=None if method == "DELETE" else body)
+            assert answer.status_code < 300, (path, answer.text)
+            told = (await rows(application, owner))[before:]
+            assert [entry["action"] for entry in told] == [action], path
+            (entry,) = told
+            assert entry["actor_kind"] == "person"
+            assert entry["request_id"] == answer.headers["X-Request-Id"]
+            assert entry["address"] == "127.0.0.1"
+            joined = path == "/api/invitations/accept"
+            assert (entry["actor_name"] == owner.email) != joined
+        await browser.delete("/api/session")
+    told = await rows(application, owner)
+    assert [told[-1]["action"], told[-1]["actor_name"]] == ["session.ended", owner.email]
+    started = [one for one in told if one["action"] == "session.started"]
+    assert {one["actor_name"] for one in started} == {owner.email}
+    everything = json.dumps(told, default=str)
+    assert [secret for secret in (*SECRETS, owner.key) if secret in everything] == []
+
+
+async def test_what_was_changed_is_told_by_the_names_of_the_api(
+    client: httpx.AsyncClient,
+) -> None:
+    plates = {"name": "Gate", "plates": ["AB12CD", "XY99Z"]}
+    alert = (await client.post("/api/alertas", json=plates)).json()["alert"]
+    change = {"plates": ["XY99Z", "CD34EF"], "minConfidence": 0.9, "notifications": []}
+    await client.put(f"/api/alertas/{alert['id']}", json=change)
+    # The same again changes nothing.
+    await client.put(f"/api/alertas/{alert['id']}", json=change)
+    webhook = {"name": "W", "url": "https://1.1.1.1/", "events": ["camera.online"]}
+    made = (await client.post("/api/webhooks", json=webhook)).json()["webhook"]
+    await client.put(f"/api/webhooks/{made['id']}", json={**webhook, "name": "V"})
+    await client.put(f"/api/webhooks/{made['id']}", json={"secret": "another"})
+
+    page = await read(client, actor="test")
+    secret, renamed, _, updated, created = page["entries"][:5]
+    assert updated["changes"] == [
+        {"field": "minConfidence", "before": 0.5, "after": 0.9},
+        {"field": "plates", "before": ["AB12CD"], "after": ["CD34EF"]},
+    ]
+    assert updated["subject"] == {"kind": "alert", "id": alert["id"], "name": "Gate"}
+    assert (updated["actor"]["kind"], updated["actor"]["name"]) == ("key", "test")
+    assert updated["actor"]["prefix"].startswith("pk_")
+    assert {"field": "plates", "after": ["AB12CD", "XY99Z"]} in created["changes"]
+    assert renamed["changes"] == [{"field": "name", "before": "W", "after": "V"}]
+    assert secret["changes"] == [{"field": "secret"}]
+    assert updated["erased"] is False
+
+
+async def test_what_is_refused_or_undone_leaves_none(
+    application: Application, owner: Caller
+) -> None:
+    async with application.client(owner) as client:
+        await client.post("/api/alertas", json={"name": ""})
+        await client.put(f"/api/alertas/{uuid.uuid4()}", json={"name": "N"})
+        await client.delete(f"/api/webhooks/{uuid.uuid4()}")
+    before = await rows(application, owner)
+
+    def work(session: Session) -> None:
+        session.execute(text("UPDATE owners SET timezone = 'Europe/Lisbon'"))
+        raise RuntimeError("undone")
+
+    with pytest.raises(RuntimeError, match="undone"):
+        await application.database.run(work)
+    assert await rows(application, owner) == before
+    assert {one["action"] for one in before} == {"account.created", "person.joined", "key.created"}
+
+
+async def test_searches_are_told_by_their_filters_and_repeats_once(
+    application: Application, owner: Caller
+) -> None:
+    async with application.client(owner) as client:
+        for query in ({"plate": "ab 12", "limit": "5"}, {"plate": "ab 12"}, {"plate": "ab\x0012"}):
+            assert (await client.get("/api/recognitions", params=query)).status_code == 200
+        await client.get("/api/recognitions", params={"limit": "0"})
+        await client.get("/api/recognitions/export")
+        await client.get(f"/api/recognitions/{PASS.id}")
+        await rows(application, owner)
+        page = await read(client, **{"from": "2026-01-01T00:00:00Z"})
+    noted = page["entries"][:3]
+    assert [one["action"] for one in noted] == [
+        "recognition.viewed",
+        "recognitions.exported",
+        "recognitions.searched",
+    ]
+    assert noted[0]["subject"] == {"kind": "recognition", "id": str(PASS.id)}
+    searched = [one["parameters"] for one in page["entries"][2:4]]
+    assert searched == [{"plate": "ab12"}, {"plate": "ab 12"}]
+
+
+async def test_a_wrong_password_is_told_to_the_account_that_it_is_of(
+    application: Application, owner: Caller
+) -> None:
+    async with browser_of(application) as browser:
+        for email in (owner.email, new_address()):
+            body = {"email": email, "password": "guessed by somebody"}
+            assert (await browser.post("/api/session", json=body)).status_code == 401
+    entry = (await rows(application, owner))[-1]
+    assert (entry["action"], entry["actor_kind"]) == ("password.refused", "nobody")
+    assert (entry["subject_name"], entry["address"]) == (owner.email, "127.0.0.1")
+
+
+async def test_pages_filters_and_who_may_read(
+    application: Application, owner: Caller, administrator: httpx.AsyncClient
+) -> None:
+    alert = (await administrator.post("/api/alertas", json={"name": "A"})).json()["alert"]
+    for name in "BCD":
+        await administrator.put(f"/api/alertas/{alert['id']}", json={"name": name})
+    found: list[dict[str, Any]] = []
+    key: str | None = None
+    while key is not None or not found:
+        page = await read(
+            administrator, action="alert", limit=2, **({"lastKey": key} if key else {})
+        )
+        found += page["entries"]
+        key = page["nextKey"]
+    assert [one["changes"][0]["after"] for one in found[:-1]] == list("DCB")
+    assert found[-1]["action"] == "alert.created"
+    for query, count in (
+        ({"subject": alert["id"]}, 4),
+        ({"action": "alert.updated", "actor": owner.email.upper()}, 3),
+        ({"actor": found[0]["actor"]["id"], "action": "alert"}, 4),
+        ({"to": found[-1]["timestamp"], "action": "alert"}, 0),
+        ({"actor": "somebody else"}, 0),
+    ):
+        assert len((await read(administrator, **query))["entries"]) == count, query
+    for wrong in ({"lastKey": "x"}, {"action": "A%"}, {"subject": "1"}, {"plate": "A"}):
+        assert (await administrator.get("/api/audit", params=wrong)).status_code == 400
+    email = await new_person(application, administrator, Role.OPERATOR)
+    async with logged_in(application, email) as operator:
+        assert (await operator.get("/api/audit")).status_code == 403
+    stranger = await application.new_owner(scopes=frozenset({Scope.AUDIT_READ}))
+    async with application.client(stranger) as client:
+        foreign = (await read(client))["entries"]
+    assert {one["action"] for one in foreign} == {"account.created", "person.joined", "key.created"}
+    assert not {one["id"] for one in foreign} & {one["id"] for one in found}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_entries SET actor_name = 'somebody else'",
+        "UPDATE audit_entries SET changes = '{}'",
+        "DELETE FROM audit_entries",
+        "TRUNCATE audit_entries",
+        # Each way is as wide as what goes it.
+        "SET LOCAL platestream.audit_way = 'retention'; DELETE FROM audit_entries",
+        "SET LOCAL platestream.audit_way = 'erasure';"
+        " UPDATE audit_entries SET at = now(), erased = true",
+        "SET LOCAL platestream.audit_way = 'account'; TRUNCATE audit_entries",
+    ],
+)
+async def test_the_database_lets_nobody_change_it(
+    application: Application, owner: Caller, statement: str
+) -> None:
+    before = await rows(application, owner)
+    with pytest.raises(ProgrammingError, match="nobody changes the audit log"):
+        await application.database.run(
+            lambda session: [session.execute(text(part)) for part in statement.split(";")]
+        )
+    assert await rows(application, owner) == before
+
+
+async def test_a_plate_is_erased_from_it(application: Application, owner: Caller) -> None:
+    async with application.client(owner) as client:
+        alert = {"name": "ab-12 cd of Ana", "plates": ["ab 12 cd", "XY99Z"]}
+        assert (await client.post("/api/alertas", json=alert)).status_code == 201
+        await client.get("/api/recognitions", params={"plate": "ab12cd"})
+        await client.get("/api/recognitions", params={"plate": "XY99Z"})
+    before = await rows(application, owner)
+    count = await application.database.run(
+        lambda session: erase_from_entries(session, owner.owner_id, "AB12CD")
+    )
+    after = await rows(application, owner)
+
+    assert count == 2
+    assert [one["id"] for one in after] == [one["id"] for one in before]
+    created, searched, other = after[-3:]
+    assert (created["erased"], searched["erased"], other["erased"]) == (True, True, False)
+    assert created["changes"]["plates"]["after"] == ["[erased]", "XY99Z"]
+    assert created["subject_name"] == created["changes"]["name"]["after"] == "[erased]"
+    assert searched["parameters"] == {"plate": "[erased]"}
+    assert other["parameters"] == {"plate": "XY99Z"}
+
+
+async def test_old_entries_go(application: Application, owner: Caller) -> None:
+    ages = (400, 366, 364)
+    now = datetime.now(UTC)
+    acts = [
+        Act(
+            owner.owner_id,
+            Action.AUDIT_READ,
+            Actor(ActorKind.NOBODY),
+            at=now - timedelta(days=age),
+        )
+        for age in ages
+    ]
+    await application.database.run(lambda session: write_acts(session, acts))
+    before = now - timedelta(days=365)
+    dropped = [
+        await application.database.run(lambda session: drop_entries(session, before))
+        for _ in range(2)
+    ]
+    left = {one["id"] for one in await rows(application, owner)}
+
+    assert dropped == [2, 0]
+    assert {act.id for act in acts} & left == {acts[2].id}
+
+
+async def test_what_finds_no_room_is_counted_and_told(
+    application: Application, owner: Caller
+) -> None:
+    notes = AuditNotes(application.database, room=2)
+    for number in range(5):
+        subject = ActSubject("recognition", UUID(int=number))
+        notes.note(Act(owner.owner_id, Action.RECOGNITION_VIEWED, Actor(ActorKind.NOBODY), subject))
+    # Of an account that is gone nothing is kept.
+    assert await notes.sweep() == 0
+    (metric,) = notes.collect()
+    *_, first, second, told = await rows(application, owner)
+
+    assert metric.samples[0].value == 3
+    assert [first["subject_id"], second["subject_id"]] == [UUID(int=0), UUID(int=1)]
+    assert (told["action"], told["parameters"]) == ("audit.incomplete", {"count": 3})
+    notes.note(Act(uuid.uuid4(), Action.AUDIT_READ, Actor(ActorKind.NOBODY)))
+    await notes.close()
+    counted = text("SELECT count(*) FROM audit_entries WHERE action = 'audit.read'")
+    assert await application.database.run(lambda session: session.scalar(counted)) == 0

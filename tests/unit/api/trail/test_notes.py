@@ -1,0 +1,113 @@
+"""Acts that wait to be written: what is told of a call, what counts as told, what is lost."""
+
+from collections.abc import Callable, Collection
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from sqlalchemy.orm import Session
+
+from api.db.actors import Actor, ActorKind
+from api.db.database import Database
+from api.errors import Dependency, DependencyUnavailableError
+from api.security.actions import Action
+from api.trail import notes as notes_module
+from api.trail.entries import Act
+from api.trail.notes import AGAIN_SECONDS, AuditNotes, told_parameters
+
+OWNER = UUID(int=1)
+
+
+class Written:
+    """Stands for PostgreSQL, which answers unless it has an error to raise."""
+
+    def __init__(self) -> None:
+        self.acts: list[Act] = []
+        self.error: Exception | None = None
+
+    async def run(self, work: Callable[[Any], Any]) -> Any:
+        if self.error is not None:
+            raise self.error
+        return work(self)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Written:
+    def write(session: Session, acts: Collection[Act]) -> None:
+        cast(Written, session).acts += acts
+
+    monkeypatch.setattr(notes_module, "write_acts", write)
+    return Written()
+
+
+def _notes(
+    written: Written, room: int = 10, clock: Callable[[], float] = lambda: 0.0
+) -> AuditNotes:
+    return AuditNotes(cast(Database, written), room=room, clock=clock)
+
+
+def _act(plate: str = "AB12", address: str = "192.0.2.1") -> Act:
+    actor = Actor(ActorKind.KEY, UUID(int=2), "Gate", "pk_1", address)
+    return Act(OWNER, Action.RECOGNITIONS_SEARCHED, actor, parameters={"plate": plate})
+
+
+def test_filters_are_told_and_the_page_is_not() -> None:
+    query = [("plate", "ab\x00 12"), ("limit", "5"), ("lastKey", "x"), ("width", "64"), ("to", "")]
+    assert told_parameters(query) == {"plate": "ab 12"}
+    assert len(told_parameters([("actor", "a" * 999)])["actor"]) == 300
+
+
+async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written) -> None:
+    now = 0.0
+    notes = _notes(written, clock=lambda: now)
+    for act in (_act(), _act(), _act("CD34"), _act(address="192.0.2.2")):
+        notes.note(act)
+    await notes.sweep()
+    assert len(written.acts) == 3
+
+    now = AGAIN_SECONDS
+    notes.note(_act())
+    await notes.sweep()
+    assert len(written.acts) == 4
+    guess = Act(OWNER, Action.PASSWORD_REFUSED, Actor(ActorKind.NOBODY))
+    for _ in range(3):
+        notes.note(guess)
+    await notes.sweep()
+    assert len(written.acts) == 7
+
+
+async def test_acts_wait_while_postgresql_is_away(written: Written) -> None:
+    notes = _notes(written, room=2)
+    written.error = DependencyUnavailableError(Dependency.CONFIGURATION)
+    for number in range(5):
+        notes.note(_act(str(number)))
+    with pytest.raises(DependencyUnavailableError):
+        await notes.sweep()
+    await notes.close()
+    assert written.acts == []
+
+    written.error = None
+    await notes.sweep()
+    *kept, told = written.acts
+    assert [act.parameters["plate"] for act in kept] == ["0", "1"]
+    assert (told.action, told.parameters) == (Action.AUDIT_INCOMPLETE, {"count": 3})
+    # One that found no room was not told, and is when it is done again.
+    notes.note(_act("4"))
+    await notes.sweep()
+    assert written.acts[-1].parameters == {"plate": "4"}
+
+
+async def test_what_postgresql_refuses_is_lost_and_counted_and_nothing_waits_for_it(
+    written: Written,
+) -> None:
+    notes = _notes(written)
+    notes.note(_act())
+    written.error = RuntimeError("refused")
+    assert await notes.sweep() == 1
+    written.error = None
+    notes.note(_act("CD34"))
+    await notes.sweep()
+    (metric,) = notes.collect()
+
+    assert [act.parameters for act in written.acts] == [{"plate": "CD34"}]
+    assert metric.samples[0].value == 1
