@@ -29,6 +29,7 @@ VIEWS = (
     "/invitation",
     "/account",
     "/analytics",
+    "/audit",
     "/health",
 )
 """The paths of the console's views, as ``static/app.js`` knows them."""

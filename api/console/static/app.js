@@ -14,6 +14,7 @@ import { AccountPage } from "./pages/account.js";
 import { AlertPage, NewAlertPage } from "./pages/alert.js";
 import { AlertsPage } from "./pages/alerts.js";
 import { AnalyticsPage } from "./pages/analytics.js";
+import { AuditPage } from "./pages/audit.js";
 import { CameraPage } from "./pages/camera.js";
 import { CameraImportPage } from "./pages/camera-import.js";
 import { NewCameraPage } from "./pages/camera-new.js";
@@ -49,6 +50,7 @@ const ROUTES = [
   { form: "/invitation", view: InvitationPage, title: () => t("Invitation"), isForAnybody: true },
   { form: "/account", view: AccountPage, title: () => t("Account") },
   { form: "/analytics", view: AnalyticsPage, title: () => t("Analytics") },
+  { form: "/audit", view: AuditPage, title: () => t("Audit") },
   { form: "/health", view: HealthPage, title: () => t("Health") },
 ];
 
@@ -66,6 +68,7 @@ const PLACES = [
   ["/keys", () => t("Keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3", "api-keys:read"],
   ["/people", () => t("People"), "p", "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M2 20a7 7 0 0 1 14 0M16 5.5a3.5 3.5 0 0 1 0 6M18 14.5a7 7 0 0 1 4 5.5", ADMINISTRATOR],
   ["/health", () => t("Health"), "h", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
+  ["/audit", () => t("Audit"), "d", "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3", "audit:read"],
   ["/account", () => t("Account"), "u", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0"],
 ];
 

@@ -2,9 +2,10 @@
 
 import { html, useEffect, useState } from "./html.js";
 import { get } from "./api.js";
+import { fromLocalInput, toLocalInput } from "./format.js";
 import { useLoad } from "./load.js";
 import { goQuery } from "./router.js";
-import { SelectField, TextField } from "./ui.js";
+import { Field, SelectField, TextField } from "./ui.js";
 import { t } from "./words.js";
 
 /** @type {[string, () => string][]} */
@@ -27,6 +28,11 @@ export function useCameras(options) {
 export function filterOf(query) {
   const { plate = "", match = "", cameraId = "", minConfidence = "" } = query;
   return { plate, match: plate ? match : "", cameraId, minConfidence };
+}
+
+/** A moment, told when it is whole. */
+export function MomentField({ label, value, onValue }) {
+  return html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" value=${toLocalInput(value)} onChange=${(event) => onValue(fromLocalInput(event.currentTarget.value))} />`}</${Field}>`;
 }
 
 /** Inputs of the conditions; typing changes the page's state after a moment. */

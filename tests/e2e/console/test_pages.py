@@ -33,6 +33,7 @@ PAGES = {
     "/invitation": "This invitation is good no more",
     "/account": "granted",
     "/analytics": "Most frequent plates",
+    "/audit": "logged in",
     "/health": "Access road",
 }
 

@@ -105,6 +105,28 @@ def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
     expect(console.page.get_by_role("heading", name="Alerts")).to_be_focused()
 
 
+def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
+    console.log_in(account)
+    alert_id = _alert(console, "Told", plates=["AB12CD"])
+    console.page.keyboard.press("g")
+    console.page.keyboard.press("d")
+    console.page.wait_for_url("**/audit")
+    rows = console.page.locator("tbody tr")
+    expect(rows.first).to_contain_text(f"{account.email} made the alert Told")
+    expect(rows.filter(has_text=f"{account.email} logged in")).to_have_count(1)
+    console.choose("What", "Keys")
+    console.page.wait_for_url("**/audit?action=key")
+    expect(rows).to_have_count(1)
+    console.choose("What", "Alerts")
+    console.page.get_by_label("Who").fill(account.email)
+    console.page.get_by_label("Who").press("Enter")
+    console.page.wait_for_url("**actor=**")
+    console.page.reload()
+    expect(rows).to_have_count(1)
+    console.follow(f"{account.email} made the alert Told")
+    console.page.wait_for_url(f"**/alerts/{alert_id}")
+
+
 def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) -> None:
     account = stack.new_account()
     row = passed(account, CAMERA.id, CAMERA.name, 1, captured_ms=now_ms() - 5000)

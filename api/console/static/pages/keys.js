@@ -9,7 +9,7 @@ import { t } from "../words.js";
 
 const SCOPES = [
   "recognitions:read", "recognitions:write", "corrections:write", "erasures:write", "cameras:read", "cameras:write", "alerts:read", "alerts:write",
-  "webhooks:read", "webhooks:write", "api-keys:read", "api-keys:write", "analytics:read", "credits:read",
+  "webhooks:read", "webhooks:write", "api-keys:read", "api-keys:write", "analytics:read", "credits:read", "audit:read",
 ];
 const MEANINGS = {
   "recognitions:read": () => t("search, follow and look at passes"),
@@ -26,6 +26,7 @@ const MEANINGS = {
   "api-keys:write": () => t("make and revoke keys"),
   "analytics:read": () => t("see the figures"),
   "credits:read": () => t("see the credits"),
+  "audit:read": () => t("read the audit log"),
 };
 
 function NewKey({ onClose, onMade }) {

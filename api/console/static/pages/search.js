@@ -3,8 +3,8 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { writeCsv } from "../csv.js";
-import { FilterFields, filterOf, useCameras } from "../filters.js";
-import { fromLocalInput, shortDateTime, toLocalInput } from "../format.js";
+import { FilterFields, MomentField, filterOf, useCameras } from "../filters.js";
+import { shortDateTime } from "../format.js";
 import { History } from "../history.js";
 import { useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
@@ -22,10 +22,6 @@ const SPANS = [
   ["168", () => t("last 7 days")],
   ["720", () => t("last 30 days")],
 ];
-
-function MomentField({ label, value, onValue }) {
-  return html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" value=${toLocalInput(value)} onChange=${(event) => onValue(fromLocalInput(event.currentTarget.value))} />`}</${Field}>`;
-}
 
 function SpanField({ onSpan }) {
   const choose = (event) => {
