@@ -110,7 +110,7 @@ async def test_the_link_goes_by_email_where_a_server_is_set(database: Database) 
     assert server.recipients == [email]
     assert str(sent["From"]) == "Gate <gate@platestream.example>"
     text = sent.get_content()
-    assert f"\nhttps://plates.example.com/invitation#{made['token']}\n" in text
+    assert f"https://plates.example.com/invitation#{made['token']}" in text.splitlines()
     assert f"{owner.email} invites you to join their Platestream account as operator." in text
     ends = datetime.fromisoformat(made["invitation"]["expiresAt"])
     assert f"until {ends:%Y-%m-%d %H:%M} (UTC)" in text

@@ -74,9 +74,10 @@ function People() {
   const { isBusy, failure, run, clear } = useAction();
   const onChanged = (person) => {
     setChanged(null);
-    found.reload();
     tell(t("The role is changed."));
+    // With another role one may not ask for this list again.
     if (person.isSelf) askWho().catch(() => {});
+    else found.reload();
   };
   const toggle = (one) => run(async () => {
     await call("PUT", `/api/people/${one.id}`, { body: { enabled: !one.enabled } });
