@@ -66,6 +66,14 @@ export function onSessionEnd(handler) {
   sessionEnded = handler;
 }
 
+/** Called where a call says that the role does not allow it (any more). @type {() => void} */
+let rightLacked = () => {};
+
+/** @param {() => void} handler */
+export function onRightLack(handler) {
+  rightLacked = handler;
+}
+
 /** What the limits of requests leave to the session: pictures have one of their own. */
 const budgets = { calls: { left: Infinity, freeAt: 0 }, pictures: { left: Infinity, freeAt: 0 } };
 const PICTURE = /\/(photo|crop|snapshot)(\?|$)/;
@@ -127,7 +135,9 @@ export async function call(method, path, { query, body, signal: abort } = {}) {
   const json = text && answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
   if (answer.ok) return json;
   if (answer.status === 401 && !(method === "POST" && path === "/api/session")) sessionEnded();
-  throw new Failure(answer.status, json ?? {});
+  const failure = new Failure(answer.status, json ?? {});
+  if (failure.code === "missing_scope") rightLacked();
+  throw failure;
 }
 
 /** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */

@@ -1,6 +1,6 @@
 /** @file Who is logged in. The cookie itself is out of a script's reach; this page keeps a note of it. */
 
-import { call, onSessionEnd } from "./api.js";
+import { call, onRightLack, onSessionEnd } from "./api.js";
 import { forgetPictures } from "./pictures.js";
 import { unsaved } from "./router.js";
 import { signal, useSignal } from "./signal.js";
@@ -24,6 +24,9 @@ export const logIns = signal(0);
 onSessionEnd(() => {
   if (state.value === "in") state.value = "ended";
 });
+
+// The role may be another by now: what it does not allow is shown no longer.
+onRightLack(() => void askWho().catch(() => {}));
 
 /** Asks who is logged in, once the page knows that somebody was. */
 export async function askWho() {

@@ -12,6 +12,7 @@ from tests.integration.api.people import new_address
 pytestmark = pytest.mark.e2e
 
 GONE = "404 (Not Found)"
+FORBIDDEN = "403 (Forbidden)"
 UNAUTHORISED = "401 (Unauthorized)"
 
 
@@ -31,6 +32,14 @@ def _invited(console: ConsolePage, email: str) -> str:
     waiting = console.page.get_by_role("row").filter(has_text=email)
     expect(waiting.get_by_role("button", name="Withdraw")).to_be_visible()
     return link
+
+
+def _give_role(console: ConsolePage, email: str, role: str) -> None:
+    row = console.page.get_by_role("row").filter(has_text=email)
+    row.get_by_role("button", name="Change the role").click()
+    console.page.get_by_label(role).check()
+    console.press("Save")
+    expect(row).to_contain_text(role)
 
 
 def _is_fit_for_all(console: ConsolePage) -> None:
@@ -93,14 +102,17 @@ def test_a_viewer_is_invited_joins_and_sees_what_a_viewer_may(
         invited.follow("To the live view")
 
         console.page.reload()
-        row = console.page.get_by_role("row").filter(has_text=email)
-        row.get_by_role("button", name="Change the role").click()
-        console.page.get_by_label("operator").check()
-        console.press("Save")
-        expect(row).to_contain_text("operator")
+        _give_role(console, email, "operator")
         invited.page.reload()
         invited.follow("Webhooks")
         invited.sees("No webhook yet.")
+
+        _give_role(console, email, "viewer")
+        invited.expected.append(FORBIDDEN)
+        invited.follow("Live")
+        invited.follow("Webhooks")
+        invited.sees("Your role does not allow this")
+        expect(invited.page.get_by_role("link", name="Webhooks")).to_have_count(0)
 
 
 def test_what_one_person_typed_is_not_shown_to_another_of_the_account(
