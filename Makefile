@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -94,9 +94,18 @@ mutations: ## Send spoilt images and bodies; COUNT=10000 of each
 	PLATESTREAM_TEST_MUTATIONS=$(or $(COUNT),10000) $(PYTHON) -m pytest --timeout=7200 \
 		tests/integration/api/test_mutated_images.py tests/integration/api/test_mutated_bodies.py
 
-client: ## Make the typed Python client in tools/client from the API's description
+client-types: ## Make the types of both clients anew from the API's description (needs Node)
 	$(BOOTSTRAP) python
-	$(PYTHON) -m tools.scripts.python_client
+	cd clients/typescript && npm ci --silent --no-audit --no-fund
+	$(PYTHON) -m tools.scripts.client_types
+
+clients: ## Build what PyPI and npm would get of the clients, and check it (needs Node)
+	$(BOOTSTRAP) python
+	rm -rf clients/python/dist
+	.venv/bin/uv build --quiet --out-dir clients/python/dist clients/python
+	.venv/bin/uv tool run --quiet twine==7.0.0 check --strict clients/python/dist/*
+	.venv/bin/uv run --quiet --isolated --no-project --with clients/python/dist/*.whl python -c "import platestream_client.receiver"
+	cd clients/typescript && npm ci --silent --no-audit --no-fund && npm pack --dry-run
 
 console-types: ## Check the types of the console's JavaScript, also against the API's description (needs Node)
 	$(BOOTSTRAP) python

@@ -16,9 +16,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 SERVING = ("common", "recognition", "ingest", "streams", "analytics_sql", "api")
 TRAINING = ROOT / "tools" / "training"
 OWN = frozenset({*SERVING, "deploy", "tools", "tests"})
+CLIENT = frozenset({"platestream_client"})
+CLIENT_FOLDER = ROOT / "clients" / "python"
 # What Debian has for its own interpreter only (tests/services/rtsp_server.py).
 OF_THE_SYSTEM = frozenset({"gi"})
-OURS = OWN | OF_THE_SYSTEM | sys.stdlib_module_names
+OURS = OWN | CLIENT | OF_THE_SYSTEM | sys.stdlib_module_names
 # pydantic's own other half: the two are released together.
 COMES_WITH = {"pydantic-core": "pydantic", "yarl": "aiohttp"}
 NOT_IMPORTED = {
@@ -30,7 +32,6 @@ NOT_IMPORTED = {
     "mypy": "a tool",
     "ruff": "a tool",
     "types-cachetools": "mypy finds it by itself",
-    "openapi-python-client": "a tool",
     "zensical": "a tool",
     "pytest-asyncio": "a plugin",
     "pytest-timeout": "a plugin",
@@ -96,6 +97,14 @@ def test_what_is_imported_is_declared(folder: str, extras: tuple[str, ...]) -> N
     declared = _declared(*extras)
     for path, module in _imported(folder):
         assert _packages(module) & declared, f"{path} imports {module}"
+
+
+def test_the_python_client_imports_what_it_declares() -> None:
+    declared = tomllib.loads((CLIENT_FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = {re.split(r"[<>=]", line)[0] for line in declared["project"]["dependencies"]}
+    imported = {root for path in CLIENT_FOLDER.rglob("*.py") for root in _roots(path)}
+
+    assert imported - sys.stdlib_module_names - CLIENT == needed
 
 
 def test_what_training_imports_is_declared() -> None:

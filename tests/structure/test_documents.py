@@ -11,7 +11,7 @@ import pytest
 from api.app import create_app
 from api.middleware.request_context import MetricName as ApiMetricName
 from common.metric_catalogue import METRICS
-from tools.scripts import scopes_docs, settings_docs
+from tools.scripts import client_types, scopes_docs, settings_docs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,6 +26,15 @@ def test_table_of_scopes_is_current() -> None:
     page = scopes_docs.DOCUMENT.read_text(encoding="utf-8")
 
     assert page == scopes_docs.render(page), "run: python -m tools.scripts.scopes_docs"
+
+
+@pytest.mark.parametrize(
+    "made", [client_types.PYTHON, client_types.TYPESCRIPT], ids=lambda p: p.name
+)
+def test_types_of_the_clients_are_current(made: Path) -> None:
+    first, _, _ = made.read_text(encoding="utf-8").partition("\n")
+
+    assert first.endswith(client_types.fingerprint()), "run: make client-types"
 
 
 def test_every_test_that_the_security_page_names_is_there() -> None:
@@ -55,7 +64,7 @@ LINKING = [
     *PAGES,
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
-    ROOT / "tools" / "client" / "README.md",
+    *sorted((ROOT / "clients").glob("*/README.md")),
     *sorted((ROOT / "recognition").rglob("*.md")),
 ]
 NAMES_PATHS = [ROOT / "docs" / name for name in ("deployment.md", "operations.md", "runbook.md")]

@@ -1,0 +1,19 @@
+"""Client of the Platestream API; ``platestream_client.receiver`` is for receivers of webhooks."""
+
+from platestream_client.calls import Picture
+from platestream_client.client import AsyncClient, Client
+from platestream_client.errors import ApiError, PlatestreamError, StreamGapError, UnreachableError
+from platestream_client.recognitions import ExportPart
+from platestream_client.retries import RetryPolicy
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "Client",
+    "ExportPart",
+    "Picture",
+    "PlatestreamError",
+    "RetryPolicy",
+    "StreamGapError",
+    "UnreachableError",
+]

@@ -1,0 +1,229 @@
+"""Calls as values, and resources whose methods make them: one definition for both clients.
+
+Nothing here touches a connection. A resource's method is written once, as a function that returns
+a :class:`Call`, :class:`Pages` or :class:`Follow`; on a resource of ``Client`` it answers, on one
+of ``AsyncClient`` it is awaited.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Coroutine,
+    Generator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from urllib.parse import quote
+from uuid import UUID
+
+import httpx
+
+from platestream_client.models import RecognitionBody
+from platestream_client.stream import Follow
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+PAGE = 200
+
+Id = str | UUID
+Given = str | int | float | bool | UUID | datetime | None
+"""What a parameter of a query may be; ``None`` leaves it out."""
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One call of the API; ``take`` makes the result of a successful answer."""
+
+    method: str
+    path: str
+    take: Callable[[httpx.Response], T]
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | bytes | None = None
+    idempotency_key: str | None = None
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether doing it twice is doing it once."""
+        return self.method == "GET" or self.idempotency_key is not None
+
+    def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
+        """Return the request, with the address and the headers of ``http``."""
+        headers = {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
+        is_image = isinstance(self.body, bytes)
+        if is_image:
+            headers["Content-Type"] = "application/octet-stream"
+        return http.build_request(
+            self.method,
+            self.path,
+            params=self.query,
+            headers=headers,
+            content=self.body if isinstance(self.body, bytes) else None,
+            json=None if is_image else self.body,
+        )
+
+
+@dataclass(frozen=True)
+class Pages(Generic[T]):
+    """A list that comes page by page; ``call`` asks for one as its items and the next one's key."""
+
+    call: Call[tuple[Sequence[T], str | None]]
+
+    def after(self, key: str | None) -> Pages[T] | None:
+        """Return the pages that follow, if any do."""
+        if key is None:
+            return None
+        return Pages(replace(self.call, query={**self.call.query, "lastKey": key}))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image as it was sent, with its content type."""
+
+    content: bytes
+    content_type: str
+
+
+class Sync(Protocol):
+    """Answers calls where they are made."""
+
+    def perform(self, call: Call[T]) -> T: ...
+    def pages(self, pages: Pages[T]) -> Generator[T, None, None]: ...
+    def follow(self, follow: Follow) -> Generator[RecognitionBody, None, None]: ...
+
+
+class Async(Protocol):
+    """Answers calls to who awaits them."""
+
+    async def perform(self, call: Call[T]) -> T: ...
+    def pages(self, pages: Pages[T]) -> AsyncGenerator[T, None]: ...
+    def follow(self, follow: Follow) -> AsyncGenerator[RecognitionBody, None]: ...
+
+
+Way = TypeVar("Way", Sync, Async)
+
+
+class Resource(Generic[Way]):
+    """A resource of the API for one of the clients."""
+
+    def __init__(self, way: Way) -> None:
+        self._way: Way = way
+
+
+class call(Generic[P, T]):  # noqa: N801
+    """A method that is one call."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
+        self._build = build
+
+    @overload
+    def __get__(self, resource: Resource[Sync], kind: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, resource: Resource[Async], kind: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, resource: Any, kind: type) -> Any:
+        return _bound(self._build, resource, "perform")
+
+
+class pages(Generic[P, T]):  # noqa: N801
+    """A method that iterates over a list of many pages."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Pages[T]]) -> None:
+        self._build = build
+
+    @overload
+    def __get__(
+        self, resource: Resource[Sync], kind: type
+    ) -> Callable[P, Generator[T, None, None]]: ...
+    @overload
+    def __get__(
+        self, resource: Resource[Async], kind: type
+    ) -> Callable[P, AsyncGenerator[T, None]]: ...
+    def __get__(self, resource: Any, kind: type) -> Any:
+        return _bound(self._build, resource, "pages")
+
+
+class follow(Generic[P]):  # noqa: N801
+    """A method that iterates over a stream."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Follow]) -> None:
+        self._build = build
+
+    @overload
+    def __get__(
+        self, resource: Resource[Sync], kind: type
+    ) -> Callable[P, Generator[RecognitionBody, None, None]]: ...
+    @overload
+    def __get__(
+        self, resource: Resource[Async], kind: type
+    ) -> Callable[P, AsyncGenerator[RecognitionBody, None]]: ...
+    def __get__(self, resource: Any, kind: type) -> Any:
+        return _bound(self._build, resource, "follow")
+
+
+def _bound(build: Callable[..., Any], resource: Any, verb: str) -> Callable[..., Any]:
+    @functools.wraps(build)
+    def ask(*arguments: Any, **named: Any) -> Any:
+        return getattr(resource._way, verb)(build(resource, *arguments, **named))
+
+    return ask
+
+
+def query(**given: Given) -> Mapping[str, str]:
+    """Return the query of what was given; a trailing underscore belongs to Python's keywords."""
+    return {
+        name.removesuffix("_"): _written(value)
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def _written(value: Given) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError("a time needs its time zone, as in datetime.now(UTC)")
+        return value.isoformat()
+    return str(value)
+
+
+def path(template: str, *ids: Id) -> str:
+    """Return a path with its ids in place of each ``{}``."""
+    return template.format(*(quote(str(one), safe="") for one in ids))
+
+
+def field_of(name: str) -> Callable[[httpx.Response], Any]:
+    """Return what takes one field out of an answer."""
+    return lambda answer: answer.json()[name]
+
+
+def whole(answer: httpx.Response) -> Any:
+    """Return the whole of an answer in JSON."""
+    return answer.json()
+
+
+def nothing(answer: httpx.Response) -> None:
+    """Return nothing of an answer without a body."""
+
+
+def page_of(name: str) -> Callable[[httpx.Response], tuple[Sequence[Any], str | None]]:
+    """Return what takes the items of a page, and the key of the next one."""
+
+    def take(answer: httpx.Response) -> tuple[Sequence[Any], str | None]:
+        said = answer.json()
+        return said[name], said.get("nextKey")
+
+    return take
+
+
+def picture(answer: httpx.Response) -> Picture:
+    """Return an answer that is an image."""
+    return Picture(answer.content, answer.headers.get("Content-Type", ""))

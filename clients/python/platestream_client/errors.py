@@ -1,0 +1,67 @@
+"""What can go wrong, as exceptions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from platestream_client.models import FieldError
+
+_UNSAID = "The answer is not one of a Platestream API."
+
+
+class PlatestreamError(Exception):
+    """Base of all errors of this package."""
+
+
+class UnreachableError(PlatestreamError):
+    """No answer came: no connection, or none within the time limits."""
+
+
+class ApiError(PlatestreamError):
+    """The API refused a call, or failed at it.
+
+    ``code`` is the stable word for programs, ``sentence`` is for a person, and ``request_id`` is
+    what the operator finds the call by.
+    """
+
+    def __init__(
+        self, status: int, said: Mapping[str, Any], request_id: str, retry_after: float | None
+    ) -> None:
+        self.status = status
+        self.code: str = said.get("code") or "unknown"
+        self.sentence: str = said.get("error") or _UNSAID
+        self.fields: list[FieldError] = said.get("fields") or []
+        self.request_id: str = said.get("requestId") or request_id
+        self.retry_after = retry_after
+        faults = "".join(f" {fault['path']}: {fault['message']}." for fault in self.fields)
+        super().__init__(f"{status} {self.code}: {self.sentence}{faults}")
+
+
+class StreamGapError(PlatestreamError):
+    """Recognitions from ``since`` on may be missing in a stream: it was away for too long.
+
+    They can be searched for; see ``Recognitions.stream``.
+    """
+
+    def __init__(self, since: str) -> None:
+        self.since = since
+        super().__init__(f"The stream could not send everything since {since}; search for it.")
+
+
+def error_of(answer: httpx.Response) -> ApiError:
+    """Return what an answer that was read, and is not a success, says."""
+    try:
+        said = answer.json()
+    except ValueError:
+        said = None
+    return ApiError(
+        answer.status_code,
+        said if isinstance(said, dict) else {},
+        answer.headers.get("X-Request-Id", ""),
+        _seconds(answer.headers.get("Retry-After", "")),
+    )
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,167 @@
+"""For receivers of webhooks: is it genuine, what is it, and was it here before.
+
+Nothing of this needs a key or a client.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from platestream_client.errors import PlatestreamError
+from platestream_client.models import Event
+
+TOLERANCE_SECONDS = 300.0
+
+_PREFIX = "whsec_"
+_DAY_SECONDS = 86400.0
+
+
+class SignatureError(PlatestreamError):
+    """A delivery that is not to be believed; answer 401 and do nothing."""
+
+
+class EventError(PlatestreamError):
+    """A body that is no event; answer 400."""
+
+
+def verify(
+    secret: str | Sequence[str],
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    tolerance: float | None = TOLERANCE_SECONDS,
+    now: float | None = None,
+) -> None:
+    """Return if a delivery was signed with the secret, or with one of several, and lately.
+
+    ``body`` is as it came, before any parsing; names of ``headers`` may be in any case. Several
+    secrets are for a rotation that you make by yourself; one that the service makes needs none, as
+    it signs with both. ``tolerance`` is how many seconds the signed time may be off; ``None`` lets
+    old ones pass, for receivers behind something that keeps only ``X-Signature-256``.
+
+    Raises:
+        SignatureError: it was not; the sentence says what is wrong.
+
+    **Source:** the service's guide to receivers; the Standard Webhooks specification, "Verifying
+    webhook authenticity".
+    """
+    secrets = (secret,) if isinstance(secret, str) else tuple(secret)
+    if not all(secrets) or not secrets:
+        raise ValueError("a secret is empty")
+    found = {name.lower(): value for name, value in headers.items()}
+    _verify_contract(secrets, found, body)
+    if tolerance is not None:
+        _verify_standard(secrets, found, body, tolerance, time.time() if now is None else now)
+
+
+def _verify_contract(secrets: Sequence[str], headers: Mapping[str, str], body: bytes) -> None:
+    given = (headers.get("x-signature-256"), headers.get("x-signature-256-previous"))
+    if given[0] is None:
+        raise SignatureError("The header X-Signature-256 is missing.")
+    expected = [hmac.digest(one.encode(), body, hashlib.sha256).hex() for one in secrets]
+    if not _any_equal(expected, [one for one in given if one is not None]):
+        raise SignatureError("X-Signature-256 does not fit the body and the secret.")
+
+
+def _verify_standard(
+    secrets: Sequence[str], headers: Mapping[str, str], body: bytes, tolerance: float, now: float
+) -> None:
+    try:
+        id, sent, given = (headers[f"webhook-{name}"] for name in ("id", "timestamp", "signature"))
+    except KeyError as error:
+        raise SignatureError(f"The header {error.args[0]} is missing.") from None
+    if not (sent.isascii() and sent.isdigit()) or abs(now - int(sent)) > tolerance:
+        raise SignatureError("webhook-timestamp is too far from the time of this machine.")
+    signed = b".".join((id.encode(), sent.encode(), body))
+    expected = [
+        "v1," + base64.b64encode(hmac.digest(_key(one), signed, hashlib.sha256)).decode()
+        for one in secrets
+    ]
+    if not _any_equal(expected, given.split()):
+        raise SignatureError("webhook-signature does not fit the body and the secret.")
+
+
+def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
+    """Compare all with all; how long that takes tells nothing of the expected ones."""
+    found = False
+    for one in given:
+        for other in expected:
+            found |= hmac.compare_digest(one.encode(), other.encode())
+    return found
+
+
+def _key(secret: str) -> bytes:
+    """Return the key that a secret stands for: after ``whsec_`` it is base64."""
+    if secret.startswith(_PREFIX):
+        try:
+            return base64.b64decode(secret.removeprefix(_PREFIX), validate=True) or secret.encode()
+        except binascii.Error:
+            return secret.encode()
+    return secret.encode()
+
+
+def parse(body: bytes) -> Event:
+    """Return the event in a body that was verified; ``event["event"]`` says which one it is.
+
+    An event of a later release may have a name that is not known here; answer it with 2xx all the
+    same.
+
+    Raises:
+        EventError: it is none.
+    """
+    try:
+        event = json.loads(body)
+    except ValueError as error:
+        raise EventError("The body is not JSON.") from error
+    if not isinstance(event, dict) or not {"id", "event", "createdAt", "data"} <= event.keys():
+        raise EventError("The body is not an event.")
+    return cast(Event, event)
+
+
+class Seen:
+    """Remembers the ids of events for a while, to drop those that come again.
+
+    In the memory of one process: where several receive, or a restart must not forget, keep the
+    ids in your database, under a unique key and in the transaction of the work.
+    """
+
+    def __init__(self, seconds: float = 3 * _DAY_SECONDS, at_most: int = 100_000) -> None:
+        self._seconds = seconds
+        self._at_most = at_most
+        self._until: OrderedDict[str, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def once(self, id: str) -> Iterator[bool]:
+        """Enter a block with whether the event is new; a block that fails forgets that it was.
+
+        So what you could not do is done when the event is sent again.
+        """
+        is_new = self._add(id)
+        try:
+            yield is_new
+        except BaseException:
+            if is_new:
+                with self._lock:
+                    self._until.pop(id, None)
+            raise
+
+    def _add(self, id: str) -> bool:
+        now = time.monotonic()
+        with self._lock:
+            while self._until and next(iter(self._until.values())) <= now:
+                self._until.popitem(last=False)
+            if id in self._until:
+                return False
+            self._until[id] = now + self._seconds
+            if len(self._until) > self._at_most:
+                self._until.popitem(last=False)
+            return True

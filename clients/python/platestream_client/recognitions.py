@@ -1,0 +1,203 @@
+"""The resource of the plates that were read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+import httpx
+
+from platestream_client.calls import (
+    PAGE,
+    Call,
+    Id,
+    Pages,
+    Picture,
+    Resource,
+    Way,
+    call,
+    field_of,
+    follow,
+    nothing,
+    page_of,
+    pages,
+    path,
+    picture,
+    query,
+    whole,
+)
+from platestream_client.models import (
+    CorrectedBody,
+    CorrectionBody,
+    ErasureBody,
+    ExplainedAlert,
+    ExportFormat,
+    MatchMode,
+    RecognitionBody,
+    RecognitionDeliveryBody,
+    RecognizeAnswer,
+    WrittenCorrection,
+)
+from platestream_client.stream import Follow
+
+_EXPORT_PAGE = 100_000
+
+
+@dataclass(frozen=True)
+class ExportPart:
+    """A file of an export, whole in itself; ``next_key`` is where the next one begins."""
+
+    content: bytes
+    next_key: str | None
+
+
+class Recognitions(Resource[Way]):
+    """The plates that were read."""
+
+    @pages
+    def search(
+        self,
+        *,
+        plate: str | None = None,
+        match: MatchMode | None = None,
+        camera_id: Id | None = None,
+        min_confidence: float | None = None,
+        from_: datetime | str | None = None,
+        to: datetime | str | None = None,
+        corrected: bool | None = None,
+        page_size: int = PAGE,
+    ) -> Pages[RecognitionBody]:
+        """Return all recognitions that fit, newest first."""
+        given = query(
+            plate=plate,
+            match=match,
+            cameraId=camera_id,
+            minConfidence=min_confidence,
+            from_=from_,
+            to=to,
+            corrected=corrected,
+            limit=page_size,
+        )
+        return Pages(Call("GET", "/api/recognitions", page_of("recognitions"), given))
+
+    @follow
+    def stream(
+        self,
+        *,
+        plate: str | None = None,
+        match: MatchMode | None = None,
+        camera_id: Id | None = None,
+        min_confidence: float | None = None,
+        on_gap: Callable[[str], object] | None = None,
+    ) -> Follow:
+        """Return new recognitions as they come, for as long as they are read.
+
+        A connection that ends is made again where it ended, without loss and without repetition.
+        Where the service could not keep all that came meanwhile, ``on_gap`` is called with the
+        moment from which on to search for the rest; without it StreamGapError is raised.
+        """
+        given = query(plate=plate, match=match, cameraId=camera_id, minConfidence=min_confidence)
+        return Follow(given, on_gap)
+
+    @pages
+    def export(
+        self,
+        *,
+        format: ExportFormat = "csv",
+        plate: str | None = None,
+        match: MatchMode | None = None,
+        camera_id: Id | None = None,
+        min_confidence: float | None = None,
+        from_: datetime | str | None = None,
+        to: datetime | str | None = None,
+        rows: int = _EXPORT_PAGE,
+        last_key: str | None = None,
+    ) -> Pages[ExportPart]:
+        """Return files of at most ``rows`` recognitions, newest first; mostly it is one."""
+        given = query(
+            format=format,
+            plate=plate,
+            match=match,
+            cameraId=camera_id,
+            minConfidence=min_confidence,
+            from_=from_,
+            to=to,
+            limit=rows,
+            lastKey=last_key,
+        )
+        return Pages(Call("GET", "/api/recognitions/export", _export_part, given))
+
+    @call
+    def get(self, id: Id) -> Call[RecognitionBody]:
+        """Return one recognition; its image fields are links that work for an hour."""
+        return Call("GET", path("/api/recognitions/{}", id), field_of("recognition"))
+
+    @call
+    def photo(self, id: Id, *, width: int | None = None) -> Call[Picture]:
+        """Return the frame in which the plate was read, or a thumbnail of it."""
+        return Call("GET", path("/api/recognitions/{}/photo", id), picture, query(width=width))
+
+    @call
+    def crop(self, id: Id, *, width: int | None = None) -> Call[Picture]:
+        """Return the picture of the plate."""
+        return Call("GET", path("/api/recognitions/{}/crop", id), picture, query(width=width))
+
+    @call
+    def alerts(self, id: Id) -> Call[list[ExplainedAlert]]:
+        """Return which alerts fired for a recognition, and why the others did not."""
+        return Call("GET", path("/api/recognitions/{}/alerts", id), field_of("alerts"))
+
+    @call
+    def deliveries(
+        self, id: Id, *, limit: int | None = None
+    ) -> Call[list[RecognitionDeliveryBody]]:
+        """Return what was sent of a recognition and of the alerts that it set off."""
+        take = field_of("deliveries")
+        return Call("GET", path("/api/recognitions/{}/deliveries", id), take, query(limit=limit))
+
+    @call
+    def correct(self, id: Id, correction: WrittenCorrection) -> Call[CorrectionBody]:
+        """Write down what the plate really is, beside what was read."""
+        take = field_of("correction")
+        return Call("PUT", path("/api/recognitions/{}/correction", id), take, body={**correction})
+
+    @call
+    def take_correction_back(self, id: Id) -> Call[None]:
+        """Remove a recognition's correction."""
+        return Call("DELETE", path("/api/recognitions/{}/correction", id), nothing)
+
+    @pages
+    def corrections(
+        self, *, plate: str | None = None, page_size: int = PAGE
+    ) -> Pages[CorrectedBody]:
+        """Return all corrections, of the newest recognitions first."""
+        given = query(plate=plate, limit=page_size)
+        return Pages(Call("GET", "/api/corrections", page_of("corrections"), given))
+
+    @call
+    def erase(self, plate: str) -> Call[ErasureBody]:
+        """Have all that was captured of a plate until now erased for good; the job's beginning."""
+        return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
+
+    @call
+    def erasure(self, id: Id) -> Call[ErasureBody]:
+        """Return how far an erasure is."""
+        return Call("GET", path("/api/erasures/{}", id), field_of("erasure"))
+
+    @call
+    def recognize(
+        self, image: bytes, *, store: bool = False, idempotency_key: str | None = None
+    ) -> Call[RecognizeAnswer]:
+        """Read the plates of a JPEG or PNG, for one credit.
+
+        The call has an idempotency key, which is made for you, and is paid once however often it
+        has to be sent. Give a key of your own where it must also survive your program.
+        """
+        key = idempotency_key or str(uuid4())
+        given = query(store=store or None)
+        return Call("POST", "/api/recognize", whole, given, bytes(image), key)
+
+
+def _export_part(answer: httpx.Response) -> tuple[tuple[ExportPart], str | None]:
+    key = answer.headers.get("X-Next-Key")
+    return (ExportPart(answer.content, key),), key

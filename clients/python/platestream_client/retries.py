@@ -1,0 +1,53 @@
+"""Which calls are made again, and when. Pure."""
+
+import random
+from dataclasses import dataclass
+
+from platestream_client.errors import ApiError, PlatestreamError, UnreachableError
+
+_FIRST_PAUSE_SECONDS = 0.5
+_REFUSED = (429, 503)
+_STILL_RUNNING = "idempotency_key_in_use"
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often a call is made, and how long is waited between, at most.
+
+    Where the API asks for a longer wait than ``longest_wait`` seconds, its refusal is raised.
+    """
+
+    attempts: int = 4
+    longest_wait: float = 60.0
+
+    def pause(
+        self, fault: PlatestreamError, attempt: int, *, may_be_repeated: bool
+    ) -> float | None:
+        """Return the seconds to wait after the ``attempt``-th fault; ``None``: do not try again.
+
+        ``may_be_repeated`` says that doing it twice is doing it once. Other calls are made again
+        only if they surely were not carried out.
+        """
+        if attempt >= self.attempts:
+            return None
+        if (
+            isinstance(fault, ApiError)
+            and fault.status in _REFUSED
+            and fault.retry_after is not None
+        ):
+            return fault.retry_after if fault.retry_after <= self.longest_wait else None
+        if isinstance(fault, UnconnectedError) or (may_be_repeated and _may_pass(fault, attempt)):
+            most = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, self.longest_wait)
+            return random.uniform(most / 2, most)
+        return None
+
+
+class UnconnectedError(UnreachableError):
+    """There was no connection, so nothing was asked for."""
+
+
+def _may_pass(fault: PlatestreamError, attempt: int) -> bool:
+    if not isinstance(fault, ApiError):
+        return isinstance(fault, UnreachableError)
+    # What is still running was begun by an earlier attempt, unless this is the first.
+    return fault.status >= 500 or (fault.code == _STILL_RUNNING and attempt > 1)

@@ -1,0 +1,190 @@
+/** For receivers of webhooks: is it genuine, what is it, and was it here before. */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+import { PlatestreamError } from "./errors.js";
+
+/** @typedef {import("./schema.js").components["schemas"]["Event"]} Event */
+/** @typedef {Record<string, string | string[] | undefined> | Headers} GivenHeaders */
+
+const TOLERANCE_SECONDS = 300;
+const PREFIX = "whsec_";
+
+/** A delivery that is not to be believed; answer 401 and do nothing. */
+export class SignatureError extends PlatestreamError {
+  name = "SignatureError";
+}
+
+/** A body that is no event; answer 400. */
+export class EventError extends PlatestreamError {
+  name = "EventError";
+}
+
+/**
+ * Return if a delivery was signed with the secret, or with one of several, and lately; throw a
+ * SignatureError otherwise. `body` is as it came, before any parsing. Several secrets are for a
+ * rotation that you make by yourself; one that the service makes needs none, as it signs with
+ * both. `tolerance` is how many seconds the signed time may be off; `null` lets old ones pass, for
+ * receivers behind something that keeps only `X-Signature-256`.
+ *
+ * Source: the service's guide to receivers; the Standard Webhooks specification, "Verifying
+ * webhook authenticity".
+ *
+ * @param {string | string[]} secret
+ * @param {GivenHeaders} headers
+ * @param {Uint8Array} body
+ * @param {{tolerance?: number | null, now?: number}} [how] `now` in seconds
+ */
+export function verify(secret, headers, body, { tolerance = TOLERANCE_SECONDS, now = Date.now() / 1000 } = {}) {
+  const secrets = [secret].flat();
+  if (secrets.length === 0 || secrets.includes("")) throw new TypeError("a secret is empty");
+  if (!(body instanceof Uint8Array)) throw new TypeError("the body is needed as it came, in bytes");
+  const found = lowerCase(headers);
+  verifyContract(secrets, found, body);
+  if (tolerance !== null) verifyStandard(secrets, found, body, tolerance, now);
+}
+
+/**
+ * @param {string[]} secrets
+ * @param {Map<string, string>} headers
+ * @param {Uint8Array} body
+ */
+function verifyContract(secrets, headers, body) {
+  const current = headers.get("x-signature-256");
+  if (current === undefined) throw new SignatureError("The header X-Signature-256 is missing.");
+  const expected = secrets.map((one) => createHmac("sha256", one).update(body).digest("hex"));
+  if (!anyEqual(expected, [current, headers.get("x-signature-256-previous") ?? ""])) {
+    throw new SignatureError("X-Signature-256 does not fit the body and the secret.");
+  }
+}
+
+/**
+ * @param {string[]} secrets
+ * @param {Map<string, string>} headers
+ * @param {Uint8Array} body
+ * @param {number} tolerance
+ * @param {number} now
+ */
+function verifyStandard(secrets, headers, body, tolerance, now) {
+  const [id, sent, given] = ["id", "timestamp", "signature"].map((name) => {
+    const value = headers.get(`webhook-${name}`);
+    if (value === undefined) throw new SignatureError(`The header webhook-${name} is missing.`);
+    return value;
+  });
+  if (!/^\d+$/.test(sent) || Math.abs(now - Number(sent)) > tolerance) {
+    throw new SignatureError("webhook-timestamp is too far from the time of this machine.");
+  }
+  const expected = secrets.map(
+    (one) => `v1,${createHmac("sha256", keyOf(one)).update(`${id}.${sent}.`).update(body).digest("base64")}`,
+  );
+  if (!anyEqual(expected, given.split(" "))) {
+    throw new SignatureError("webhook-signature does not fit the body and the secret.");
+  }
+}
+
+/**
+ * Compare all with all; how long that takes tells nothing of the expected ones.
+ *
+ * @param {string[]} expected
+ * @param {string[]} given
+ */
+function anyEqual(expected, given) {
+  let found = false;
+  for (const one of given.map((text) => Buffer.from(text))) {
+    for (const other of expected.map((text) => Buffer.from(text))) {
+      found = (one.length === other.length && timingSafeEqual(one, other)) || found;
+    }
+  }
+  return found;
+}
+
+/**
+ * The key that a secret stands for: after `whsec_` it is base64.
+ *
+ * @param {string} secret
+ */
+function keyOf(secret) {
+  const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
+  return text && isBase64 ? Buffer.from(text, "base64") : Buffer.from(secret);
+}
+
+/**
+ * @param {GivenHeaders} headers
+ * @returns {Map<string, string>}
+ */
+function lowerCase(headers) {
+  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  return new Map(
+    entries.flatMap(([name, value]) => (value === undefined ? [] : [[name.toLowerCase(), [value].flat().join(", ")]])),
+  );
+}
+
+/**
+ * The event in a body that was verified; `event.event` says which one it is. An event of a later
+ * release may have a name that is not known here; answer it with 2xx all the same.
+ *
+ * @param {Uint8Array} body
+ * @returns {Event}
+ */
+export function parse(body) {
+  let event;
+  try {
+    event = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch (cause) {
+    throw new EventError("The body is not JSON.", { cause });
+  }
+  if (typeof event !== "object" || event === null || !["id", "event", "createdAt", "data"].every((name) => name in event)) {
+    throw new EventError("The body is not an event.");
+  }
+  return event;
+}
+
+/**
+ * Remembers the ids of events for a while, to drop those that come again. In the memory of one
+ * process: where several receive, or a restart must not forget, keep the ids in your database,
+ * under a unique key and in the transaction of the work.
+ */
+export class Seen {
+  /** @type {Map<string, number>} */
+  #until = new Map();
+  #seconds;
+  #atMost;
+
+  /** @param {{seconds?: number, atMost?: number}} [bounds] */
+  constructor({ seconds = 3 * 86400, atMost = 100_000 } = {}) {
+    this.#seconds = seconds;
+    this.#atMost = atMost;
+  }
+
+  /**
+   * Do the work of an event unless it was done, and return whether it was new. Work that fails is
+   * forgotten, so it is done when the event is sent again.
+   *
+   * @param {string} id
+   * @param {() => unknown} work
+   */
+  async once(id, work) {
+    if (!this.#add(id)) return false;
+    try {
+      await work();
+    } catch (error) {
+      this.#until.delete(id);
+      throw error;
+    }
+    return true;
+  }
+
+  /** @param {string} id */
+  #add(id) {
+    const now = performance.now() / 1000;
+    for (const [one, until] of this.#until) {
+      if (until > now) break;
+      this.#until.delete(one);
+    }
+    if (this.#until.has(id)) return false;
+    this.#until.set(id, now + this.#seconds);
+    if (this.#until.size > this.#atMost) this.#until.delete(/** @type {string} */ (this.#until.keys().next().value));
+    return true;
+  }
+}

@@ -1,0 +1,324 @@
+/** The other resources of the API. */
+
+import { PAGE, Resource, field, json, nothing, page, path, picture } from "./resource.js";
+
+/**
+ * @typedef {import("./schema.js").components["schemas"]} Schemas
+ * @typedef {import("./recognitions.js").Span} Span
+ */
+
+/**
+ * @typedef {object} Deliveries
+ * @property {number} [limit]
+ * @property {Schemas["AttemptOutcome"]} [outcome]
+ * @property {Date | string} [from] of events since then
+ * @property {Date | string} [before] last tried before then
+ */
+
+/** The streams that are watched. */
+export class Cameras extends Resource {
+  /** @returns {AsyncGenerator<Schemas["CameraBody"], void, undefined>} all, newest first */
+  all() {
+    return this.pages("/api/cameras", page("cameras"), { limit: PAGE });
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Promise<Schemas["CameraBody"]>}
+   */
+  get(id) {
+    return this.call("GET", path("/api/cameras/{}", id), field("camera"));
+  }
+
+  /**
+   * Make a camera; it is there once a worker has taken it.
+   *
+   * @param {Schemas["CameraCreate"]} camera
+   * @returns {Promise<Schemas["CameraBody"]>}
+   */
+  create(camera) {
+    return this.call("POST", "/api/cameras", field("camera"), { json: camera });
+  }
+
+  /**
+   * @param {string} id
+   * @param {Schemas["CameraUpdate"]} changes
+   * @returns {Promise<Schemas["CameraBody"]>}
+   */
+  update(id, changes) {
+    return this.call("PUT", path("/api/cameras/{}", id), field("camera"), { json: changes });
+  }
+
+  /**
+   * Delete a camera; its recognitions stay.
+   *
+   * @param {string} id
+   * @returns {Promise<Schemas["CameraDeleted"]>}
+   */
+  delete(id) {
+    return this.call("DELETE", path("/api/cameras/{}", id), json);
+  }
+
+  /**
+   * Look at an address once, and keep nothing.
+   *
+   * @param {Schemas["CameraTest"]} address
+   * @returns {Promise<Schemas["CameraTestBody"]>}
+   */
+  test(address) {
+    return this.call("POST", "/api/cameras/test", field("test"), { json: address });
+  }
+
+  /**
+   * How far a camera's frames came, by the hour.
+   *
+   * @param {string} id
+   * @param {Span} [span]
+   * @returns {Promise<Schemas["CameraFunnel"]>}
+   */
+  funnel(id, span = {}) {
+    return this.call("GET", path("/api/cameras/{}/funnel", id), json, { query: { ...span } });
+  }
+
+  /**
+   * A camera's latest picture.
+   *
+   * @param {string} id
+   * @param {{width?: number}} [size]
+   */
+  snapshot(id, size = {}) {
+    return this.call("GET", path("/api/cameras/{}/snapshot", id), picture, { query: { ...size } });
+  }
+}
+
+/** The rules that fire on plates. */
+export class Alerts extends Resource {
+  /** @returns {AsyncGenerator<Schemas["AlertBody"], void, undefined>} all, newest first */
+  all() {
+    return this.pages("/api/alertas", page("alerts"), { limit: PAGE });
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Promise<Schemas["AlertBody"]>}
+   */
+  get(id) {
+    return this.call("GET", path("/api/alertas/{}", id), field("alert"));
+  }
+
+  /**
+   * @param {Schemas["AlertCreate"]} alert
+   * @returns {Promise<Schemas["AlertBody"]>}
+   */
+  create(alert) {
+    return this.call("POST", "/api/alertas", field("alert"), { json: alert });
+  }
+
+  /**
+   * @param {string} id
+   * @param {Schemas["AlertUpdate"]} changes
+   * @returns {Promise<Schemas["AlertBody"]>}
+   */
+  update(id, changes) {
+    return this.call("PUT", path("/api/alertas/{}", id), field("alert"), { json: changes });
+  }
+
+  /** @param {string} id */
+  delete(id) {
+    return this.call("DELETE", path("/api/alertas/{}", id), nothing);
+  }
+
+  /**
+   * For which past recognitions an alert would have fired.
+   *
+   * @param {Schemas["AlertTest"]} alert
+   * @returns {Promise<Schemas["AlertTestResult"]>}
+   */
+  test(alert) {
+    return this.call("POST", "/api/alertas/test", json, { json: alert });
+  }
+
+  /**
+   * What an alert sent by its own notifications, the latest tried first.
+   *
+   * @param {string} id
+   * @param {Deliveries} [query]
+   * @returns {Promise<Schemas["DeliveryBody"][]>}
+   */
+  deliveries(id, query = {}) {
+    return this.call("GET", path("/api/alertas/{}/deliveries", id), field("deliveries"), { query: { ...query } });
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} deliveryId
+   * @returns {Promise<Schemas["QueuedBody"]>}
+   */
+  redeliver(id, deliveryId) {
+    const address = path("/api/alertas/{}/deliveries/{}/redeliver", id, deliveryId);
+    return this.call("POST", address, field("delivery"), { json: {} });
+  }
+
+  /**
+   * Send a made-up event by an alert's own notifications.
+   *
+   * @param {string} id
+   * @param {Schemas["NotificationTest"]} [test]
+   * @returns {Promise<Schemas["QueuedBody"][]>}
+   */
+  testNotifications(id, test = {}) {
+    return this.call("POST", path("/api/alertas/{}/notifications/test", id), field("deliveries"), { json: test });
+  }
+}
+
+/** The addresses to which events are sent. */
+export class Webhooks extends Resource {
+  /** @returns {AsyncGenerator<Schemas["WebhookBody"], void, undefined>} all, newest first */
+  all() {
+    return this.pages("/api/webhooks", page("webhooks"), { limit: PAGE });
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Promise<Schemas["WebhookBody"]>}
+   */
+  get(id) {
+    return this.call("GET", path("/api/webhooks/{}", id), field("webhook"));
+  }
+
+  /**
+   * Make a webhook; the answer has its secret.
+   *
+   * @param {Schemas["WebhookCreate"]} webhook
+   * @returns {Promise<Schemas["WebhookBody"]>}
+   */
+  create(webhook) {
+    return this.call("POST", "/api/webhooks", field("webhook"), { json: webhook });
+  }
+
+  /**
+   * @param {string} id
+   * @param {Schemas["WebhookUpdate"]} changes
+   * @returns {Promise<Schemas["WebhookBody"]>}
+   */
+  update(id, changes) {
+    return this.call("PUT", path("/api/webhooks/{}", id), field("webhook"), { json: changes });
+  }
+
+  /** @param {string} id */
+  delete(id) {
+    return this.call("DELETE", path("/api/webhooks/{}", id), nothing);
+  }
+
+  /**
+   * Make a new secret; the old one signs as well for a while.
+   *
+   * @param {string} id
+   * @param {Schemas["RotateSecret"]} [rotation]
+   * @returns {Promise<Schemas["WebhookBody"]>}
+   */
+  rotateSecret(id, rotation = {}) {
+    return this.call("POST", path("/api/webhooks/{}/rotate-secret", id), field("webhook"), { json: rotation });
+  }
+
+  /**
+   * What was sent to a webhook, the latest tried first.
+   *
+   * @param {string} id
+   * @param {Deliveries} [query]
+   * @returns {Promise<Schemas["DeliveryBody"][]>}
+   */
+  deliveries(id, query = {}) {
+    return this.call("GET", path("/api/webhooks/{}/deliveries", id), field("deliveries"), { query: { ...query } });
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} deliveryId
+   * @returns {Promise<Schemas["QueuedBody"]>}
+   */
+  redeliver(id, deliveryId) {
+    const address = path("/api/webhooks/{}/deliveries/{}/redeliver", id, deliveryId);
+    return this.call("POST", address, field("delivery"), { json: {} });
+  }
+
+  /**
+   * Send a made-up event.
+   *
+   * @param {string} id
+   * @param {Schemas["SendTest"]} [test]
+   * @returns {Promise<Schemas["QueuedBody"]>}
+   */
+  test(id, test = {}) {
+    return this.call("POST", path("/api/webhooks/{}/test", id), field("delivery"), { json: test });
+  }
+
+  /**
+   * Send the events of a time again.
+   *
+   * @param {string} id
+   * @param {Required<Span>} span
+   * @returns {Promise<Schemas["ReplayAnswer"]>}
+   */
+  replay(id, span) {
+    return this.call("POST", path("/api/webhooks/{}/replay", id), json, { json: span });
+  }
+}
+
+/** The keys of the account. */
+export class ApiKeys extends Resource {
+  /** @returns {AsyncGenerator<Schemas["ApiKeyBody"], void, undefined>} all, newest first */
+  all() {
+    return this.pages("/api/api-keys", page("apiKeys"), { limit: PAGE });
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Promise<Schemas["ApiKeyBody"]>}
+   */
+  get(id) {
+    return this.call("GET", path("/api/api-keys/{}", id), field("apiKey"));
+  }
+
+  /**
+   * Make a key; `plainKey` of the answer is shown this once.
+   *
+   * @param {Schemas["ApiKeyCreate"]} key
+   * @returns {Promise<Schemas["NewApiKeyAnswer"]>}
+   */
+  create(key) {
+    return this.call("POST", "/api/api-keys", json, { json: key });
+  }
+
+  /**
+   * @param {string} id
+   * @param {Schemas["ApiKeyUpdate"]} changes
+   * @returns {Promise<Schemas["ApiKeyBody"]>}
+   */
+  update(id, changes) {
+    return this.call("PUT", path("/api/api-keys/{}", id), field("apiKey"), { json: changes });
+  }
+
+  /** @param {string} id */
+  revoke(id) {
+    return this.call("DELETE", path("/api/api-keys/{}", id), nothing);
+  }
+}
+
+/** What concerns the account as a whole. */
+export class Account extends Resource {
+  /** @returns {Promise<Schemas["CreditsBody"]>} the balance and its latest changes */
+  credits() {
+    return this.call("GET", "/api/credits", json);
+  }
+
+  /** @returns {Promise<Schemas["AnalyticsBody"]>} the counts of the last 30 days */
+  analytics() {
+    return this.call("GET", "/api/analytics", json);
+  }
+
+  /** @returns {Promise<Schemas["SessionBody"]>} whose key this is, and what it may do */
+  session() {
+    return this.call("GET", "/api/session", field("session"));
+  }
+}

@@ -1,0 +1,145 @@
+/** The stream of new recognitions, over as many connections as it takes. */
+
+import { ApiError, PlatestreamError, StreamGapError, errorOf } from "./errors.js";
+import { pause } from "./http.js";
+
+/**
+ * @typedef {import("./http.js").Http} Http
+ * @typedef {import("./http.js").Given} Given
+ * @typedef {import("./schema.js").components["schemas"]} Schemas
+ */
+
+/**
+ * Where one reader of the stream stands. Source: the HTML standard, "Server-sent events".
+ */
+class Place {
+  lastId = "";
+  reconnectSeconds = 3;
+  wasOpen = false;
+  failures = 0;
+  #id = "";
+  #event = "";
+  /** @type {string[]} */
+  #data = [];
+  #rest = "";
+  #decoder = new TextDecoder();
+
+  /** Begin with a new connection; what was half read of the one before comes again. */
+  opened() {
+    this.wasOpen = true;
+    this.#decoder = new TextDecoder();
+    this.#rest = this.#event = "";
+    this.#id = this.lastId;
+    this.#data = [];
+  }
+
+  /**
+   * The events that a piece of the answer completes.
+   *
+   * @param {Uint8Array} chunk
+   * @returns {Generator<{event: string, data: any}>}
+   */
+  *read(chunk) {
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split("\n");
+    this.#rest = /** @type {string} */ (lines.pop());
+    for (const line of lines) {
+      this.failures = 0;
+      yield* this.#readLine(line.replace(/\r$/, ""));
+    }
+  }
+
+  /**
+   * @param {string} line
+   * @returns {Generator<{event: string, data: any}>}
+   */
+  *#readLine(line) {
+    const [, name, value] = /** @type {RegExpExecArray} */ (/^([^:]*)(?::? ?)(.*)$/s.exec(line));
+    if (name === "id") this.#id = value;
+    else if (name === "event") this.#event = value;
+    else if (name === "data") this.#data.push(value);
+    else if (name === "retry" && /^\d+$/.test(value)) this.reconnectSeconds = Number(value) / 1000;
+    else if (line === "") {
+      // An id counts only now: an event that was cut off has to come again.
+      this.lastId = this.#id;
+      const [event, data] = [this.#event, this.#data];
+      [this.#event, this.#data] = ["", []];
+      if (data.length) yield { event, data: JSON.parse(data.join("\n")) };
+    }
+  }
+
+  /**
+   * Seconds to wait before coming back; throws the fault where that is of no use.
+   *
+   * @param {unknown} fault
+   * @param {Http} http
+   */
+  pauseAfter(fault, http) {
+    if (fault !== null && !(fault instanceof PlatestreamError)) throw fault;
+    if (fault instanceof StreamGapError) throw fault;
+    if (fault instanceof ApiError && fault.status < 500 && fault.status !== 429) throw fault;
+    this.failures += 1;
+    if (fault !== null && !this.wasOpen && this.failures >= http.attempts) throw fault;
+    if (fault instanceof ApiError && fault.retryAfter !== null) return fault.retryAfter;
+    return Math.min(this.reconnectSeconds * 2 ** Math.min(this.failures - 1, 5), http.longestWait);
+  }
+}
+
+/**
+ * @typedef {object} Watching
+ * @property {(since: string) => void} [onGap] called where not all could be sent, with the moment
+ *   from which on to search for the rest; without it StreamGapError is thrown
+ * @property {AbortSignal} [signal] ends the stream
+ */
+
+/**
+ * @param {Http} http
+ * @param {Record<string, Given>} query
+ * @param {Watching} watching
+ * @returns {AsyncGenerator<Schemas["RecognitionBody"], never, undefined>}
+ */
+export async function* follow(http, query, watching) {
+  const place = new Place();
+  const request = { method: "GET", path: "/api/recognitions/stream", query };
+  for (;;) {
+    watching.signal?.throwIfAborted();
+    /** @type {unknown} */
+    let fault = null;
+    try {
+      yield* connection(http, request, place, watching);
+    } catch (error) {
+      watching.signal?.throwIfAborted();
+      fault = error;
+    }
+    await pause(place.pauseAfter(fault, http));
+  }
+}
+
+/**
+ * @param {Http} http
+ * @param {import("./http.js").Request} request
+ * @param {Place} place
+ * @param {Watching} watching
+ * @returns {AsyncGenerator<Schemas["RecognitionBody"]>}
+ */
+async function* connection(http, request, place, { onGap, signal }) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "text/event-stream" };
+  if (place.lastId) headers["Last-Event-ID"] = place.lastId;
+  const { answer, chunks, close } = await http.open(request, headers);
+  signal?.addEventListener("abort", close);
+  try {
+    if (!answer.ok) throw await errorOf(answer);
+    place.opened();
+    for await (const chunk of chunks) {
+      for (const { event, data } of place.read(chunk)) {
+        if (event === "end") throw new ApiError(200, data);
+        if (event === "reset" && !onGap) throw new StreamGapError(data.since);
+        if (event === "reset") onGap?.(data.since);
+        else if (!event) yield data;
+      }
+    }
+  } finally {
+    signal?.removeEventListener("abort", close);
+    close();
+  }
+}

@@ -1,0 +1,54 @@
+"""The clients know every path that a key may call, and what may be asked there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from api.app import create_app
+from api.openapi import describe
+
+CLIENTS = Path(__file__).resolve().parents[3] / "clients"
+SOURCES = {
+    "python": ("platestream_client", ("recognitions.py", "resources.py", "stream.py")),
+    "typescript": ("src", ("recognitions.js", "resources.js", "stream.js")),
+}
+
+
+def _paths_for_keys() -> set[str]:
+    return {
+        re.sub(r"\{\w+\}", "{}", path)
+        for path, operations in describe(create_app())["paths"].items()
+        if any("apiKey" in way for one in operations.values() for way in one["security"])
+    }
+
+
+def _names_in_queries() -> set[str]:
+    description = describe(create_app())
+    shared = description["components"]["parameters"]
+    parameters = [
+        shared.get(parameter.get("$ref", "").rpartition("/")[2], parameter)
+        for operations in description["paths"].values()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+    ]
+    return {parameter["name"] for parameter in parameters if parameter["in"] == "query"}
+
+
+def _source(language: str) -> str:
+    folder, names = SOURCES[language]
+    return "".join(
+        (CLIENTS / language / folder / name).read_text(encoding="utf-8") for name in names
+    )
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_no_path_is_missing_and_none_is_made_up(language: str) -> None:
+    assert set(re.findall(r'"(/api/[^"]*)"', _source(language))) == _paths_for_keys()
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_every_parameter_can_be_given(language: str) -> None:
+    words = {word.removesuffix("_") for word in re.findall(r"\w+", _source(language))}
+
+    assert _names_in_queries() - words == set()
