@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -179,6 +179,20 @@ evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on pho
 test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictures
 	$(BOOTSTRAP) python
 	PLATESTREAM_TEST_TRAINING=$(TRAIN) $(PYTHON) -m pytest -m training $(PYTEST)
+
+# docker, podman or buildah; BUILD: what else it is to be told, such as --secret id=ca.pem,src=...
+BUILDER ?= docker build
+BASE ?= python:3.11-slim-bookworm
+IMAGE ?= platestream:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
+image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=
+	$(BUILDER) --file deploy/Dockerfile --tag $(IMAGE) --build-arg BASE=$(BASE) $(BUILD) \
+		--build-arg VERSION=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) \
+		--build-arg REVISION=$$(git rev-parse HEAD) .
+
+test-image: ## Build the image on Debian's packages and look into it (root, buildah, mmdebstrap)
+	$(BOOTSTRAP) test
+	$(PYTHON) -m pytest -m image tests/image $(PYTEST)
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py

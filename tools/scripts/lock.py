@@ -2,11 +2,20 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 CLONE = Path(__file__).resolve().parents[2]
-EXTRAS = {"runtime": ("local",), "dev": ("local", "dev"), "train": ("train",)}
-OPTIONS = (
+SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "service": ("pyproject.toml",),
+    "runtime": ("pyproject.toml", "--extra=local"),
+    "dev": ("pyproject.toml", "--extra=local", "--extra=dev"),
+    "train": ("pyproject.toml", "--extra=train"),
+}
+"""The lock files, each with what it is made from."""
+
+OPTIONS: Final = (
     "--python-version=3.11",
     "--generate-hashes",
     "--no-emit-index-url",
@@ -16,14 +25,13 @@ OPTIONS = (
 )
 
 
-def main() -> None:
-    """Resolve ``pyproject.toml`` once for each lock file."""
-    uv = Path(sys.executable).with_name("uv")
-    for name, extras in EXTRAS.items():
-        chosen = [f"--extra={extra}" for extra in extras]
-        command = (str(uv), "pip", "compile", "--quiet", "pyproject.toml", *chosen, *OPTIONS)
+def main(*names: str) -> None:
+    """Resolve what each lock file, or each of these, is made from."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    for name in names or SOURCES:
+        command = (uv, "pip", "compile", "--quiet", *SOURCES[name], *OPTIONS)
         subprocess.run((*command, "-o", f"requirements/{name}.txt"), cwd=CLONE, check=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,0 +1,50 @@
+"""The service's own processes by name, and the settings that each one uses."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from pydantic import SecretStr
+
+from common.settings import Fragment
+from deploy.local.plan import APPLICATION, MQTT
+from deploy.local.servers.base import CLONE, Program
+from tools.scripts.settings_docs import settings_classes
+
+DEPLOY: Final[Path] = CLONE / "deploy"
+PROGRAMS: Final = {program.name: program for program in (*APPLICATION, MQTT)}
+
+
+def used(program: Program) -> set[str]:
+    """Return the variables that a process is read from."""
+    return variables(program.settings)
+
+
+def variables(classes: Iterable[type[Fragment]]) -> set[str]:
+    """Return the variables that settings classes are read from."""
+    return {name for settings in classes for name in settings.environment_names()}
+
+
+def required(classes: Iterable[type[Fragment]]) -> set[str]:
+    """Return those without a default."""
+    return {
+        variable
+        for settings in classes
+        for variable, field in settings.environment_names().items()
+        if settings.model_fields[field].is_required()
+    }
+
+
+def secrets(program: Program) -> set[str]:
+    """Return the secrets among a process's variables."""
+    return {
+        variable
+        for settings in program.settings
+        for variable, field in settings.environment_names().items()
+        if SecretStr.__name__ in str(settings.model_fields[field].annotation)
+    }
+
+
+def known_settings() -> set[str]:
+    """Return every variable that some process is read from."""
+    return variables(settings_classes())
