@@ -190,7 +190,7 @@ image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE
 		--build-arg VERSION=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) \
 		--build-arg REVISION=$$(git rev-parse HEAD) .
 
-test-image: ## Build the image on Debian's packages and look into it (root, buildah, mmdebstrap)
+test-image: ## Build the image on Debian's packages and run all of compose.yaml from it (root, buildah, mmdebstrap)
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m image tests/image $(PYTEST)
 

@@ -18,6 +18,8 @@ from api.cli.shared import (
 camera_app = command_group("Cameras.")
 stack_app = command_group("The servers of the installation.")
 
+_BUCKET_SECONDS = 10.0
+
 
 @camera_app.command("list")
 def camera_list(as_json: JsonOption = False) -> None:
@@ -57,6 +59,22 @@ def stack_check(
     answer(fields, as_json, "\n".join(lines))
     if not found.is_ready:
         raise typer.Exit(1)
+
+
+@stack_app.command("make-bucket")
+def stack_make_bucket(as_json: JsonOption = False) -> None:
+    """Make the bucket of images where it is missing; safe to repeat."""
+    from common.s3 import S3Bucket
+    from common.settings import S3Settings
+
+    settings = load_command_settings(S3Settings)
+    bucket = S3Bucket(settings, read_seconds=_BUCKET_SECONDS, connections=1)
+    was_there = in_family(bucket.exists)
+    if not was_there:
+        in_family(bucket.make)
+    said = "was there" if was_there else "was made"
+    fields = {"bucket": settings.s3_bucket, "made": not was_there}
+    answer(fields, as_json, f"bucket {settings.s3_bucket} {said}")
 
 
 def _camera_fields(camera: CameraRow) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from io import StringIO
@@ -59,11 +59,13 @@ class RunningStack:
         second_workers: Sequence[str] = (),
         brokers: int = 1,
         cable: Cable | None = None,
+        elsewhere: Callable[[StackPlan], StackPlan] | None = None,
     ) -> None:
         """Take the folder and settings; nothing is started.
 
         Of the stages in ``second_workers`` there are two workers, the other one named as in
         :func:`second_name`. They reach Kafka, of so many brokers, over ``cable`` if there is one.
+        ``elsewhere`` makes of the plan one whose programs run from other files.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
@@ -80,6 +82,8 @@ class RunningStack:
         plan = make_plan(local, {**outside, **given})
         if brokers > 1 or cable is not None:
             plan = with_brokers(plan, brokers, cable)
+        if elsewhere is not None:
+            plan = elsewhere(plan)
         (second_port,) = free_ports(1)
         others = [
             _second(each, folder, second_port)

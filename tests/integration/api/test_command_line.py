@@ -378,6 +378,10 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
         "checks": dict.fromkeys(("postgres", "clickhouse", "s3", "kafka"), "ok"),
         "warnings": [],
     }
+    bucket = s3_settings.s3_bucket
+    assert _run("stack", "make-bucket") == {"bucket": bucket, "made": False}
+    monkeypatch.setenv("PLATESTREAM_S3_BUCKET", f"{bucket}-2")
+    assert _run("stack", "make-bucket") == {"bucket": f"{bucket}-2", "made": True}
 
     monkeypatch.setenv("PLATESTREAM_MQTT_HOST", "broker.example")
     monkeypatch.setenv("PLATESTREAM_MQTT_PASSWORD", "hunter2")

@@ -1,0 +1,130 @@
+"""compose.yaml without Docker: its commands and environments, from the image, on local servers.
+
+What differs: the servers are those of the local stack, at other addresses and with a login at
+Kafka, and all processes share one network, so that their pages have other ports.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.local.plan import Migration, StackPlan
+from deploy.local.ports import free_ports
+from deploy.local.servers.base import Program
+from tests.e2e.api_client import ApiClient
+from tests.image.built import CLIPS, CLIPS_OF_THE_CLONE, USER, BuiltImage
+from tests.image.composed import services
+from tests.services.stack import RunningStack
+
+pytestmark = [pytest.mark.image, pytest.mark.timeout(3600)]
+
+MOST_SECONDS = 120.0
+ACCOUNT = {"email": "gate@platestream.example", "password": "correct horse battery staple"}
+_PAGES = ("ingest", "recognition", "alerts", "webhooks", "sink", "relay")
+_JOBS = {"topics": "topics", "database schema": "database", "search schema": "search"}
+_KAFKA = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD")
+
+
+class Composed:
+    """The services of the file, as commands that run from the image beside a local stack."""
+
+    def __init__(self, image: BuiltImage) -> None:
+        """Choose the ports of the pages."""
+        self._image = image
+        self._services: dict[str, dict[str, Any]] = {}
+        self._local: Mapping[str, str] = {}
+        self._pages = dict(zip(_PAGES, free_ports(len(_PAGES)), strict=True))
+
+    def plan(self, plan: StackPlan) -> StackPlan:
+        """Return the plan of a local stack with all that is ours from the file."""
+        self._local = plan.environment
+        address = plan.environment["PLATESTREAM_DATABASE_URL"]
+        self._services = services(
+            {
+                "POSTGRES_PASSWORD": address.split(":")[2].split("@")[0],
+                "CLICKHOUSE_PASSWORD": plan.environment["PLATESTREAM_CLICKHOUSE_PASSWORD"],
+                "S3_SECRET_KEY": plan.environment["PLATESTREAM_S3_SECRET_KEY"],
+                "PLATESTREAM_SECRET_KEY": plan.environment["PLATESTREAM_SECRET_KEY"],
+                "ACCOUNT_EMAIL": ACCOUNT["email"],
+                "ACCOUNT_PASSWORD": ACCOUNT["password"],
+                "MQTT_PASSWORD": "unused",
+                "GRAFANA_PASSWORD": "unused",
+                "PLATESTREAM_CAMERA_FILES_FOLDER": CLIPS,
+            }
+        )
+        return replace(
+            plan,
+            application=tuple(map(self._program, plan.application)),
+            migrations=tuple(map(self._migration, plan.migrations)),
+        )
+
+    def command(self, service: str, *instead: str) -> tuple[str, ...]:
+        """Return what runs a service's command, or another one in its place."""
+        command = instead or tuple(self._services[service]["command"])
+        return self._image.command(
+            CLIPS_OF_THE_CLONE, *command, environment=self._environment(service)
+        )
+
+    def _program(self, program: Program) -> Program:
+        return replace(program, command=self.command(program.name))
+
+    def _migration(self, migration: Migration) -> Migration:
+        return replace(migration, command=self.command(_JOBS[migration.name]))
+
+    def _environment(self, service: str) -> dict[str, str]:
+        given: dict[str, str] = self._services[service]["environment"]
+        local = {name: self._local[name] for name in given.keys() & self._local.keys()}
+        # Where the local servers are, and where this machine's processes may listen; every other
+        # value is the file's.
+        moved = {n: v for n, v in local.items() if n.endswith(("_URL", "_SERVERS", "_ENDPOINT"))}
+        moved |= {"PLATESTREAM_S3_ACCESS_KEY": self._local["PLATESTREAM_S3_ACCESS_KEY"]}
+        moved |= {n: self._local[n] for n in (f"PLATESTREAM_KAFKA_{end}" for end in _KAFKA)}
+        if service in self._pages:
+            moved[f"PLATESTREAM_{service.upper()}_METRICS_PORT"] = str(self._pages[service])
+        moved |= {"PLATESTREAM_API_PORT": self._local["PLATESTREAM_API_PORT"]}
+        moved |= dict.fromkeys(("PLATESTREAM_API_HOST", "PLATESTREAM_METRICS_HOST"), "127.0.0.1")
+        return {**given, **moved}
+
+
+def _run(command: tuple[str, ...]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_everything_of_compose_runs_from_the_image(
+    image: BuiltImage, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    composed = Composed(image)
+    healthy = image.configuration["Healthcheck"]
+    assert isinstance(healthy, dict)
+    began = time.monotonic()
+
+    with RunningStack(tmp_path, elsewhere=composed.plan) as stack:
+        _run(composed.command("bucket"))
+        _run(composed.command("account"))
+        client = ApiClient(stack.access.base_url, stack.access.api_key)
+        camera = client.create_camera(f"file://{CLIPS}/road.mp4")
+        seen = client.wait_until("a plate", lambda: client.recognitions(camera), seconds=600)
+        seconds = time.monotonic() - began
+        client.close()
+
+        record_property("seconds_to_the_first_plate", round(seconds))
+        assert seen[0]["photoUrl"]
+        assert stack.workers("recognition"), stack.log("recognition")
+        for name, pid in stack.processes().items():
+            if name not in ("kafka", "s3", "postgres", "clickhouse"):
+                assert Path(f"/proc/{pid}/root").resolve() == image.root, name
+                assert os.stat(f"/proc/{pid}").st_uid == int(USER), name
+                _run(composed.command(name, *healthy["Test"][1:]))
+        _run(composed.command("account"))
+        session = httpx.post(f"{stack.access.base_url}/api/session", json=ACCOUNT)
+        assert session.status_code == 200, session.text
+
+    assert seconds < MOST_SECONDS, f"{seconds:.0f} s to the first plate"
