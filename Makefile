@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -193,6 +193,22 @@ image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE
 test-image: ## Build the image on Debian's packages and run all of compose.yaml from it (root, buildah, mmdebstrap)
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m image tests/image $(PYTEST)
+
+# What reads charts and compose files, at the releases that were tried; needs Go and Python.
+CHART_TOOLS := .local/chart-tools
+GO_TOOLS := helm.sh/helm/v3/cmd/helm@v3.22.0 github.com/compose-spec/compose-go/v2/cmd@v2.16.2
+
+$(CHART_TOOLS)/stamp: requirements/charts.txt Makefile
+	$(BOOTSTRAP) python
+	mkdir -p $(CHART_TOOLS)
+	for tool in $(GO_TOOLS); do GOBIN=$(abspath $(CHART_TOOLS)) CGO_ENABLED=0 go install $$tool || exit 1; done
+	mv $(CHART_TOOLS)/cmd $(CHART_TOOLS)/compose-go
+	$(PYTHON) -m venv --clear $(CHART_TOOLS)/python
+	$(CHART_TOOLS)/python/bin/python -m pip install --quiet --require-hashes -r requirements/charts.txt
+	touch $@
+
+test-charts: $(CHART_TOOLS)/stamp ## Check the Helm chart and compose.yaml with helm, Kubernetes' schemas and Compose's own reader
+	PLATESTREAM_TEST_CHART_TOOLS=$(CHART_TOOLS) $(PYTHON) -m pytest -m charts tests/charts $(PYTEST)
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py

@@ -12,6 +12,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "runtime": ("pyproject.toml", "--extra=local"),
     "dev": ("pyproject.toml", "--extra=local", "--extra=dev"),
     "train": ("pyproject.toml", "--extra=train"),
+    "charts": ("requirements/charts.in",),
 }
 """The lock files, each with what it is made from."""
 
