@@ -27,8 +27,6 @@ from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 
 _MAX_STATUS = 65_535
-# How the fan-out names an address; all else is a URL.
-_MAIL_ENDPOINT = "email-"
 
 
 class DeliveryChannel(StrEnum):
@@ -36,6 +34,7 @@ class DeliveryChannel(StrEnum):
 
     HTTP = "http"
     EMAIL = "email"
+    APPRISE = "apprise"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,8 +283,10 @@ def _id_if_any(identifier: UUID) -> UUID | None:
 
 
 def _channel(endpoint: str) -> DeliveryChannel:
-    is_mail = endpoint.startswith(_MAIL_ENDPOINT)
-    return DeliveryChannel.EMAIL if is_mail else DeliveryChannel.HTTP
+    # How the fan-out names an address; all else is a URL.
+    kind = endpoint.partition("-")[0]
+    people = (DeliveryChannel.EMAIL, DeliveryChannel.APPRISE)
+    return next((channel for channel in people if channel == kind), DeliveryChannel.HTTP)
 
 
 def _summary(row: Mapping[str, Any]) -> DeliverySummary:

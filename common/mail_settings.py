@@ -53,5 +53,6 @@ class EmailSettings(Fragment):
     )
     public_url: str = Field(
         "http://127.0.0.1:8000",
-        description="Address of the API as people reach it, for links in e-mail.",
+        description="Address of the API as people reach it, for links in e-mail and, where it is "
+        "set, in messages by services.",
     )

@@ -33,16 +33,30 @@ class OutboundGate:
         self._resolver = resolver
         self._rules = rules
 
-    async def check(self, urls: Sequence[tuple[str, str]]) -> None:
+    async def check(
+        self, urls: Sequence[tuple[str, str]], services: Sequence[tuple[str, str]] = ()
+    ) -> None:
         """Check all of ``urls``, pairs of the field's path and the address.
+
+        ``services`` are pairs of that kind with Apprise addresses.
 
         Raises:
             ApiError: 400, naming each field at fault.
         """
-        found = await asyncio.gather(*(self._fault(path, url) for path, url in urls))
+        found = await asyncio.gather(
+            *(self._fault(path, url) for path, url in urls),
+            *(self._service_fault(path, url) for path, url in services),
+        )
         faults = [fault for fault in found if fault is not None]
         if faults:
             raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
+
+    async def _service_fault(self, path: str, text: str) -> FieldFault | None:
+        try:
+            url = await asyncio.to_thread(_first_address, text)
+        except InvalidInputError as error:
+            return FieldFault(path, str(error))
+        return await self._fault(path, url)
 
     async def _fault(self, path: str, text: str) -> FieldFault | None:
         try:
@@ -57,3 +71,10 @@ class OutboundGate:
             return
         for address in await self._resolver.addresses(url.host, url.port):
             check_outbound_address(address, self._rules)
+
+
+def _first_address(text: str) -> str:
+    # Apprise is slow to import, and large: an installation without such addresses goes without.
+    from common.apprise.plugins import first_address
+
+    return first_address(text)

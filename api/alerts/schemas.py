@@ -25,6 +25,8 @@ from api.schemas import (
     without_repeats,
 )
 from api.validation.fields import check_email_address, uuid_text, validation_rules
+from common.apprise.services import service_scheme
+from common.errors import InvalidInputError
 from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
 from common.records.alerts import (
     ALERT_FIELDS,
@@ -32,6 +34,7 @@ from common.records.alerts import (
     CooldownScope,
     PlateMatchMode,
     Weekday,
+    shown_notifications,
 )
 
 _MAX_WRITTEN_PLATE = 64
@@ -42,7 +45,7 @@ _MAX_ADDRESSES = 50
 _MAX_DESTINATIONS = 100
 """Each firing is a delivery for each of them, which holds the whole alert."""
 _MINUTES_OF_A_YEAR = 366 * 24 * 60
-_KINDS = ("email", "webhook")
+_KINDS = ("email", "webhook", "apprise")
 
 
 def _plate(text: str) -> str:
@@ -88,9 +91,26 @@ class WebhookNotificationBody(RequestModel):
     url: OutboundAddress
 
 
-def _few_destinations(
-    notifications: list[EmailNotificationBody | WebhookNotificationBody],
-) -> list[EmailNotificationBody | WebhookNotificationBody]:
+def _service_address(text: str) -> str:
+    try:
+        service_scheme(text)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+class AppriseNotificationBody(RequestModel):
+    """Tell people by the service of an Apprise address."""
+
+    type: Annotated[str, Field(pattern="^apprise$")]
+    url: Annotated[str, AfterValidator(_service_address)]
+    id: Annotated[CleanText, Field(max_length=32)] = ""
+
+
+_AnyBody = EmailNotificationBody | WebhookNotificationBody | AppriseNotificationBody
+
+
+def _few_destinations(notifications: list[_AnyBody]) -> list[_AnyBody]:
     counts = (
         len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
     )
@@ -137,11 +157,12 @@ Tolerance = Annotated[
 ]
 NotificationBody = Annotated[
     Annotated[EmailNotificationBody, Tag(f"{VARIANT}email")]
-    | Annotated[WebhookNotificationBody, Tag(f"{VARIANT}webhook")],
+    | Annotated[WebhookNotificationBody, Tag(f"{VARIANT}webhook")]
+    | Annotated[AppriseNotificationBody, Tag(f"{VARIANT}apprise")],
     Discriminator(
         _kind,
         custom_error_type="notification_type",
-        custom_error_message="must be an object with the type email or webhook",
+        custom_error_message="must be an object with the type email, webhook or apprise",
     ),
 ]
 Notifications = Annotated[
@@ -216,8 +237,17 @@ class WebhookNotificationView(ResponseModel):
     url: str
 
 
+class AppriseNotificationView(ResponseModel):
+    """Tell people by a service."""
+
+    type: Literal["apprise"] = "apprise"
+    url: str
+    id: str
+
+
 NotificationView = Annotated[
-    EmailNotificationView | WebhookNotificationView, Field(discriminator="type")
+    EmailNotificationView | WebhookNotificationView | AppriseNotificationView,
+    Field(discriminator="type"),
 ]
 
 
@@ -284,7 +314,7 @@ def alert_body(row: AlertRow) -> AlertBody:
         {
             "id": row.id,
             **{name: getattr(row.config, name) for name in ALERT_FIELDS},
-            "notifications": msgspec.to_builtins(row.notifications),
+            "notifications": msgspec.to_builtins(shown_notifications(row.notifications)),
             "trigger_count": row.trigger_count,
             "last_triggered_at": row.last_triggered_at,
             "created_at": row.created_at,

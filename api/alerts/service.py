@@ -21,6 +21,7 @@ from analytics_sql.triggers import (
 )
 from api.accounts.repository import lock_owner
 from api.adapters.outbound import OutboundGate
+from api.alerts.masked_services import service_urls, with_kept_services
 from api.alerts.repository import (
     AlertListing,
     AlertRepository,
@@ -208,7 +209,7 @@ class Alerts:
         Raises:
             ApiError: 400 for cameras that are not the owner's and for URLs, 409 for a limit.
         """
-        await self._gate.check(outbound_urls(body))
+        await self._gate.check(outbound_urls(body), service_urls(body))
         fields = all_fields(body)
         return await self._database.run(lambda session: self._insert(session, owner_id, fields))
 
@@ -218,7 +219,7 @@ class Alerts:
         Raises:
             ApiError: 400 for cameras that are not the owner's and for URLs, 404; 409 for a limit.
         """
-        await self._gate.check(outbound_urls(body))
+        await self._gate.check(outbound_urls(body), service_urls(body))
         row = await self._database.run(
             lambda session: self._change(session, owner_id, alert_id, body)
         )
@@ -238,7 +239,8 @@ class Alerts:
 
     def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
         check_cameras(session, owner_id, fields["camera_ids"])
-        return self._rows.insert(session, owner_id, fields, self._limits)
+        kept = with_kept_services(fields["notifications"], ())
+        return self._rows.insert(session, owner_id, {**fields, "notifications": kept}, self._limits)
 
     def _change(
         self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate
@@ -251,6 +253,8 @@ class Alerts:
         # Cameras that the alert had may have been deleted since: sending them back is no fault.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
+        if "notifications" in fields:
+            fields["notifications"] = with_kept_services(fields["notifications"], row.notifications)
         return self._rows.change(session, alert_id, fields, self._limits)
 
 

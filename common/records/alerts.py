@@ -1,6 +1,6 @@
 """An alert's rule, as the stages evaluate it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -9,6 +9,7 @@ import msgspec
 
 from common.records.codec import Record
 from common.records.recognitions import Recognition
+from common.urls.streams import MASK
 
 
 class PlateMatchMode(StrEnum):
@@ -74,7 +75,31 @@ class WebhookNotification(
     url: str
 
 
-Notification = EmailNotification | WebhookNotification
+class AppriseNotification(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="apprise"
+):
+    """Tells people by the service of an Apprise address, which holds its secrets.
+
+    ``id`` tells it from the alert's others where the address is masked.
+    """
+
+    url: str
+    id: str = ""
+
+    def masked(self) -> "AppriseNotification":
+        """Return it as it is shown: of the address, only the service."""
+        scheme = self.url.partition("://")[0]
+        return msgspec.structs.replace(self, url=f"{scheme}://{MASK}")
+
+
+Notification = EmailNotification | WebhookNotification | AppriseNotification
+
+
+def shown_notifications(notifications: Iterable[Notification]) -> tuple[Notification, ...]:
+    """Return notifications as answers and events show them."""
+    return tuple(
+        one.masked() if isinstance(one, AppriseNotification) else one for one in notifications
+    )
 
 
 class _OwnedAlert(Record, frozen=True, kw_only=True):

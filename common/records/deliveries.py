@@ -50,7 +50,18 @@ class EmailTarget(
     address_encrypted: str
 
 
-DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget
+class AppriseTarget(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="apprise"
+):
+    """An Apprise address among an alert's notifications, encrypted likewise."""
+
+    alert_id: UUID
+    url_encrypted: str
+
+
+DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget | AppriseTarget
+PEOPLES_TARGETS = (EmailTarget, AppriseTarget)
+"""The targets that people read: they are told once, when a vehicle is gone."""
 
 
 class DeliveryCause(StrEnum):
@@ -239,11 +250,11 @@ def trigger_delivery(
 ) -> Delivery:
     """Return the delivery of alert.triggered, or of what became of it, to an endpoint.
 
-    What became of an early trigger takes its turn after it. E-mail gets a trigger once, when it
+    What became of an early trigger takes its turn after it. People get a trigger once, when it
     is resolved.
     """
     name = trigger_event(trigger.phase)
-    if isinstance(target, EmailTarget):
+    if isinstance(target, PEOPLES_TARGETS):
         name = EventName.ALERT_TRIGGERED
     occurred_ms = trigger_occurred_ms(trigger, name)
     event = event_id(occurred_ms, name, str(trigger.id))

@@ -9,11 +9,13 @@ from uuid import UUID
 from common.records.alerts import (
     AlertConfig,
     AlertTrigger,
+    AppriseNotification,
     EmailNotification,
     Notification,
     WebhookNotification,
 )
 from common.records.deliveries import (
+    AppriseTarget,
     Delivery,
     DeliveryCause,
     DeliveryTarget,
@@ -33,7 +35,7 @@ class EmailAddress:
     address: str
 
 
-Destination = EmailAddress | WebhookNotification
+Destination = EmailAddress | WebhookNotification | AppriseNotification
 Destinations = Mapping[str, Destination]
 """An alert's own destinations, by endpoint."""
 
@@ -46,6 +48,8 @@ def destinations_of(owner_id: UUID, notifications: Iterable[Notification]) -> De
             for address in notification.addresses:
                 endpoint = _endpoint("email", owner_id, address.lower())
                 found[endpoint] = EmailAddress(address)
+        elif isinstance(notification, AppriseNotification):
+            found[_endpoint("apprise", owner_id, notification.url)] = notification
         else:
             found[_endpoint("url", owner_id, notification.url)] = notification
     return found
@@ -66,6 +70,8 @@ def notification_delivery(
     if isinstance(destination, EmailAddress):
         address = box.encrypt(destination.address)
         target = EmailTarget(alert_id=alert.alert_id, address_encrypted=address)
+    elif isinstance(destination, AppriseNotification):
+        target = AppriseTarget(alert_id=alert.alert_id, url_encrypted=box.encrypt(destination.url))
     else:
         target = UrlTarget(
             alert_id=alert.alert_id,

@@ -18,6 +18,7 @@ from common.records.alerts import (
     AlertTrigger,
     Notification,
     TriggerPhase,
+    shown_notifications,
 )
 from common.records.cameras import CameraConfig, CameraState
 from common.records.deliveries import CameraEvent, Delivery, DeliveryCause
@@ -272,7 +273,7 @@ def _alert_payload(trigger: AlertTrigger, box: SecretBox | None) -> msgspec.Stru
     alert = trigger.alert
     return AlertPayload(
         id=alert.alert_id,
-        notifications=UNSET if box is None else notifications_of(alert, box),
+        notifications=UNSET if box is None else shown_notifications(notifications_of(alert, box)),
         last_triggered_at=format_timestamp(trigger.triggered_ms),
         created_at=format_timestamp(alert.created_ms),
         **shared_fields(alert, AlertPayload),

@@ -44,15 +44,17 @@ from streams.runtime.cooperation import Cooperation
 from streams.runtime.guard import Guard, build_guard
 from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.tables import DurableTable, faust_table
+from streams.webhooks.apprise.sender import AppriseSender
+from streams.webhooks.delivery.crops import CropReader
 from streams.webhooks.delivery.dispatcher import Dispatcher
 from streams.webhooks.delivery.http_sender import HttpSender
 from streams.webhooks.delivery.job import DeliveryIntake, DispatchRules, SendDelivery
 from streams.webhooks.delivery.metrics import DeliveryMetrics
 from streams.webhooks.delivery.pending import PendingLimits, PendingTable
 from streams.webhooks.delivery.queues import QueueRules
-from streams.webhooks.delivery.sender import DeliverySender, EmailTransport
+from streams.webhooks.delivery.sender import DeliverySender, PeopleTransport
 from streams.webhooks.delivery.writer import AttemptPublisher
-from streams.webhooks.email.sender import DisabledEmail, EmailImageReader, EmailSender
+from streams.webhooks.email.sender import DisabledEmail, EmailSender
 from streams.webhooks.events.camera_watch import CameraWatch
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut, FanOutTopics, attempt_sender, delivery_publisher
@@ -181,19 +183,22 @@ def _add_delivery(shared: _StageParts) -> None:
         OutboundRules(settings.webhook_allowed_networks),
         timeout_seconds=settings.webhook_timeout_seconds,
     )
-    images = EmailImageReader(settings)
+    images = CropReader(settings)
+    services = _services(settings, http, images)
     sender = DeliverySender(
         subscriptions=shared.subscriptions,
         alerts=shared.alerts,
         box=shared.box,
         http=http,
         email=_mail(settings, images),
+        services=services,
         now_ms=now_ms,
     )
     dispatcher = _add_dispatcher(shared, sender.send)
 
     async def close() -> None:
         images.close()
+        services.close()
         await http.close()
 
     app.add_dependency(DeliveryService(_readers(shared), dispatcher, close))
@@ -248,7 +253,20 @@ def _add_status(shared: _StageParts) -> None:
     _add_batches(shared.app, ATTEMPTS, attempts.take, _STATUS_WAIT_SECONDS)
 
 
-def _mail(settings: WebhooksSettings, images: EmailImageReader) -> EmailTransport:
+def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) -> AppriseSender:
+    # Its default leads to the machine itself, which is no phone's.
+    public_url = settings.public_url if "public_url" in settings.model_fields_set else ""
+    return AppriseSender(
+        http,
+        images.fetch,
+        public_url=public_url,
+        timeout_seconds=settings.webhook_timeout_seconds,
+        threads=settings.webhook_attempts_at_once,
+        now_ms=now_ms,
+    )
+
+
+def _mail(settings: WebhooksSettings, images: CropReader) -> PeopleTransport:
     if not settings.smtp_host:
         return DisabledEmail()
     return EmailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)

@@ -18,6 +18,7 @@ FEW_LINES = 50
 COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
     "records": frozenset({"urls"}),
     "plates": frozenset(),
+    "apprise": frozenset({"urls"}),
     "urls": frozenset(),
     "mail": frozenset(),
     "alerting": frozenset({"records", "plates", "urls"}),
@@ -45,10 +46,12 @@ SMALL: Final[Mapping[str, str]] = {
 VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "aiohttp": ("streams/webhooks/delivery/http_sender.py", "api/adapters/circuit_breaker.py"),
     "aiosmtplib": ("common/mail/server.py",),
+    "apprise": ("common/apprise/plugins.py",),
     "clickhouse_connect": ("analytics_sql/client.py",),
     "kafka": ("common/kafka/",),
     "minio": ("common/s3.py",),
     "paho": ("streams/mqtt/broker.py",),
+    "requests": ("common/apprise/plugins.py",),
 }
 """Libraries that talk to outside systems: the module, or folder, where their types stop."""
 

@@ -37,10 +37,16 @@ export function formOf(alert, given = {}) {
     cooldownScope: alert?.cooldownScope ?? "alert",
     emails: notifications.filter((one) => one.type === "email").flatMap((one) => one.addresses).join("\n"),
     urls: notifications.filter((one) => one.type === "webhook").map((one) => one.url).join("\n"),
+    // Their addresses are masked: what is stored stays by its id.
+    services: notifications.filter((one) => one.type === "apprise"),
+    newServices: "",
   };
 }
 
 const lines = (text) => [...new Set(text.split(/[\s,;]+/).filter(Boolean))];
+
+// A comma or semicolon may be part of one.
+const addresses = (text) => [...new Set(text.split(/\s+/).filter(Boolean))];
 
 /** The body that a form gives. */
 export function bodyOf(form) {
@@ -65,6 +71,8 @@ export function bodyOf(form) {
     notifications: [
       ...(emails.length ? [{ type: "email", addresses: emails }] : []),
       ...lines(form.urls).map((url) => ({ type: "webhook", url })),
+      ...form.services,
+      ...addresses(form.newServices).map((url) => ({ type: "apprise", url })),
     ],
   };
 }
@@ -78,6 +86,19 @@ function CamerasChoice({ form, onForm, cameras, fault }) {
     ${fault && html`<p class="fault">${fault}</p>`}
   </fieldset>`;
 }
+
+/** The services that push, chat or text; those that are stored by their kind alone. */
+function Services({ form, onForm, fault }) {
+  const without = (gone) => () => onForm({ ...form, services: form.services.filter((one) => one.id !== gone.id) });
+  return html`<${Field} label=${t("Push, chat and SMS (Apprise addresses)")} hint=${t("One a line, for example ntfys://ntfy.sh/my-topic or tgram://token/chat. Once saved, its secrets are not shown again.")} fault=${fault}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} autocomplete="off" value=${form.newServices} onInput=${(event) => onForm({ ...form, newServices: event.currentTarget.value })}></textarea>`}</${Field}>
+    ${form.services.length > 0 && html`<ul class="tests wide">${form.services.map((one) => html`<li key=${one.id}><button type="button" onClick=${without(one)} aria-label=${t("Remove {name}", { name: one.url })}>${t("Remove")}</button> <bdi>${one.url}</bdi></li>`)}</ul>`}`;
+}
+
+/** Whether a fault is of a notification of that kind, by its place in the body. */
+const isOf = (form, kind) => (field) => {
+  const place = /^notifications\.(\d+)/.exec(field.path);
+  return place !== null && bodyOf(form).notifications[Number(place[1])]?.type === kind;
+};
 
 export function AlertFields({ form, onForm, failure, cameras, accountZone, sendsEmail }) {
   const seesWebhooks = useMay("webhooks:read");
@@ -104,7 +125,8 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
     <section class="panel"><h2>${t("Whom it tells")}</h2><div class="fields">
       <${Field} label=${t("E-mail addresses")} hint=${t("One a line.")} fault=${failure?.fields.find((field) => field.path.includes("addresses"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.emails} onInput=${(event) => set("emails")(event.currentTarget.value)}></textarea>`}</${Field}>
       ${!sendsEmail && form.emails.trim() && html`<p class="fault wide" role="status">${t("No SMTP server is in the settings (PLATESTREAM_SMTP_HOST): these addresses get nothing.")}</p>`}
-      <${Field} label=${t("Web addresses (URLs)")} hint=${t("One a line; signed with the account's notification secret.")} fault=${failure?.fields.find((field) => field.path.includes("url"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
+      <${Field} label=${t("Web addresses (URLs)")} hint=${t("One a line; signed with the account's notification secret.")} fault=${failure?.fields.find(isOf(form, "webhook"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
+      <${Services} form=${form} onForm=${onForm} fault=${failure?.fields.find(isOf(form, "apprise"))?.message} />
       <p class="hint wide">${t("Webhooks that get alert.triggered are told as well.")} ${seesWebhooks && html`<${Link} href="/webhooks">${t("Webhooks")}</${Link}>`}</p>
     </div>
       <${Check} label=${t("Switched on")} checked=${form.enabled} onValue=${set("enabled")} />

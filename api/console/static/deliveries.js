@@ -23,6 +23,9 @@ const CAUSES = {
   replay: () => t("replay"),
 };
 
+/** @type {Record<string, () => string>} */
+const CHANNELS = { email: () => t("by e-mail"), apprise: () => t("by a service") };
+
 const columns = (isAddressed) => [t("Event"), ...(isAddressed ? [t("To")] : []), t("Outcome"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Answer"), { text: t("Send again"), isHidden: true }];
 
 /** The page of what a delivery goes to, where the list holds several. */
@@ -38,7 +41,7 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
   return rows.map((one) => {
     const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
     return html`<tr key=${one.id}>
-      <td><code>${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${one.channel === "email" ? t("by e-mail") : ""}</td>
+      <td><code>${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${CHANNELS[one.channel]?.() ?? ""}</td>
       ${names && html`<td><${Target} one=${one} names=${names} /></td>`}
       <td><${Badge} kind=${kind}>${text()}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
       <td class="number">${one.attempts}</td>

@@ -44,6 +44,15 @@ class SignedRequest:
     url: str
     headers: Mapping[str, str]
     body: bytes
+    method: str = "POST"
+
+
+@dataclass(frozen=True, repr=False)
+class ReceiverAnswer:
+    """What a receiver answered; ``body`` is cut off where it was long or slow."""
+
+    headers: Mapping[str, str]
+    body: bytes
 
 
 @dataclass
@@ -109,20 +118,27 @@ class HttpSender:
 
     async def post(self, request: SignedRequest) -> SendResult:
         """Send once and return the result. Never raises for anything the receiver does."""
+        return (await self.exchange(request))[0]
+
+    async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
+        """Send once and return the result with the answer, None where there was none.
+
+        Never raises for anything the receiver does.
+        """
         if (refusal := self._refusal(request.url)) is not None:
-            return refusal
+            return refusal, None
         dialled = _Dialled()
         _dialled.set(dialled)
         try:
-            return await self._post(request)
+            return await self._exchange(request)
         except TimeoutError:
             seconds = self._timeout.total
-            return _failed(f"No answer within {seconds:g} s.")
+            return _failed(f"No answer within {seconds:g} s."), None
         except aiohttp.ClientConnectorError as error:
-            return _connection_fault(error, dialled)
+            return _connection_fault(error, dialled), None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError: what aiohttp makes of an answer that is not HTTP.
-            return _failed(f"The exchange failed: {type(error).__name__}.")
+            return _failed(f"The exchange failed: {type(error).__name__}."), None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -138,16 +154,17 @@ class HttpSender:
             return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
         return None
 
-    async def _post(self, request: SignedRequest) -> SendResult:
-        async with self._opened().post(
+    async def _exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer]:
+        async with self._opened().request(
+            request.method,
             _unquoted_url(request.url),
             data=request.body,
             headers=request.headers,
             allow_redirects=False,
         ) as response:
-            await _drain(response)
+            answer = ReceiverAnswer(response.headers, await _drained(response))
             kind = kind_of_status(response.status)
-            return SendResult(
+            result = SendResult(
                 kind=kind,
                 status=response.status,
                 error=None if kind is SendKind.ACCEPTED else f"Answered {response.status}.",
@@ -155,6 +172,7 @@ class HttpSender:
                     self._retry_after(response) if kind is SendKind.FAILED else None
                 ),
             )
+            return result, answer
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -193,25 +211,26 @@ def _unquoted_url(url: str) -> URL:
     return URL(url, encoded=url.isascii())
 
 
-async def _drain(response: aiohttp.ClientResponse) -> None:
+async def _drained(response: aiohttp.ClientResponse) -> bytes:
     """Read a short answer to its end, so that the connection can be used again; or hang up.
 
     The status is all that counts: neither a long nor a slow body changes what it said.
     """
     if response.content.is_eof():
-        return
+        return bytes(response.content.read_nowait(_MAX_RESPONSE_BYTES))
+    read = bytearray()
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            read = 0
             while chunk := await response.content.readany():
-                read += len(chunk)
-                if read > _MAX_RESPONSE_BYTES:
+                read += chunk
+                if len(read) > _MAX_RESPONSE_BYTES:
                     break
             else:
-                return
+                return bytes(read)
     except (TimeoutError, aiohttp.ClientError):
         pass
     response.close()
+    return bytes(read)
 
 
 def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:

@@ -3,7 +3,13 @@
 from prometheus_client import CollectorRegistry
 
 from common.metrics import counter, gauge, histogram
-from common.records.deliveries import AttemptOutcome, Delivery, DeliveryCause, EmailTarget
+from common.records.deliveries import (
+    AppriseTarget,
+    AttemptOutcome,
+    Delivery,
+    DeliveryCause,
+    EmailTarget,
+)
 
 _ATTEMPT_BUCKETS_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _AGE_BUCKETS_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 10.0, 60.0, 3600.0, 86_400.0)
@@ -29,8 +35,7 @@ class DeliveryMetrics:
         self, delivery: Delivery, outcome: AttemptOutcome, seconds: float, now_ms: int
     ) -> None:
         """Count an attempt that has just ended, with the time it took."""
-        channel = "email" if isinstance(delivery.target, EmailTarget) else "http"
-        self._attempts.labels(channel, outcome.value).inc()
+        self._attempts.labels(_channel(delivery), outcome.value).inc()
         self._seconds.observe(seconds)
         if outcome is AttemptOutcome.DELIVERED and delivery.cause is DeliveryCause.EVENT:
             self._age.observe(max(0, now_ms - delivery.created_ms) / 1000)
@@ -39,3 +44,13 @@ class DeliveryMetrics:
         """Show how many deliveries wait for their next try, and for their turn."""
         self._pending.set(pending)
         self._waiting.set(waiting)
+
+
+def _channel(delivery: Delivery) -> str:
+    match delivery.target:
+        case EmailTarget():
+            return "email"
+        case AppriseTarget():
+            return "apprise"
+        case _:
+            return "http"

@@ -10,7 +10,14 @@ import structlog
 from cachetools import LRUCache
 
 from common.errors import MisconfiguredError
-from common.records.deliveries import Delivery, DeliveryCause, EmailTarget, UrlTarget, WebhookTarget
+from common.records.deliveries import (
+    AppriseTarget,
+    Delivery,
+    DeliveryCause,
+    EmailTarget,
+    UrlTarget,
+    WebhookTarget,
+)
 from common.records.payloads import delivery_body
 from common.records.webhooks import (
     ATTEMPT_HEADER,
@@ -42,8 +49,8 @@ class RequestTransport(Protocol):
         """Send once and return the result."""
 
 
-class EmailTransport(Protocol):
-    """Sends e-mail."""
+class PeopleTransport(Protocol):
+    """Tells people: by e-mail, or by a service."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and return the result."""
@@ -59,7 +66,8 @@ class DeliverySender:
         alerts: AlertBook,
         box: SecretBox,
         http: RequestTransport,
-        email: EmailTransport,
+        email: PeopleTransport,
+        services: PeopleTransport,
         now_ms: Callable[[], int],
     ) -> None:
         self._subscriptions = subscriptions
@@ -67,6 +75,7 @@ class DeliverySender:
         self._box = box
         self._http = http
         self._email = email
+        self._services = services
         self._now_ms = now_ms
         # Each delivery of an alert brings its address encrypted again, its retries the same text.
         self._bodies: LRUCache[Hashable, bytes] = LRUCache(_BODIES)
@@ -79,6 +88,9 @@ class DeliverySender:
             if isinstance(delivery.target, EmailTarget):
                 address = self._decrypted(delivery.target.address_encrypted)
                 return await self._email.send(delivery, address)
+            if isinstance(delivery.target, AppriseTarget):
+                url = self._decrypted(delivery.target.url_encrypted)
+                return await self._services.send(delivery, url)
             destination = await self._destination(delivery, number)
             if isinstance(destination, Unavailable):
                 return SendResult(kind=SendKind.CANCELLED, error=destination.reason)

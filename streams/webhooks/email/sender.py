@@ -3,35 +3,17 @@
 Without a server alerts trigger all the same, and the attempt says why nothing was sent.
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from email.message import EmailMessage
 
-import structlog
-
-from common.errors import TransientError
 from common.mail.server import MailServer
 from common.mail_settings import EmailSettings
 from common.records.deliveries import Delivery
-from common.records.object_keys import STORED_WITHIN_MS
-from common.s3 import S3Bucket, S3UnavailableError
-from common.settings import S3Settings
 from common.timestamps import now_ms
+from streams.webhooks.delivery.crops import FetchImage, crop_of
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.email.message import email_message
-
-log = structlog.get_logger()
-
-FetchImage = Callable[[str], Awaitable[bytes | None]]
-"""Returns the image under a key, None where there is none."""
-
-_IMAGE_READ_SECONDS = 5.0
-"""For an image in all: while it is read, one of the attempts that all endpoints share is held."""
-_IMAGE_PAUSE_SECONDS = 0.5
-_IMAGE_THREADS = 2
-_MAX_IMAGE_BYTES = 2 * 1024 * 1024
 
 
 class DisabledEmail:
@@ -72,67 +54,9 @@ class EmailSender:
                 address,
                 sender=self._settings.smtp_from,
                 public_url=self._settings.public_url,
-                crop=await self._crop(delivery),
+                crop=await crop_of(delivery, self._fetch_image, self._now_ms()),
             )
 
         result = await self._server.send(str(delivery.owner_id), address, message)
         kind = SendKind(result.outcome.value)
         return SendResult(kind=kind, status=result.status, error=result.error)
-
-    async def _crop(self, delivery: Delivery) -> bytes | None:
-        """Return the crop of the plate; an alert does not wait long for one that cannot be read."""
-        assert delivery.trigger is not None, delivery.event
-        recognition = delivery.trigger.recognition
-        if recognition.crop_key is None:
-            return None
-        # S3 gets it later than we hear of it where it was unavailable for a moment.
-        may_come = self._now_ms() - recognition.captured_ms < STORED_WITHIN_MS
-        try:
-            async with asyncio.timeout(_IMAGE_READ_SECONDS):
-                crop = await self._fetch_image(recognition.crop_key)
-                # ASYNC110: S3 tells nobody that an image has come.
-                while crop is None and may_come:  # noqa: ASYNC110
-                    await asyncio.sleep(_IMAGE_PAUSE_SECONDS)
-                    crop = await self._fetch_image(recognition.crop_key)
-                return crop
-        except (TransientError, TimeoutError) as error:
-            log.warning("mail_without_picture", error=str(error) or "it is not stored yet")
-            return None
-
-
-class EmailImageReader:
-    """Reads recognitions' images from S3. Blocking work runs in threads."""
-
-    def __init__(self, settings: S3Settings) -> None:
-        self._threads = ThreadPoolExecutor(_IMAGE_THREADS, thread_name_prefix="image-reader")
-        # E-mail goes without a crop rather than late.
-        self._bucket = S3Bucket(
-            settings, read_seconds=_IMAGE_READ_SECONDS, connections=_IMAGE_THREADS
-        )
-
-    async def fetch(self, key: str) -> bytes | None:
-        """Return an image, None where there is none (any more) or it is too large for mail.
-
-        Raises:
-            TransientError: S3 is unavailable, or too slow; the wait for other reads counts too.
-        """
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(_IMAGE_READ_SECONDS):
-                # What has not begun by then is taken out of the queue.
-                return await loop.run_in_executor(self._threads, self._fetch, key)
-        except TimeoutError as error:
-            raise TransientError(f"S3 gave no image within {_IMAGE_READ_SECONDS:g} s") from error
-
-    def close(self) -> None:
-        """Let running reads end by themselves."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _fetch(self, key: str) -> bytes | None:
-        try:
-            image = self._bucket.get(
-                key, max_bytes=_MAX_IMAGE_BYTES, within_seconds=_IMAGE_READ_SECONDS
-            )
-        except S3UnavailableError as error:
-            raise TransientError(f"S3 did not give an image: {error.code or error}") from error
-        return image.data if image is not None else None

@@ -15,6 +15,7 @@ from common.errors import MisconfiguredError
 from common.records.alerts import (
     AlertConfig,
     AlertTrigger,
+    AppriseNotification,
     TriggerPhase,
 )
 from common.records.codec import encode
@@ -237,13 +238,14 @@ def trigger_plans(
 
     Each with whether it is an e-mail. ``alert`` is the trigger's, whole. ``webhooks`` are those
     that subscribe to the trigger's phase. The alert's own URLs get it early, and again only where
-    that was wrong. E-mail is for people: it waits until the vehicle is gone, and has its picture
-    then.
+    that was wrong. E-mail and Apprise are for people: they wait until the vehicle is gone, and have
+    its picture then.
     """
     plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
     for endpoint, notification in destinations.items():
         is_email = isinstance(notification, EmailAddress)
-        if _is_notified_of(trigger.phase, is_email=is_email):
+        is_read = is_email or isinstance(notification, AppriseNotification)
+        if _is_notified_of(trigger.phase, is_read=is_read):
             plan = partial(notification_delivery, trigger, alert, endpoint, notification, box)
             plans.append((plan, is_email))
     return plans
@@ -292,8 +294,8 @@ def _nameless(delivery: Delivery) -> Delivery:
     return msgspec.structs.replace(delivery, trigger=msgspec.structs.replace(trigger, alert=alert))
 
 
-def _is_notified_of(phase: TriggerPhase, *, is_email: bool) -> bool:
-    if is_email:
+def _is_notified_of(phase: TriggerPhase, *, is_read: bool) -> bool:
+    if is_read:
         return phase not in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
     return phase is not TriggerPhase.CONFIRMED
 

@@ -245,9 +245,12 @@ def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Accoun
     console.press("Make the alert")
     console.sees("PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS")
     console.fill("Web addresses (URLs)", "https://receiver.example.com/alerts")
+    console.fill("Push, chat and SMS (Apprise addresses)", "ntfys://push.example.com/s3cret")
     console.press("Make the alert")
     console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
-    for target in ("guard@example.com", "https://receiver.example.com/alerts"):
+    console.sees("ntfys://***")
+    assert "s3cret" not in console.page.content()
+    for target in ("guard@example.com", "https://receiver.example.com/alerts", "ntfys://***"):
         with console.page.expect_response(re.compile(r"/notifications/test$")) as answer:
             console.press(f"Send a test to {target}")
         assert answer.value.status == 202

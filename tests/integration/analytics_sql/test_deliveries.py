@@ -24,6 +24,7 @@ from analytics_sql.migrate import migrate, roll_back
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode, encode
 from common.records.deliveries import (
+    AppriseTarget,
     AttemptOutcome,
     Delivery,
     DeliveryAttempt,
@@ -122,7 +123,7 @@ async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHou
 
 async def test_deliveries_of_events_to_all_their_targets(client: ClickHouseClient) -> None:
     other = _delivery(1, OTHER)
-    mail, _ = _notifications()
+    mail, *_ = _notifications()
     await insert_attempts(client, [*ATTEMPTS, _attempt(other, 1, AttemptOutcome.DEAD)])
     await insert_attempts(client, [_attempt(mail, 1, AttemptOutcome.DELIVERED)])
     wanted = EventFilter(
@@ -174,8 +175,8 @@ async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient)
     assert await between(START_MS, START_MS + 9_000, EventName.CAMERA_ONLINE) == []
 
 
-def _notifications() -> tuple[Delivery, Delivery]:
-    """Return what an alert sends to an address and to a URL of its own."""
+def _notifications() -> tuple[Delivery, Delivery, Delivery]:
+    """Return what an alert sends to an address, a URL and a service of its own."""
     trigger = AlertTrigger(
         id=recognition(1).id,
         owner_id=OWNER,
@@ -185,13 +186,20 @@ def _notifications() -> tuple[Delivery, Delivery]:
     )
     mail = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="a")
     url = UrlTarget(alert_id=trigger.alert.alert_id, url_encrypted="u", secret_encrypted="s")
-    return trigger_delivery(trigger, "email-1", mail), trigger_delivery(trigger, "url-1", url)
+    push = AppriseTarget(alert_id=trigger.alert.alert_id, url_encrypted="u")
+    return (
+        trigger_delivery(trigger, "email-1", mail),
+        trigger_delivery(trigger, "url-1", url),
+        trigger_delivery(trigger, "apprise-1", push),
+    )
 
 
 async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient) -> None:
-    mail, url = _notifications()
+    mail, url, push = _notifications()
     alert_delivery = trigger_delivery(mail.trigger, str(WEBHOOK), WebhookTarget(webhook_id=WEBHOOK))  # type: ignore[arg-type]
-    attempts = [_attempt(each, 1, AttemptOutcome.DEAD) for each in (mail, url, alert_delivery)]
+    attempts = [
+        _attempt(each, 1, AttemptOutcome.DEAD) for each in (mail, url, push, alert_delivery)
+    ]
     await insert_attempts(client, attempts)
     place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
     found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
@@ -199,6 +207,7 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
     assert {(one.id, one.channel) for one in found} == {
         (mail.id, DeliveryChannel.EMAIL),
         (url.id, DeliveryChannel.HTTP),
+        (push.id, DeliveryChannel.APPRISE),
     }
     content = await delivery_content(client, place, mail.id)
     assert content is not None
@@ -211,7 +220,7 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
 async def test_notifications_of_an_older_release_are_found_as_well(
     clickhouse_address: ClickHouseAddress,
 ) -> None:
-    mail, _ = _notifications()
+    mail, *_ = _notifications()
     schema = connect_for_schema(clickhouse_address.settings())
     schema.database = clickhouse_address.database
     migrate(schema, retention_days=36_500)

@@ -13,7 +13,12 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.cameras import repository as cameras_repository
-from common.records.alerts import AlertConfig, Notification, WebhookNotification
+from common.records.alerts import (
+    AlertConfig,
+    AppriseNotification,
+    Notification,
+    WebhookNotification,
+)
 from common.records.codec import decode
 from common.records.ids import NIL_UUID
 from common.records.topics import CONFIG_ALERTS
@@ -208,6 +213,66 @@ async def test_every_change_leaves_for_the_topic(
     assert b"t0ken" not in created
 
 
+async def test_the_address_of_a_service_is_masked_and_kept_where_it_is_sent_back(
+    application: Application, alerts: httpx.AsyncClient
+) -> None:
+    """Its place is enough, as for a camera's password; with its id it may stand anywhere."""
+    sent = [
+        {"type": "apprise", "url": "ntfys://push.example.com/s3cret"},
+        {"type": "apprise", "url": "ntfys://push.example.com/t0psecret"},
+    ]
+    answer = await alerts.post(PATH, json=BODY | {"notifications": sent})
+    assert answer.status_code == 201, answer.text
+    alert = answer.json()["alert"]
+    shown = alert["notifications"]
+    assert [each.pop("url") for each in ([*map(dict, shown)])] == ["ntfys://***"] * 2
+    path = f"{PATH}/{alert['id']}"
+
+    for change in (
+        [{"type": "apprise", "url": "ntfys://***"}] * 2,
+        [shown[1]],
+        [NOTIFICATIONS[0], shown[1]],
+    ):
+        changed = await alerts.put(path, json={"notifications": change})
+        assert changed.status_code == 200, changed.text
+    assert changed.json()["alert"]["notifications"] == [NOTIFICATIONS[0], shown[1]]
+    rows = await outbox_of(application.database, CONFIG_ALERTS)
+    kept = [
+        [each.url for each in _opened(application, value) if isinstance(each, AppriseNotification)]
+        for _, value in rows
+    ]
+    first, second = (each["url"] for each in sent)
+    assert kept == [[first, second], [second], [second]]
+    assert all(b"s3cret" not in (value or b"") for _, value in rows)
+
+    made = await alerts.post(f"{path}/notifications/test", json={"notification": 1})
+    assert made.status_code == 202
+    unknown = await alerts.put(path, json={"notifications": [shown[0]]})
+    assert unknown.status_code == 400
+    assert unknown.json()["fields"][0]["path"] == "notifications.0.url"
+
+
+def _opened(application: Application, value: bytes | None) -> tuple[Notification, ...]:
+    assert value is not None
+    config = decode(AlertConfig, value)
+    sealed = application.box.decrypt(config.notifications_encrypted)
+    return msgspec.json.decode(sealed, type=tuple[Notification, ...])
+
+
+async def test_a_service_of_the_local_network_is_refused_by_a_setting_that_is_named(
+    application: Application, alerts: httpx.AsyncClient
+) -> None:
+    application.resolver.names["inside.example.com"] = "192.168.0.8"
+    for url in ("gotify://192.168.0.8/t0ken", "ntfys://inside.example.com/gate"):
+        sent = {"notifications": [{"type": "apprise", "url": url}]}
+        answer = await alerts.post(PATH, json=BODY | sent)
+        assert answer.status_code == 400
+        (fault,) = answer.json()["fields"]
+        assert fault["path"] == "notifications.0.url"
+        assert "PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS" in fault["message"]
+        assert "t0ken" not in answer.text
+
+
 def _addresses(number: int) -> dict[str, Any]:
     return {"type": "email", "addresses": [f"guard{n}@example.com" for n in range(number)]}
 
@@ -281,6 +346,17 @@ def _addresses(number: int) -> dict[str, Any]:
             "notifications.0.url",
         ),
         ({"notifications": [NOTIFICATIONS[0] | {"url": "x"}]}, "notifications.0.url"),
+        *(
+            ({"notifications": [{"type": "apprise", "url": url}]}, "notifications.0.url")
+            for url in (
+                "",
+                "dbus://",
+                "ntfy://push.example.com/a/b",
+                "ntfys://***",
+                "gotify://[::1",
+                "ntfy://push.example.com/a?template=/etc/passwd",
+            )
+        ),
         ({"notifications": [NOTIFICATIONS[0]] * 21}, "notifications"),
         ({"notifications": [_addresses(50), _addresses(50), _addresses(1)]}, "notifications"),
         ({"colour": "red"}, "colour"),

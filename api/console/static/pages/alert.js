@@ -31,6 +31,8 @@ function Form({ alert, query, onSaved }) {
       const answer = alert ? await call("PUT", `/api/alertas/${alert.id}`, { body: bodyOf(form) }) : await call("POST", "/api/alertas", { body: bodyOf(form) });
       unsaved.value = "";
       tell(t("Saved."));
+      // What was typed of a service is masked from now on.
+      setForm(formOf(answer.alert, { timezone: zone }));
       onSaved(answer.alert);
     });
   };

@@ -80,9 +80,10 @@ def test_what_is_known_of_a_pass_is_told_and_what_is_not_is_left_out() -> None:
 
 
 def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
-    notifications = [
+    notifications: list[dict[str, Any]] = [
         {"type": "email", "addresses": ["guard@example.com"]},
         {"type": "webhook", "url": "https://receiver.example.com/gate"},
+        {"type": "apprise", "id": "a1", "url": "ntfys://push.example.com/s3cret"},
     ]
     rule = alert(1, notifications_encrypted=BOX.encrypt(json.dumps(notifications)))
     trigger = AlertTrigger(
@@ -100,10 +101,11 @@ def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
     assert set(payload["data"]) == {"alert", "recognition", "triggerId", "late"}
     assert payload["data"]["triggerId"] == str(trigger.id)
     assert set(payload["data"]["alert"]) == wanted
+    notifications[2]["url"] = "ntfys://***"
     assert payload["data"]["alert"]["notifications"] == notifications
     assert payload["data"]["recognition"]["plate"] == recognition(2).plate
     assert len({one.event_id for one in made}) == 1
-    assert len({one.id for one in made}) == len({one.endpoint for one in made}) == 3
+    assert len({one.id for one in made}) == len({one.endpoint for one in made}) == 4
 
 
 def test_what_is_shown_of_an_alert_is_neither_secret_nor_the_record_s_own() -> None:

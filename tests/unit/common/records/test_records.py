@@ -25,6 +25,7 @@ from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.records.codec import DeadLetter, Record, decode, encode
 from common.records.counts import CameraCounts, CaptureCounts, FrameCounts, PlatesLeft
 from common.records.deliveries import (
+    AppriseTarget,
     AttemptOutcome,
     CameraEvent,
     Delivery,
@@ -148,6 +149,7 @@ EXAMPLES: tuple[Record, ...] = (
         camera=CameraEvent(camera=CAMERA, status=STATUS),
     ),
     msgspec.structs.replace(DELIVERY, target=EmailTarget(alert_id=A, address_encrypted="x")),
+    msgspec.structs.replace(DELIVERY, target=AppriseTarget(alert_id=A, url_encrypted="x")),
     DeliveryAttempt(
         id=A,
         delivery=DELIVERY,

@@ -7,6 +7,7 @@ from cryptography.fernet import Fernet
 
 from common.records.alerts import (
     AlertTrigger,
+    AppriseNotification,
     EarlyTrigger,
     EmailNotification,
     TriggerPhase,
@@ -52,6 +53,7 @@ def trigger_in_phase(phase: TriggerPhase) -> AlertTrigger:
     notifications = (
         EmailNotification(addresses=("a@example.com",)),
         WebhookNotification(url="https://receiver.example.com/"),
+        AppriseNotification(url="ntfys://push.example.com/gate"),
     )
     encrypted = BOX.encrypt(msgspec.json.encode(notifications).decode())
     first = recognition(1)

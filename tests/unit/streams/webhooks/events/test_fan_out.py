@@ -18,6 +18,7 @@ from common.records.alerts import (
     by_reference,
 )
 from common.records.deliveries import (
+    AppriseTarget,
     AttemptOutcome,
     Delivery,
     DeliveryAttempt,
@@ -175,7 +176,11 @@ def test_the_same_trigger_gives_the_same_ids_and_an_address_is_notified_once() -
         (TriggerPhase.EARLY, {WebhookTarget: "alert.triggered", UrlTarget: "alert.triggered"}),
         (
             TriggerPhase.CONFIRMED,
-            {WebhookTarget: "alert.confirmed", EmailTarget: "alert.triggered"},
+            {
+                WebhookTarget: "alert.confirmed",
+                EmailTarget: "alert.triggered",
+                AppriseTarget: "alert.triggered",
+            },
         ),
         (
             TriggerPhase.CORRECTED,
@@ -183,6 +188,7 @@ def test_the_same_trigger_gives_the_same_ids_and_an_address_is_notified_once() -
                 WebhookTarget: "alert.corrected",
                 UrlTarget: "alert.corrected",
                 EmailTarget: "alert.triggered",
+                AppriseTarget: "alert.triggered",
             },
         ),
         (TriggerPhase.WITHDRAWN, {WebhookTarget: "alert.corrected", UrlTarget: "alert.corrected"}),

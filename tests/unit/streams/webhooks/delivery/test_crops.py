@@ -1,4 +1,4 @@
-"""How long an email waits for its image, whatever S3 does."""
+"""How long a notification waits for its picture, whatever S3 does."""
 
 import asyncio
 import threading
@@ -12,13 +12,12 @@ import pytest
 from urllib3 import HTTPResponse
 
 from common.errors import TransientError
-from common.mail_settings import EmailSettings
 from common.records.alerts import TriggerPhase
 from common.records.deliveries import EmailTarget, trigger_delivery
 from common.records.object_keys import STORED_WITHIN_MS
 from common.settings import S3Settings
-from streams.webhooks.email import sender
-from streams.webhooks.email.sender import EmailImageReader
+from streams.webhooks.delivery import crops
+from streams.webhooks.delivery.crops import CropReader, crop_of
 from tests.unit.streams.webhooks.builders import trigger_in_phase
 
 _BOUND_SECONDS = 0.2
@@ -47,16 +46,16 @@ def s3() -> Iterator[FrozenS3]:
 
 
 @pytest.fixture
-def reader(s3: FrozenS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmailImageReader]:
+def reader(s3: FrozenS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[CropReader]:
     """A reader that waits for a fifth of a second."""
-    monkeypatch.setattr(sender, "_IMAGE_READ_SECONDS", _BOUND_SECONDS)
+    monkeypatch.setattr(crops, "_IMAGE_READ_SECONDS", _BOUND_SECONDS)
     monkeypatch.setattr("common.s3.Minio", lambda *_, **__: s3)
-    reader = EmailImageReader(S3Settings.model_validate({"s3_secret_key": "unused"}))
+    reader = CropReader(S3Settings.model_validate({"s3_secret_key": "unused"}))
     yield reader
     reader.close()
 
 
-async def _fetch(reader: EmailImageReader, key: str) -> Any:
+async def _fetch(reader: CropReader, key: str) -> Any:
     try:
         return await reader.fetch(key)
     except TransientError as error:
@@ -71,8 +70,8 @@ async def _fetch(reader: EmailImageReader, key: str) -> Any:
 async def test_an_email_waits_a_moment_for_an_image_that_is_not_stored_yet(
     monkeypatch: pytest.MonkeyPatch, age_ms: int, comes_after: int, expected: str | None
 ) -> None:
-    monkeypatch.setattr(sender, "_IMAGE_READ_SECONDS", _BOUND_SECONDS)
-    monkeypatch.setattr(sender, "_IMAGE_PAUSE_SECONDS", _BOUND_SECONDS / 10)
+    monkeypatch.setattr(crops, "_IMAGE_READ_SECONDS", _BOUND_SECONDS)
+    monkeypatch.setattr(crops, "_IMAGE_PAUSE_SECONDS", _BOUND_SECONDS / 10)
     asked: list[str] = []
 
     async def fetch(key: str) -> bytes | None:
@@ -83,19 +82,14 @@ async def test_an_email_waits_a_moment_for_an_image_that_is_not_stored_yet(
     seen = msgspec.structs.replace(trigger.recognition, crop_key="crop")
     trigger = msgspec.structs.replace(trigger, recognition=seen)
     target = EmailTarget(alert_id=trigger.alert.alert_id, address_encrypted="x")
-    made = sender.EmailSender(
-        EmailSettings.model_validate({"smtp_host": "127.0.0.1"}),
-        fetch,
-        timeout_seconds=1,
-        now_ms=lambda: seen.captured_ms + age_ms,
-    )
-    image = await made._crop(trigger_delivery(trigger, "email-1", target))
+    delivery = trigger_delivery(trigger, "email-1", target)
+    image = await crop_of(delivery, fetch, seen.captured_ms + age_ms)
     assert image == (expected and expected.encode())
     assert len(asked) == comes_after + 1 if expected else age_ms == 0 or len(asked) == 1
 
 
 async def test_emails_wait_side_by_side_and_leave_nothing_behind(
-    reader: EmailImageReader, s3: FrozenS3
+    reader: CropReader, s3: FrozenS3
 ) -> None:
     began = time.monotonic()
     results = await asyncio.gather(*(_fetch(reader, f"frozen-{n}") for n in range(40)))
@@ -108,7 +102,7 @@ async def test_emails_wait_side_by_side_and_leave_nothing_behind(
 
 
 def test_an_image_that_trickles_in_holds_no_thread(
-    reader: EmailImageReader, s3: FrozenS3, monkeypatch: pytest.MonkeyPatch
+    reader: CropReader, s3: FrozenS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Trickle(BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
@@ -126,7 +120,7 @@ def test_an_image_that_trickles_in_holds_no_thread(
 
 
 def test_what_is_too_large_for_mail_is_left_out(
-    reader: EmailImageReader, s3: FrozenS3, monkeypatch: pytest.MonkeyPatch
+    reader: CropReader, s3: FrozenS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for size, expected in ((2 * 1024 * 1024, True), (2 * 1024 * 1024 + 1, False)):
         answer = HTTPResponse(BytesIO(bytes(size)), preload_content=False)

@@ -1,0 +1,149 @@
+"""Tells people by the services of Apprise addresses.
+
+Apprise's plugins make the requests, in threads; each one leaves as webhooks do, by
+:class:`HttpSender`, which judges every address that it connects to and follows no redirect.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Protocol
+
+from common.apprise.services import (
+    NoAnswerError,
+    PeopleMessage,
+    ServiceAnswer,
+    ServiceRequest,
+)
+from common.errors import InvalidInputError
+from common.records.deliveries import Delivery
+from streams.webhooks.delivery.crops import FetchImage, crop_of
+from streams.webhooks.delivery.http_sender import ReceiverAnswer, SignedRequest
+from streams.webhooks.delivery.schedule import SendKind, SendResult
+from streams.webhooks.delivery.wording import facts_of, subject_of
+
+# The subject says the one, and a service that counts characters is not for the other.
+_LEFT_OUT = frozenset({"Alert", "Description"})
+
+
+class ExchangeTransport(Protocol):
+    """Makes HTTP requests."""
+
+    async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
+        """Send once and return the result with the answer, None where there was none."""
+
+
+class AppriseSender:
+    """Makes attempts at services. It imports Apprise with the first one."""
+
+    def __init__(
+        self,
+        http: ExchangeTransport,
+        fetch_image: FetchImage,
+        *,
+        public_url: str,
+        timeout_seconds: float,
+        threads: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """``timeout_seconds`` is for the whole of an attempt, without its picture.
+
+        ``public_url`` is where links lead, empty: none is sent. ``threads`` are as many as there
+        may be attempts at once, so that none waits for one that hangs.
+        """
+        self._http = http
+        self._fetch_image = fetch_image
+        self._public_url = public_url
+        self._timeout_seconds = timeout_seconds
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="apprise")
+        self._now_ms = now_ms
+
+    async def send(self, delivery: Delivery, url: str) -> SendResult:
+        """Send once and return the result. Never raises for anything the service does."""
+        message = PeopleMessage(
+            title=subject_of(delivery),
+            text="\n".join(
+                f"{name}: {value}"
+                for name, value in facts_of(delivery, self._public_url)
+                if name not in _LEFT_OUT
+            ),
+            picture=await crop_of(delivery, self._fetch_image, self._now_ms()),
+        )
+        loop = asyncio.get_running_loop()
+        attempt = _Attempt(self._http, loop)
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await loop.run_in_executor(self._threads, attempt.make, url, message)
+        except TimeoutError:
+            sentence = f"No answer within {self._timeout_seconds:g} s."
+            return SendResult(kind=SendKind.FAILED, error=sentence)
+        finally:
+            attempt.stop()
+
+    def close(self) -> None:
+        """Let running attempts end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Attempt:
+    """One attempt: a thread for the plugin, whose requests are made on the event loop."""
+
+    def __init__(self, http: ExchangeTransport, loop: asyncio.AbstractEventLoop) -> None:
+        self._http = http
+        self._loop = loop
+        self._results: list[SendResult] = []
+        self._under_way: Future[tuple[SendResult, ReceiverAnswer | None]] | None = None
+        self._is_stopped = False
+
+    def make(self, url: str, message: PeopleMessage) -> SendResult:
+        """Have the plugin send; return what came of it. Runs in a thread."""
+        from common.apprise.plugins import send_message
+
+        try:
+            is_taken = send_message(url, message, self._exchange)
+        except InvalidInputError as error:
+            return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+        return _result(self._results, is_taken=is_taken)
+
+    def stop(self) -> None:
+        """End what is under way, and with it the thread."""
+        self._is_stopped = True
+        if self._under_way is not None:
+            self._under_way.cancel()
+
+    def _exchange(self, request: ServiceRequest) -> ServiceAnswer:
+        signed = SignedRequest(
+            request.url,
+            # What is unpacked is not asked for: the answer is read as it comes.
+            {**request.headers, "Accept-Encoding": "identity"},
+            request.body,
+            request.method,
+        )
+        made = self._http.exchange(signed)
+        if self._is_stopped:
+            made.close()
+            raise NoAnswerError
+        self._under_way = asyncio.run_coroutine_threadsafe(made, self._loop)
+        if self._is_stopped:
+            self._under_way.cancel()
+        try:
+            result, answer = self._under_way.result()
+        except CancelledError as error:
+            raise NoAnswerError from error
+        self._results.append(result)
+        if answer is None or result.status is None:
+            raise NoAnswerError
+        return ServiceAnswer(result.status, answer.headers, answer.body)
+
+
+def _result(results: list[SendResult], *, is_taken: bool) -> SendResult:
+    """Return what an attempt came to: as the plugin says, and where it failed, as HTTP does."""
+    last = results[-1] if results else SendResult(kind=SendKind.FAILED)
+    if is_taken:
+        return SendResult(kind=SendKind.ACCEPTED, status=last.status)
+    failed = next((each for each in results if each.kind is not SendKind.ACCEPTED), None)
+    if failed is not None:
+        return failed
+    said = f"answered {last.status}, but" if last.status else "was not asked: Apprise"
+    sentence = f"The service {said} says that the message was not taken."
+    return SendResult(kind=SendKind.FAILED, status=last.status, error=sentence)

@@ -1,0 +1,67 @@
+"""Which stored address a masked one stands for."""
+
+import pytest
+
+from api.alerts.masked_services import with_kept_services
+from api.errors import ApiError
+from common.records.alerts import AppriseNotification, Notification, WebhookNotification
+
+GATE = AppriseNotification(url="ntfys://push.example.com/gate", id="a")
+YARD = AppriseNotification(url="ntfys://push.example.com/yard", id="b")
+HOOK = WebhookNotification(url="https://receiver.example.com/")
+MASKED = AppriseNotification(url="ntfys://***")
+NEW = AppriseNotification(url="gotify://push.example.com/t0ken")
+
+
+def _with_id(one: AppriseNotification, identifier: str) -> AppriseNotification:
+    return AppriseNotification(url=one.url, id=identifier)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ([GATE.masked(), YARD.masked()], [GATE, YARD]),
+        ([YARD.masked()], [YARD]),
+        ([YARD.masked(), HOOK, GATE.masked()], [YARD, HOOK, GATE]),
+        ([MASKED, MASKED], [GATE, YARD]),
+        ([_with_id(NEW, "a"), YARD.masked()], [_with_id(NEW, "a"), YARD]),
+        ([HOOK], [HOOK]),
+    ],
+    ids=["both", "the first is gone", "moved", "without ids", "one is another", "none"],
+)
+def test_a_masked_address_is_the_stored_one(
+    sent: list[Notification], kept: list[Notification]
+) -> None:
+    assert with_kept_services(sent, [GATE, YARD]) == tuple(kept)
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ([MASKED], []),
+        ([MASKED], [HOOK]),
+        ([_with_id(MASKED, "c")], [GATE]),
+        ([AppriseNotification(url="gotify://***", id="a")], [GATE]),
+        ([AppriseNotification(url="gotify://***")], [GATE]),
+    ],
+    ids=["new", "another kind", "unknown id", "another service", "in its place"],
+)
+def test_a_mask_that_stands_for_nothing_is_named(
+    sent: list[Notification], stored: list[Notification]
+) -> None:
+    with pytest.raises(ApiError) as caught:
+        with_kept_services([HOOK, *sent], [HOOK, *stored])
+    assert [fault.path for fault in caught.value.fields] == ["notifications.1.url"]
+
+
+def test_of_a_shorter_list_places_say_nothing() -> None:
+    with pytest.raises(ApiError):
+        with_kept_services([MASKED], [GATE, YARD])
+
+
+def test_each_gets_an_id_of_its_own() -> None:
+    kept = with_kept_services([NEW, GATE.masked(), GATE.masked(), _with_id(NEW, "x")], [HOOK, GATE])
+    ids = [one.id for one in kept if isinstance(one, AppriseNotification)]
+    assert ids[1] == "a"
+    assert len({*ids}) == 4
+    assert all(ids)
