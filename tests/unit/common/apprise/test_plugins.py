@@ -104,9 +104,7 @@ def test_after_the_first_address_the_plugin_has_no_requests_of_its_own() -> None
     assert not hasattr(stand_in, "Session")
 
 
-@pytest.mark.parametrize(
-    "scheme", ["ntfy", "gotify", "discord", "pover", "signal", "tgram"]
-)
+@pytest.mark.parametrize("scheme", ["ntfy", "gotify", "discord", "pover", "signal", "tgram"])
 def test_the_picture_goes_where_the_service_takes_one(scheme: str) -> None:
     bodies: list[bytes] = []
 
