@@ -1,8 +1,8 @@
-# Made by `make client-types` from the API's schemas: sha256 6b8516453020aa581f9338a1b1004ba6145a7905695920470de8276aaa5d9892
+# Made by `make client-types` from the API's schemas: sha256 0f6e77fb8c0d1df9149f932c0960f6e804fe2106baf117732fcc16e0edc25cf3
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class Box(TypedDict):
@@ -94,6 +94,21 @@ class WebhookNotification(TypedDict):
     """Its address, http or https."""
 
 
+class AppriseNotification(TypedDict):
+    """
+    Tells people by the service of an Apprise address, which holds its secrets.
+
+    ``id`` tells it from the alert's others where the address is masked.
+    """
+
+    type: Literal["apprise"]
+    """`apprise`."""
+    url: str
+    """Its service, masked."""
+    id: NotRequired[str]
+    """Tells it from the others."""
+
+
 class AcceptedAnswer(TypedDict):
     """The invited is a person now, and logs in with this address."""
 
@@ -112,6 +127,10 @@ class AccountUpdate(TypedDict):
     """All other sessions end with it; keys stay."""
 
 
+ActorKind: TypeAlias = Literal["person", "key", "nobody", "command", "service", "database"]
+"""Who acts. ``database`` is whoever changes a row without the service."""
+
+
 class AnalyticsStats(TypedDict):
     """Numbers at a glance."""
 
@@ -125,8 +144,65 @@ class AnalyticsStats(TypedDict):
     """Per cent of plate passes and image calls that ended in an accepted reading; 0 when nothing was seen."""
 
 
+class AppriseNotificationBody(TypedDict):
+    """Tell people by the service of an Apprise address."""
+
+    type: str
+    """`apprise`."""
+    url: str
+    """Its Apprise address."""
+    id: NotRequired[str]
+    """The one that a masked address stands for."""
+
+
+class AppriseNotificationView(TypedDict):
+    """Tell people by a service."""
+
+    type: NotRequired[Literal["apprise"]]
+    """`apprise`."""
+    url: str
+    """Its service, masked."""
+    id: str
+    """Tells it from the others."""
+
+
 AttemptOutcome: TypeAlias = Literal["delivered", "retrying", "dead", "cancelled"]
 """The outcome of an attempt, and so of its delivery."""
+
+
+class AuditActor(TypedDict):
+    """Who acted, as they were named then."""
+
+    kind: ActorKind
+    """`command`: the operator's; `database`: somebody without the service."""
+    id: NotRequired[str | None]
+    """Id of the person or the key."""
+    name: NotRequired[str | None]
+    """E-mail address, or a key's name."""
+    prefix: NotRequired[str | None]
+    """The key's beginning."""
+
+
+class AuditChange(TypedDict):
+    """A field that became another; without values where they are secret or very long."""
+
+    field: str
+    """The field's name."""
+    before: NotRequired[Any]
+    """What stood there."""
+    after: NotRequired[Any]
+    """What stands there."""
+
+
+class AuditSubject(TypedDict):
+    """What was acted on, as it was named then."""
+
+    kind: str
+    """The action's first word."""
+    id: NotRequired[str | None]
+    """Its id."""
+    name: NotRequired[str | None]
+    """Its name."""
 
 
 class CameraDeleted(TypedDict):
@@ -209,7 +285,7 @@ DeliveryCause: TypeAlias = Literal["event", "test", "replay", "redelivery"]
 """Why something is delivered: it happened, or a client asked for it."""
 
 
-DeliveryChannel: TypeAlias = Literal["http", "email"]
+DeliveryChannel: TypeAlias = Literal["http", "email", "apprise"]
 """The way that a delivery goes."""
 
 
@@ -680,6 +756,7 @@ Scope: TypeAlias = Literal[
     "api-keys:write",
     "analytics:read",
     "credits:read",
+    "audit:read",
 ]
 """One permission of an API key."""
 
@@ -908,7 +985,7 @@ class Zone(TypedDict):
     """Corners of the polygon."""
 
 
-Notifications: TypeAlias = EmailNotification | WebhookNotification
+Notifications: TypeAlias = EmailNotification | WebhookNotification | AppriseNotification
 
 
 class AlertSchedule(TypedDict):
@@ -927,7 +1004,9 @@ class AlertSchedule(TypedDict):
     """The days on which the window begins; empty: all."""
 
 
-Notifications1: TypeAlias = EmailNotificationView | WebhookNotificationView
+Notifications1: TypeAlias = (
+    EmailNotificationView | WebhookNotificationView | AppriseNotificationView
+)
 
 
 class AlertBody(TypedDict):
@@ -1008,7 +1087,9 @@ class AlertCreate(TypedDict):
     """Look-alike and edit errors that are allowed."""
     early: NotRequired[bool]
     """Trigger as soon as two readings agree, before the vehicle is gone."""
-    notifications: NotRequired[list[EmailNotificationBody | WebhookNotificationBody]]
+    notifications: NotRequired[
+        list[EmailNotificationBody | WebhookNotificationBody | AppriseNotificationBody]
+    ]
     """At most 100 addresses and URLs together."""
 
 
@@ -1077,7 +1158,9 @@ class AlertUpdate(TypedDict):
     """Look-alike and edit errors that are allowed."""
     early: NotRequired[bool]
     """Trigger as soon as two readings agree, before the vehicle is gone."""
-    notifications: NotRequired[list[EmailNotificationBody | WebhookNotificationBody]]
+    notifications: NotRequired[
+        list[EmailNotificationBody | WebhookNotificationBody | AppriseNotificationBody]
+    ]
     """At most 100 addresses and URLs together."""
 
 
@@ -1156,6 +1239,40 @@ class ApiKeyUpdate(TypedDict):
     """False: the key is refused."""
     expiresAt: NotRequired[str | None]
     """The key is refused from then on; null: never. A key gives none beyond its own; left out of a new key, it is that of its maker."""
+
+
+class AuditEntryBody(TypedDict):
+    """An entry of the audit log."""
+
+    id: str
+    """Id of the entry."""
+    timestamp: str
+    """When it happened; UTC."""
+    action: str
+    """What was done."""
+    actor: AuditActor
+    """Who did it."""
+    subject: NotRequired[AuditSubject | None]
+    """What it was done to."""
+    changes: list[AuditChange]
+    """The fields that became others."""
+    parameters: dict[str, Any]
+    """What was asked, or how much."""
+    address: NotRequired[str | None]
+    """The caller's address."""
+    requestId: NotRequired[str | None]
+    """As in the header X-Request-Id."""
+    erased: bool
+    """Whether a plate in it was erased."""
+
+
+class AuditEntryList(TypedDict):
+    """A page of the audit log, newest first."""
+
+    entries: list[AuditEntryBody]
+    """At most `limit`."""
+    nextKey: str | None
+    """Send it as lastKey for the next page; null where nothing follows."""
 
 
 class CameraBody(TypedDict):

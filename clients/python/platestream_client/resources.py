@@ -36,6 +36,7 @@ from platestream_client.models import (
     ApiKeyCreate,
     ApiKeyUpdate,
     AttemptOutcome,
+    AuditEntryBody,
     CameraBody,
     CameraCreate,
     CameraDeleted,
@@ -277,6 +278,23 @@ class Account(Resource[Way]):
     def analytics(self) -> Call[AnalyticsBody]:
         """Return the counts of the last 30 days."""
         return Call("GET", "/api/analytics", whole)
+
+    @pages
+    def audit(
+        self,
+        *,
+        from_: datetime | str | None = None,
+        to: datetime | str | None = None,
+        action: str | None = None,
+        actor: str | None = None,
+        subject: Id | None = None,
+        page_size: int = PAGE,
+    ) -> Pages[AuditEntryBody]:
+        """Return who searched, changed, exported and erased what, newest first."""
+        given = query(
+            from_=from_, to=to, action=action, actor=actor, subject=subject, limit=page_size
+        )
+        return Pages(Call("GET", "/api/audit", page_of("entries"), given))
 
     @call
     def session(self) -> Call[SessionBody]:

@@ -317,6 +317,16 @@ export class Account extends Resource {
     return this.call("GET", "/api/analytics", json);
   }
 
+  /**
+   * Who searched, changed, exported and erased what, newest first.
+   *
+   * @param {Span & {action?: string, actor?: string, subject?: string, pageSize?: number}} [filters]
+   * @returns {AsyncGenerator<Schemas["AuditEntryBody"], void, undefined>}
+   */
+  audit({ pageSize = PAGE, ...filters } = {}) {
+    return this.pages("/api/audit", page("entries"), { ...filters, limit: pageSize });
+  }
+
   /** @returns {Promise<Schemas["SessionBody"]>} whose key this is, and what it may do */
   session() {
     return this.call("GET", "/api/session", field("session"));
