@@ -282,6 +282,7 @@ async def test_a_plate_is_erased_through_the_api(world: World) -> None:
         "deliveries": 1,
         "misread": 0,
         "corrections": 0,
+        "auditEntries": 0,
     }
     assert await world.plates() == [OTHER]
     assert world.objects() == {kept.photo_key, kept.crop_key}
