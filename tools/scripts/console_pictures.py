@@ -77,6 +77,8 @@ def _wide(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
             "camera": f"/cameras/{scene.cameras[0].id}",
             "webhook": f"/webhooks/{scene.webhook_id}",
             "keys": "/keys",
+            "people": "/people",
+            "audit": "/audit",
             "account": "/account",
             "health": "/health",
         }.items():
