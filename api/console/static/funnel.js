@@ -95,7 +95,7 @@ export function Funnel({ camera }) {
     ...steps.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td class="number">${number(value)}</td></tr>`),
     ...losses.map(([name, text]) => html`<tr key=${name}><td>${t("left out: {why}", { why: text() })}</td><td class="number">${number(sum?.[name] ?? 0)}</td></tr>`),
   ];
-  return html`<section>
+  return html`<section class="funnel">
     <${Figure} title=${t("From frame to recognition")} columns=${[t("Step"), { text: t("Number"), kind: "number" }]} rows=${rows}>
       <${Segments} label=${t("Time")} value=${hours} onValue=${setHours} options=${SPANS()} />
       <${Fault} failure=${found.failure} retry=${found.reload} />
