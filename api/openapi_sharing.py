@@ -1,6 +1,6 @@
 """What several calls of the OpenAPI description have in common, written once.
 
-Written out at every call, it was two thirds of the document.
+Written out at every call, it would be most of the document.
 """
 
 import json

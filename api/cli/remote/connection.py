@@ -22,7 +22,9 @@ _ADDRESS: Final = "PLATESTREAM_URL"
 _KEY: Final = "PLATESTREAM_KEY"
 _LOCAL_ACCESS: Final = Path(".local/access.json")
 """Where a local stack leaves address and key of its demo account."""
-_PAGE: Final = 200
+MAX_PAGE: Final = 200
+"""The longest page of any list."""
+
 _FIRST_ERROR: Final = 400
 _TIME: Final = Timeout(connect=5, read=60)
 # Reads are sent again; what may have changed something is not, but where the API says so itself.
@@ -82,13 +84,13 @@ class RemoteApi:
         """Return what is not JSON."""
         return bytes(self._send("GET", path).data)
 
-    def every(self, path: str, name: str, **query: Any) -> Iterator[Json]:
-        """Return all entries of a list, page after page."""
+    def every(self, path: str, name: str, *, page: int = MAX_PAGE, **query: Any) -> Iterator[Json]:
+        """Return all entries of a list, asked for in pages of ``page`` entries."""
         last: str | None = None
         while True:
-            page = self.get(path, limit=_PAGE, lastKey=last, **query)
-            yield from page[name]
-            last = page.get("nextKey")
+            found = self.get(path, limit=page, lastKey=last, **query)
+            yield from found[name]
+            last = found.get("nextKey")
             if not last:
                 return
 

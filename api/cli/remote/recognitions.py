@@ -11,13 +11,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from api.cli.commands import JsonOption
-from api.cli.remote.connection import Json, RefusedError, RemoteApi, connected
+from api.cli.remote.connection import MAX_PAGE, Json, RefusedError, RemoteApi, connected
 from api.cli.remote.shown import local_time, moment, show_json, show_table, with_progress
 
 _MOMENT: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
 _DATA: Final = b"data: "
 _ID: Final = b"id: "
 _EVENT: Final = b"event: "
+_GAP: Final = b"reset"
 _PAUSE_S: Final = 3.0
 
 PlateArgument = Annotated[str | None, typer.Argument(help="The plate, or what match makes of it.")]
@@ -49,7 +50,9 @@ def search(
         "minConfidence": min_confidence,
     }
     with connected() as api:
-        found = list(islice(api.every("/api/recognitions", "recognitions", **query), limit))
+        page = min(limit, MAX_PAGE)
+        every = api.every("/api/recognitions", "recognitions", page=page, **query)
+        found = list(islice(every, limit))
     if as_json:
         show_json({"recognitions": found})
         return
@@ -114,6 +117,8 @@ class _Live:
                 self.last_id = line.removeprefix(_ID).decode()
             elif line.startswith(_EVENT):
                 kind = line.removeprefix(_EVENT)
+                if kind == _GAP:
+                    typer.echo("some recognitions came too fast or too long ago to show", err=True)
             elif line.startswith(_DATA) and not kind:
                 yield json.loads(line.removeprefix(_DATA))
             elif not line:

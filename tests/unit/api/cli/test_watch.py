@@ -40,4 +40,5 @@ def test_a_line_for_each_pass_and_the_stream_is_taken_up_where_it_broke_off(
     assert asked == [None, "b", "c"]
     assert [line.split()[2:4] for line in done.stdout.splitlines()] == [["AB12CDE", "97%"]]
     assert "the line broke" in done.stderr
+    assert "some recognitions" in done.stderr
     assert done.exit_code == 0
