@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -183,11 +183,11 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 # docker, podman or buildah; BUILD: what else it is to be told, such as --secret id=ca.pem,src=...
 BUILDER ?= docker build
 BASE ?= python:3.11-slim-bookworm
-IMAGE ?= platestream:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+IMAGE ?= platestream:latest
 
 image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=
 	$(BUILDER) --file deploy/Dockerfile --tag $(IMAGE) --build-arg BASE=$(BASE) $(BUILD) \
-		--build-arg VERSION=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) \
+		--build-arg VERSION=$$(tools/scripts/version.sh) \
 		--build-arg REVISION=$$(git rev-parse HEAD) .
 
 test-image: ## Build the image on Debian's packages and run all of compose.yaml from it (root, buildah, mmdebstrap)
@@ -209,6 +209,12 @@ $(CHART_TOOLS)/stamp: requirements/charts.txt Makefile
 
 test-charts: $(CHART_TOOLS)/stamp ## Check the Helm chart and compose.yaml with helm, Kubernetes' schemas and Compose's own reader
 	PLATESTREAM_TEST_CHART_TOOLS=$(CHART_TOOLS) $(PYTHON) -m pytest -m charts tests/charts $(PYTEST)
+
+# Without Go there is no Helm, and the release has no chart.
+release: $(if $(shell command -v go),$(CHART_TOOLS)/stamp) ## Make all that a release consists of, in .local/release; BUILDER=, BASE=, BUILD= as for the image, BUILDER=none: without
+	$(BOOTSTRAP) python
+	$(PYTHON) -m tools.release $(if $(shell command -v go),--helm $(abspath $(CHART_TOOLS))/helm) \
+		$(if $(filter-out file default,$(origin BUILDER)),--builder "$(BUILDER)") $(if $(filter-out file default,$(origin BASE)),--base $(BASE))
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py

@@ -1,5 +1,7 @@
 """Prints the image's bill of materials: Debian's packages, Python's and the models.
 
+With the word ``python`` it is that of an environment: no image, and nothing of Debian.
+
 Standard library only. Started with the Python of the environment that is described.
 
 **Source:** CycloneDX 1.6; package URLs as purl-spec has them.
@@ -62,16 +64,18 @@ def component(kind: str, name: str, version: str, purl: str | None) -> dict[str,
     return part if purl is None else {**part, "bom-ref": purl, "purl": purl}
 
 
-def bill() -> dict[str, object]:
-    """Return the whole bill."""
+def bill(*, of_image: bool) -> dict[str, object]:
+    """Return the whole bill, of an image or of this Python's environment alone."""
+    kind = "container" if of_image else "application"
+    debian = debian_packages() if of_image else ()
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": {"type": "container", "name": "platestream"}},
-        "components": [*debian_packages(), *python_packages(), *models()],
+        "metadata": {"component": {"type": kind, "name": "platestream"}},
+        "components": [*debian, *python_packages(), *models()],
     }
 
 
 if __name__ == "__main__":
-    json.dump(bill(), sys.stdout, indent=1)
+    json.dump(bill(of_image=sys.argv[1:] != ["python"]), sys.stdout, indent=1)

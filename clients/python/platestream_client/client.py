@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Generator
+from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -18,10 +19,17 @@ from platestream_client.stream import PATH, Follow
 
 T = TypeVar("T")
 
-VERSION = "0.1.0"
 _UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _CONNECT_SECONDS = 10.0
 _STREAM_SILENCE_SECONDS = 60.0
+
+
+def _version() -> str:
+    try:
+        return version("platestream-client")
+    except PackageNotFoundError:
+        # Imported from a folder: the version is written when the package is built.
+        return "0"
 
 
 class _Settings:
@@ -39,7 +47,7 @@ class _Settings:
             )
         self.headers = {
             "Authorization": f"Bearer {key}",
-            "User-Agent": f"platestream-client/{VERSION} (python)",
+            "User-Agent": f"platestream-client/{_version()} (python)",
         }
         self.timeout = httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
         self.stream_timeout = httpx.Timeout(

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,7 +66,7 @@ def test_the_ingress_has_every_view_of_the_console() -> None:
     assert set(found[1].split()) == {*views, "/api", ASSETS}
 
 
-def test_it_is_of_this_release() -> None:
-    release = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["version"]
+def test_in_the_clone_it_names_the_image_that_is_made_there() -> None:
+    makefile = (CLONE / "Makefile").read_text()
 
-    assert _read("Chart.yaml")["version"] == _read("Chart.yaml")["appVersion"] == release
+    assert f"IMAGE ?= platestream:{_read('Chart.yaml')['appVersion']}\n" in makefile

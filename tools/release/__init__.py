@@ -1,0 +1,1 @@
+"""All that a release consists of, made of what is committed: ``make release``."""

@@ -1,0 +1,122 @@
+"""``make release``: wheels, clients, chart, compose bundle, image, bill of materials, sums.
+
+All of it in .local/release, made of a clone of the commit, so nothing that is not committed gets
+in. What a machine lacks for a part is said, and the part left out.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from hashlib import file_digest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from tools.release import parts
+from tools.release.versions import ReleaseError, is_of_a_tag, notes, said_versions
+
+CLONE: Final = Path(__file__).resolve().parents[2]
+TARGET: Final = CLONE / ".local" / "release"
+_BUILDERS: Final = {
+    "docker": "docker build",
+    "podman": "podman build",
+    "buildah": "buildah build --format docker",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make all parts."""
+    parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
+    parser.add_argument("--helm", type=Path, help="Helm's program; without it there is no chart")
+    parser.add_argument("--builder", default="", help="what builds the image; none: no image")
+    parser.add_argument("--base", default="", help="the image that ours is made on")
+    given = parser.parse_args(arguments)
+    if _git("status", "--porcelain"):
+        raise ReleaseError("a release is of a commit, and this clone has changes: git status")
+    shutil.rmtree(TARGET, ignore_errors=True)
+    TARGET.mkdir(parents=True)
+    with TemporaryDirectory(dir=TARGET.parent) as folder:
+        _make(_cloned(Path(folder) / "source"), given.helm, given.builder, given.base)
+
+
+def _cloned(folder: Path) -> parts.Source:
+    _git("clone", "--quiet", "--shared", str(CLONE), str(folder))
+    version = subprocess.check_output((folder / "tools/scripts/version.sh",), text=True).strip()
+    made_at = int(_git("log", "-1", "--format=%ct"))
+    return parts.Source(folder=folder, version=version, made_at=made_at, target=TARGET)
+
+
+def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> None:
+    if not is_of_a_tag(source.version):
+        _say(f"no tag is at this commit: this is {source.version}, not a release")
+    changelog = (source.folder / "CHANGELOG.md").read_text(encoding="utf-8")
+    (TARGET / "NOTES.md").write_text(notes(changelog, source.version), encoding="utf-8")
+    _say("Python packages")
+    parts.python_packages(source)
+    _say("bill of materials")
+    installed = parts.bill_of_materials(source, sys.executable)
+    _say("compose bundle")
+    parts.compose_bundle(source)
+    left_out = []
+    if shutil.which("npm"):
+        _say("npm package")
+        parts.npm_package(source)
+    else:
+        left_out.append("the TypeScript client: npm is missing")
+    if helm:
+        _say("chart")
+        parts.chart(source, helm)
+    else:
+        left_out.append("the chart: Helm is missing")
+    builder = builder or next((_BUILDERS[name] for name in _BUILDERS if shutil.which(name)), "")
+    if builder not in ("", "none"):
+        _say(f"image, by {builder.split()[0]}")
+        parts.image(source, builder, base)
+    else:
+        left_out.append("the image: neither docker nor podman nor buildah is here")
+    _check(source, installed)
+    _write_sums()
+    for line in left_out:
+        _say(f"left out: {line}")
+    _say(f"{source.version} is in {TARGET}")
+
+
+def _check(source: parts.Source, installed: str) -> None:
+    """Hold every part's own word of its version against the commit's.
+
+    Raises:
+        ReleaseError: one says another.
+    """
+    said = {**said_versions(TARGET), "platestream --version": installed.split()[-1]}
+    wrong = [
+        f"{name} says {version}"
+        for name, version in said.items()
+        if version not in (source.version, source.semantic)
+    ]
+    if wrong:
+        raise ReleaseError(f"this is {source.version}, but {'; '.join(wrong)}")
+
+
+def _write_sums() -> None:
+    lines = []
+    for file in sorted(TARGET.iterdir()):
+        with file.open("rb") as content:
+            lines.append(f"{file_digest(content, 'sha256').hexdigest()}  {file.name}\n")
+    (TARGET / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.check_output(("git", *arguments), cwd=CLONE, text=True).strip()
+
+
+def _say(text: str) -> None:
+    print(f"release: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ReleaseError as fault:
+        sys.exit(f"release: {fault}")

@@ -1,0 +1,145 @@
+"""The parts of a release, each made of a clone of the commit and put into one folder."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools.release.versions import ReleaseError, semantic
+
+_BIN: Final = Path(sys.executable).parent
+_PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A clone of the commit that is released, where nothing else lies."""
+
+    folder: Path
+    version: str
+    made_at: int
+    """When it was committed (Unix s), which is the time of every file that is packed."""
+    target: Path
+    """Where the parts go."""
+
+    @property
+    def semantic(self) -> str:
+        """The version as charts, npm and images write it."""
+        return semantic(self.version)
+
+    @property
+    def image(self) -> str:
+        """The image that the chart and compose.yaml name."""
+        return f"platestream:{self.semantic}"
+
+    def run(self, *command: str, within: str = ".") -> str:
+        """Return what a command prints.
+
+        Raises:
+            ReleaseError: it fails.
+        """
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(self.made_at)}
+        done = subprocess.run(
+            command,
+            cwd=self.folder / within,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise ReleaseError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def python_packages(source: Source) -> None:
+    """Make wheel and source distribution of the service and of its Python client."""
+    for folder in (".", "clients/python"):
+        build = (str(_BIN / "uv"), "build", "--quiet", "--no-create-gitignore")
+        source.run(*build, "--out-dir", str(source.target), within=folder)
+
+
+def npm_package(source: Source) -> None:
+    """Make what npm gets of the TypeScript client."""
+    folder = source.folder / "clients" / "typescript"
+    for name in ("package.json", "package-lock.json"):
+        package = json.loads((folder / name).read_text(encoding="utf-8"))
+        package["version"] = source.semantic
+        (folder / name).write_text(json.dumps(package, indent=2) + "\n", encoding="utf-8")
+    within = str(folder.relative_to(source.folder))
+    source.run("npm", "ci", "--silent", "--no-audit", "--no-fund", within=within)
+    source.run("npm", "pack", "--silent", "--pack-destination", str(source.target), within=within)
+
+
+def chart(source: Source, helm: Path) -> None:
+    """Pack the Helm chart, which names this release's image."""
+    versions = ("--version", source.semantic, "--app-version", source.semantic)
+    folder = str(source.folder / "deploy" / "helm" / "platestream")
+    source.run(str(helm), "package", folder, *versions, "--destination", str(source.target))
+    packed = source.target / f"platestream-{source.semantic}.tgz"
+    packed.rename(source.target / f"platestream-chart-{source.semantic}.tgz")
+
+
+def compose_bundle(source: Source) -> None:
+    """Pack compose.yaml with what it mounts; its example of ``.env`` names this release's image."""
+    deploy = source.folder / "deploy"
+    example = deploy / "compose" / ".env.example"
+    text = example.read_text(encoding="utf-8")
+    example.write_text(re.sub(r"(?m)^IMAGE=.*$", f"IMAGE={source.image}", text), encoding="utf-8")
+    name = f"platestream-compose-{source.semantic}"
+
+    def ours(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 0
+        member.uname = member.gname = "root"
+        member.mtime = source.made_at
+        return member
+
+    with (
+        (source.target / f"{name}.tar.gz").open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=source.made_at) as packed,
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
+        for part in ("compose", "monitoring"):
+            archive.add(deploy / part, f"{name}/{part}", filter=ours)
+        archive.add(source.folder / "LICENSE", f"{name}/LICENSE", filter=ours)
+
+
+def bill_of_materials(source: Source, python: str) -> str:
+    """Write what the service's locked packages and its models are; return what
+    ``platestream --version`` says where they are installed.
+    """
+    environment = source.folder / ".installed"
+    uv = str(_BIN / "uv")
+    source.run(uv, "venv", "--quiet", "--python", python, str(environment))
+    installed = environment / "bin" / "python"
+    install = (uv, "pip", "install", "--quiet", "--python", str(installed))
+    locked = str(source.folder / "requirements" / "service.txt")
+    source.run(*install, "--require-hashes", "-r", locked)
+    (wheel,) = source.target.glob(f"platestream-{source.version}-*.whl")
+    source.run(*install, "--no-deps", str(wheel))
+    script = str(source.folder / "deploy" / "image" / "sbom.py")
+    bill = source.run(str(installed), script, "python")
+    (source.target / f"platestream-{source.semantic}.cdx.json").write_text(bill, encoding="utf-8")
+    return source.run(str(environment / "bin" / "platestream"), "--version").strip()
+
+
+def image(source: Source, builder: str, base: str) -> None:
+    """Build the image, and pack it as ``docker load`` and ``podman load`` take it."""
+    program = builder.split()[0]
+    options = (f"BUILDER={builder}", f"IMAGE={source.image}", *((f"BASE={base}",) if base else ()))
+    source.run("make", "image", *options, f"BUILD={os.environ.get('BUILD', '')}")
+    saved = source.target / f"platestream-image-{source.semantic}.tar"
+    if program == "buildah":
+        source.run("buildah", "push", source.image, f"docker-archive:{saved}:{source.image}")
+    else:
+        source.run(program, "save", "--output", str(saved), source.image)
+    with saved.open("rb") as plain, gzip.open(f"{saved}.gz", "wb", compresslevel=3) as packed:
+        shutil.copyfileobj(plain, packed, _PIECE)
+    saved.unlink()
