@@ -57,7 +57,7 @@ def test_each_part_is_asked_for_its_version(tmp_path: Path) -> None:
     npm = json.dumps({"version": "0.2.0"})
     _pack(tmp_path / "platestream-client-0.2.0.tgz", "package/package.json", npm)
 
-    said = said_versions(tmp_path)
+    said = dict(said_versions(tmp_path))
 
     assert said.pop("platestream-chart-0.2.0.tgz") == "0.1.0 and 0.2.0"
     assert set(said.values()) == {"0.2.0"}
