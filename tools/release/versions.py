@@ -65,7 +65,8 @@ def said_versions(folder: Path) -> Mapping[str, str]:
     """Return the version that each package in a folder says that it has, by file name."""
     readers: Mapping[str, Callable[[Path], str]] = {
         "*.whl": _of_a_wheel,
-        "platestream*-[0-9]*.tar.gz": _of_a_source_distribution,
+        "platestream-[0-9]*.tar.gz": _of_a_source_distribution,
+        "platestream_client-*.tar.gz": _of_a_source_distribution,
         "platestream-chart-*.tgz": _of_a_chart,
         "platestream-client-*.tgz": _of_an_npm_package,
     }
