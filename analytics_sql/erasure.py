@@ -15,7 +15,7 @@ from analytics_sql.erased_images import STORED_BY_THEN_MS
 from analytics_sql.rows import LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Table
 
 _ALL_PLATES = ""
-_DERIVED: Final = (
+DERIVED: Final = (
     "plate_pieces",
     "plate_ranks",
     "traffic_buckets",
@@ -175,7 +175,7 @@ async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
     Raises:
         TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
     """
-    for table in _DERIVED:
+    for table in DERIVED:
         await _erase_owner(client, table, user_id)
 
 
