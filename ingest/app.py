@@ -190,6 +190,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
             ),
             reconnect_min_seconds=settings.ingest_reconnect_min_seconds,
             reconnect_max_seconds=settings.ingest_reconnect_max_seconds,
+            hardware=settings.ingest_hardware,
         ),
         look=LookSettings(
             motion=motion if settings.ingest_motion_gate else None,

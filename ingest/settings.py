@@ -83,6 +83,14 @@ class IngestSettings(
     ingest_decoder_threads: int = Field(
         1, ge=1, le=16, description="Threads that decode each camera's video; 1 costs least."
     )
+    ingest_hardware: str = Field(
+        "off",
+        pattern=r"^(off|auto|(cuda|vaapi|qsv|drm|amf)(:\S{1,100})?)$",
+        description="What decodes video: `off` for the processor, `auto` for the first video "
+        "device that opens, or `cuda`, `qsv`, `drm`, `amf`, `vaapi`, each with the device behind a "
+        "colon if it is not the first (`cuda:1`). Without a device that opens, and for streams "
+        "that it cannot decode, the processor does.",
+    )
     ingest_buffer_bytes: int = Field(
         67_108_864,
         ge=8_388_608,

@@ -42,12 +42,14 @@ class StatusTracker:
         self._last_seen_ms: int | None = None
         self._error_code: CaptureErrorCode | None = None
         self._size_px: tuple[int, int] | None = None
+        self._decoder: str | None = None
 
-    def frame_seen(self, at: Instant, width_px: int, height_px: int) -> None:
+    def frame_seen(self, at: Instant, width_px: int, height_px: int, decoder: str) -> None:
         """Note a decoded frame."""
         self._last_frame = at
         self._last_seen_ms = at.unix_ms
         self._size_px = (width_px, height_px)
+        self._decoder = decoder
         self._error_code = None
         self._enter(CameraState.ONLINE)
 
@@ -98,4 +100,5 @@ class StatusTracker:
             last_error=None if self._error_code is None else self._error_code.value,
             frame_width_px=width_px,
             frame_height_px=height_px,
+            decoder=self._decoder,
         )

@@ -61,6 +61,7 @@ class CameraCondition:
     last_error: str | None = None
     frame_width_px: int | None = None
     frame_height_px: int | None = None
+    decoder: str | None = None
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ _SHOWN_ONLY = frozenset(
         "lastError",
         "frameWidth",
         "frameHeight",
+        "decoder",
         "createdAt",
     }
 )
@@ -177,6 +178,10 @@ class CameraBody(ResponseModel):
     last_error: str | None
     frame_width: int | None
     frame_height: int | None
+    decoder: str | None = Field(
+        description="What decodes its video: `software`, or a kind of device; null: unknown yet.",
+        examples=["software"],
+    )
     sample_fps: ShortNumber | None
     zones: list[ZoneView]
     min_plate_width: int
@@ -218,6 +223,7 @@ def camera_body(view: CameraView) -> CameraBody:
         last_error=condition.last_error,
         frame_width=condition.frame_width_px,
         frame_height=condition.frame_height_px,
+        decoder=condition.decoder,
         sample_fps=values.sample_fps,
         zones=[_zone_view(zone) for zone in values.zones],
         min_plate_width=values.min_plate_width_px,

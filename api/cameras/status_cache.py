@@ -89,4 +89,5 @@ def condition_of(
         last_error=error,
         frame_width_px=status.frame_width_px,
         frame_height_px=status.frame_height_px,
+        decoder=status.decoder,
     )

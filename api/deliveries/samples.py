@@ -149,6 +149,7 @@ class SampleMaker:
                 last_seen_ms=now_ms,
                 frame_width_px=1920,
                 frame_height_px=1080,
+                decoder="software",
             ),
         )
 

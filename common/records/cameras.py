@@ -43,7 +43,8 @@ class CameraStatus(Record, frozen=True, kw_only=True):
     """On camera-status (compacted, key = camera id): sent at each change and each few seconds.
 
     ``revision`` is that of the configuration the worker acts on. ``last_error`` is a sentence for
-    a person, without passwords. Times are Unix ms, UTC.
+    a person, without passwords. ``decoder`` is what decoded its last frame: ``software``, or the
+    kind of a video device. Times are Unix ms, UTC.
     """
 
     camera_id: UUID
@@ -56,3 +57,4 @@ class CameraStatus(Record, frozen=True, kw_only=True):
     last_error: str | None = None
     frame_width_px: int | None = None
     frame_height_px: int | None = None
+    decoder: str | None = None

@@ -104,6 +104,7 @@ class CameraPayload(Payload, frozen=True, kw_only=True):
     last_error: str | None
     frame_width: int | None
     frame_height: int | None
+    decoder: str | None
     sample_fps: float | None
     zones: tuple[Zone, ...]
     min_plate_width: int
@@ -296,6 +297,7 @@ def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventD
             last_error=status.last_error,
             frame_width=status.frame_width_px,
             frame_height=status.frame_height_px,
+            decoder=status.decoder,
             min_plate_width=camera.min_plate_width_px,
             created_at=format_timestamp(camera.created_ms),
             **shared_fields(camera, CameraPayload),

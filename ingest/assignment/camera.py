@@ -166,7 +166,7 @@ class CameraSession:
                 return
             now = self._deps.now()
             arrival = now.later(min(0.0, seen.settled.arrival_seconds - now.seconds))
-            self._tracker.frame_seen(arrival, seen.width_px, seen.height_px)
+            self._tracker.frame_seen(arrival, seen.width_px, seen.height_px, seen.decoder)
         self._pipeline.seen(seen)
 
     def on_left(self, capture: Capture, count: int) -> None:

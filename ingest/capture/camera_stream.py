@@ -16,6 +16,7 @@ from common.records.frames import MAX_PIXELS, is_too_large
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeEffort
 from ingest.capture.decoded_frame import DecodedFrame
+from ingest.capture.hardware import VideoDevice, decoder_of
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
 from ingest.capture.rtsp_relay import RtspRelay
@@ -118,8 +119,9 @@ class CameraStream:
         deadline: ConnectionDeadline,
         played: PlayedSegments,
         now: Clock | None = None,
+        device: VideoDevice | None = None,
     ) -> None:
-        """Prepare decoding.
+        """Prepare decoding; ``device`` is the one that the stream was opened with, if any.
 
         Raises:
             CaptureError: there is no video in it.
@@ -138,6 +140,7 @@ class CameraStream:
         # Slices, not frames: frame threads keep back a frame for each thread.
         self._video.thread_type = "NONE" if decoder_threads == 1 else "SLICE"
         self._formats = frozenset(container.format.name.split(","))
+        self._device = device
         self._bad_packets = 0
         self._effort = DecodeEffort.ALL
         self._now = now or MonotonicWallClock()
@@ -301,7 +304,10 @@ class CameraStream:
 
     def _as_frame(self, frame: av.VideoFrame, arrival: Instant) -> StreamFrame:
         return StreamFrame(
-            DecodedFrame(frame), self._stream_seconds(frame), self._sender_start_ms(), arrival
+            DecodedFrame(frame, decoder_of(frame, self._device)),
+            self._stream_seconds(frame),
+            self._sender_start_ms(),
+            arrival,
         )
 
     def _await_frame(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from av.video.reformatter import ColorRange, Interpolation
 from numpy.typing import NDArray
 
+from ingest.capture.hardware import SOFTWARE
 from ingest.capture.messages import EncodedImage
 from ingest.capture.sampling import GreyImage
 
@@ -20,6 +21,11 @@ _STRIDED_HEIGHT_PX: Final = 270
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 
+_PLAIN_CONVERSIONS: Final = {
+    "yuv420p": cv2.COLOR_YUV2BGR_I420,
+    "nv12": cv2.COLOR_YUV2BGR_NV12,
+}
+
 # Each camera has a thread; these are the parallelism.
 cv2.setNumThreads(1)
 
@@ -27,10 +33,12 @@ cv2.setNumThreads(1)
 class DecodedFrame:
     """A decoded frame. Nothing is converted until it is asked for."""
 
-    __slots__ = ("_frame",)
+    __slots__ = ("_frame", "decoder")
 
-    def __init__(self, frame: av.VideoFrame) -> None:
+    def __init__(self, frame: av.VideoFrame, decoder: str = SOFTWARE) -> None:
         self._frame = frame
+        self.decoder = decoder
+        """What decoded it (:func:`ingest.capture.hardware.decoder_of`)."""
 
     @property
     def width_px(self) -> int:
@@ -79,12 +87,15 @@ class DecodedFrame:
                 max_width_px, height_px, "bgr24", interpolation=Interpolation.AREA
             )
             return np.asarray(scaled.to_ndarray())
-        if self._is_plain():
+        conversion = self._plain_conversion()
+        if conversion is not None:
             # 2 ms for 1080p where FFmpeg's own conversion takes 5.
-            return np.asarray(cv2.cvtColor(frame.to_ndarray(), cv2.COLOR_YUV2BGR_I420))
+            return np.asarray(cv2.cvtColor(frame.to_ndarray(), conversion))
         return np.asarray(frame.to_ndarray(format="bgr24"))
 
-    def _is_plain(self) -> bool:
+    def _plain_conversion(self) -> int | None:
         frame = self._frame
         even = frame.width % 2 == 0 and frame.height % 2 == 0
-        return frame.format.name == "yuv420p" and even and frame.color_range != ColorRange.JPEG
+        if not even or frame.color_range == ColorRange.JPEG:
+            return None
+        return _PLAIN_CONVERSIONS.get(frame.format.name)

@@ -28,6 +28,10 @@ class SourceFrame(Protocol):
     def height_px(self) -> int:
         """Height as captured."""
 
+    @property
+    def decoder(self) -> str:
+        """What decoded it."""
+
     def grey(self) -> GreyImage:
         """Return the brightness, 100 px high and up to 1,000 px wide."""
 
@@ -169,6 +173,7 @@ class FrameLooker:
                 failed=self._failed,
                 is_still=self.is_still,
                 holds_back=holds_back,
+                decoder=frame.decoder,
             )
         )
         self._decoded = self._still = self._failed = 0

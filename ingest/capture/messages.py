@@ -31,12 +31,16 @@ class CaptureLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderSettings:
-    """The addresses that are allowed, time-outs, and the pauses between connections."""
+    """The addresses that are allowed, time-outs, and the pauses between connections.
+
+    ``hardware`` says what decodes (:func:`ingest.capture.hardware.find_device`).
+    """
 
     addresses: StreamUrlRules
     limits: CaptureLimits
     reconnect_min_seconds: float
     reconnect_max_seconds: float
+    hardware: str = "off"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +155,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     No frame from before ``settled`` is still to come. ``still``: of the sampled ones, those in
     which nothing moved. ``is_still``: nothing moved in the last of them. ``holds_back``: frames
-    that came after ``settled`` wait, and are decoded only if something moves.
+    that came after ``settled`` wait, and are decoded only if something moves. ``decoder``: what
+    decoded it, :data:`ingest.capture.hardware.SOFTWARE` or the kind of a device.
     """
 
     number: int
@@ -163,6 +168,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     failed: int
     is_still: bool
     holds_back: bool
+    decoder: str
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag=True):

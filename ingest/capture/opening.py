@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import av
 import av.error
+from av.codec.hwaccel import HWAccel
 
 from common.errors import InvalidInputError
 from common.urls.files import video_file
@@ -16,6 +17,7 @@ from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules, parse_s
 from ingest.addresses import resolve
 from ingest.capture.camera_stream import DECODER_OPTIONS, CameraStream, OpenedStream
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.hardware import VideoDevice
 from ingest.capture.hls import PlayedSegments, PlaylistSource
 from ingest.capture.http_source import HttpSource, tls_context
 from ingest.capture.messages import CaptureLimits
@@ -71,11 +73,12 @@ def open_stream(
     deadline: ConnectionDeadline,
     played: PlayedSegments | None = None,
     now: Clock | None = None,
+    device: VideoDevice | None = None,
 ) -> CameraStream:
     """Connect to a camera before the deadline.
 
     ``played`` holds the segments of earlier connections, and is updated by this one. ``now`` tells
-    when packets come.
+    when packets come. What ``device`` cannot decode the processor does.
 
     Raises:
         CaptureError: it cannot be reached, refuses, or has no video.
@@ -85,13 +88,13 @@ def open_stream(
     # As FFmpeg's own connections: once to connect and once to learn the format.
     deadline.start(2 * limits.open_timeout_seconds)
     try:
-        opened = _Opening(url, rules, limits, deadline, played).open()
+        opened = _Opening(url, rules, limits, deadline, played, device).open()
     except (av.error.FFmpegError, OSError, ValueError) as error:
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
         # Without its cause: FFmpeg's errors carry the address.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
         raise CaptureError(code) from None
-    return CameraStream(opened, limits.decoder_threads, deadline, played, now)
+    return CameraStream(opened, limits.decoder_threads, deadline, played, now, device)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class _Opening:
     limits: CaptureLimits
     deadline: ConnectionDeadline
     played: PlayedSegments
+    device: VideoDevice | None
 
     def open(self) -> OpenedStream:
         """Open the stream in the way of its scheme."""
@@ -119,7 +123,7 @@ class _Opening:
             path = video_file(self.url.path, self.rules.files_folder)
         except InvalidInputError as error:
             raise CaptureError(CaptureErrorCode.NO_FILE) from error
-        return OpenedStream(av.open(f"file:{path}", options=_FILE_OPTIONS))
+        return OpenedStream(av.open(f"file:{path}", options=_FILE_OPTIONS, hwaccel=self._decoding))
 
     def _open_rtsp(self) -> OpenedStream:
         url = self.url
@@ -128,7 +132,12 @@ class _Opening:
             self.deadline.break_off_at_stop(relay)
             target = _at_relay(url, relay.port)
             try:
-                container = av.open(target, options=_RTSP_OPTIONS, timeout=self._timeouts)
+                container = av.open(
+                    target,
+                    options=_RTSP_OPTIONS,
+                    timeout=self._timeouts,
+                    hwaccel=self._decoding,
+                )
             except BaseException:
                 relay.close()
                 if relay.redirected_to is None:
@@ -187,7 +196,12 @@ class _Opening:
         name = "mpjpeg" if body.media_type == "multipart/x-mixed-replace" else None
         try:
             container = av.open(
-                body, "r", format=name, options=_BODY_OPTIONS, buffer_size=_BODY_BUFFER_BYTES
+                body,
+                "r",
+                format=name,
+                options=_BODY_OPTIONS,
+                buffer_size=_BODY_BUFFER_BYTES,
+                hwaccel=self._decoding,
             )
         except BaseException:
             body.close()
@@ -202,8 +216,13 @@ class _Opening:
             options=_PLAYLIST_OPTIONS,
             timeout=self._timeouts,
             io_open=lambda url, flags, options: playlists.open(url),
+            hwaccel=self._decoding,
         )
         return OpenedStream(container)
+
+    @property
+    def _decoding(self) -> HWAccel | None:
+        return None if self.device is None else self.device.decoding()
 
     @property
     def _timeouts(self) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from ingest.capture.camera_stream import CameraStream, StreamFrame
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeControl
 from ingest.capture.decoded_frame import DecodedFrame
+from ingest.capture.hardware import DecodingChoice, VideoDevice
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.messages import ReaderSettings
 from ingest.capture.opening import open_stream
@@ -73,6 +74,7 @@ class _ReaderContext:
     stop: threading.Event
     deadline: ConnectionDeadline
     played: PlayedSegments
+    decoding: DecodingChoice
 
 
 class FrameReader:
@@ -81,7 +83,14 @@ class FrameReader:
     A thread of its own iterates over :meth:`connections`; all other methods are for other threads.
     """
 
-    def __init__(self, name: str, url: StreamUrl, settings: ReaderSettings, now: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: StreamUrl,
+        settings: ReaderSettings,
+        now: Clock,
+        device: VideoDevice | None = None,
+    ) -> None:
         """Prepare; nothing runs before :meth:`start`. ``name`` names the thread."""
         self._context = _ReaderContext(
             name=name,
@@ -91,6 +100,7 @@ class FrameReader:
             stop=threading.Event(),
             deadline=ConnectionDeadline(),
             played=PlayedSegments(),
+            decoding=DecodingChoice(device),
         )
         self._thread: threading.Thread | None = None
         self._backoff = Backoff(
@@ -160,6 +170,7 @@ class CameraConnection:
         self._base_seconds = 0.0
         self._last_seconds: float | None = None
         self._stream: CameraStream | None = None
+        self._is_by_device = False
         self._events = self._read()
         self.error_code = CaptureErrorCode.ENDED
         """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
@@ -194,6 +205,8 @@ class CameraConnection:
             self._events.close()
         if isinstance(error, CaptureError):
             self.error_code = error.code
+            if self._is_by_device and error.code is CaptureErrorCode.UNDECODABLE:
+                self._context.decoding.gave_up()
         elif isinstance(error, Exception):
             # Without its message: FFmpeg's errors carry the address and its password.
             log.error(
@@ -211,6 +224,8 @@ class CameraConnection:
         is_file = context.url.scheme is StreamScheme.FILE
         is_announced = False
         while not context.stop.is_set():
+            device = context.decoding.next()
+            self._is_by_device = device is not None
             stream = open_stream(
                 context.url,
                 context.settings.addresses,
@@ -218,6 +233,7 @@ class CameraConnection:
                 context.deadline,
                 context.played,
                 context.now,
+                device,
             )
             self._stream = stream
             with stream:

@@ -20,6 +20,7 @@ from typing import Final, NoReturn
 import structlog
 
 from common.logs import configure_logging
+from ingest.capture.hardware import VideoDevice, find_device
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
     Adjust,
@@ -46,6 +47,8 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
 _FILES_A_CAPTURE: Final = 32
+_FILES_A_DEVICE: Final = 32
+"""Opened by a driver for each stream that it decodes."""
 _ALIVE_SECONDS: Final = 1.0
 _MAX_WAITING_FRAMES: Final = 16
 """Of one camera, for a worker that does not take them: what a held-up second or two brings."""
@@ -109,8 +112,11 @@ class ReportSender:
 class CaptureProgram:
     """The captures of one process, by number. All methods are the main thread's."""
 
-    def __init__(self, settings: Configure, reports: ReportSender) -> None:
+    def __init__(
+        self, settings: Configure, reports: ReportSender, device: VideoDevice | None
+    ) -> None:
         self._settings = settings
+        self._device = device
         self._reports = reports
         self._now = MonotonicWallClock()
         self._readers: dict[int, FrameReader] = {}
@@ -120,7 +126,9 @@ class CaptureProgram:
         """Start a capture."""
         number = command.number
         looker = FrameLooker(number, self._settings.look, command.sample_fps, self._reports.put)
-        reader = FrameReader(command.name, command.url, self._settings.reader, self._now)
+        reader = FrameReader(
+            command.name, command.url, self._settings.reader, self._now, self._device
+        )
         self._lookers[number], self._readers[number] = looker, reader
         reader.start(partial(self._follow, number, looker))
 
@@ -184,8 +192,10 @@ def main() -> None:
     settings = read_command(read_exactly)
     assert isinstance(settings, Configure), "the first command"
     configure_logging(settings)
-    _limit(settings)
-    program = CaptureProgram(settings, ReportSender(connection))
+    # Before the limits: a device's driver reserves address space many times the machine's memory.
+    device = find_device(settings.reader.hardware)
+    _limit(settings, _FILES_A_DEVICE if device is not None else 0)
+    program = CaptureProgram(settings, ReportSender(connection), device)
     while True:
         match read_command(read_exactly):
             case Begin() as command:
@@ -217,7 +227,7 @@ def _die_with_parent(parent_pid: int) -> None:
         _end()
 
 
-def _limit(settings: Configure) -> None:
+def _limit(settings: Configure, more_files: int) -> None:
     """Bound what this process may take of the machine.
 
     Libraries reserve far more address space than they use, so that limit is what is reserved now
@@ -225,7 +235,7 @@ def _limit(settings: Configure) -> None:
     """
     reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     memory_bytes = reserved + settings.memory_bytes
-    files = _FILES_FOR_ALL + _FILES_A_CAPTURE * settings.max_captures
+    files = _FILES_FOR_ALL + (_FILES_A_CAPTURE + more_files) * settings.max_captures
     for kind, limit in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_NOFILE, files),

@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 0f6e77fb8c0d1df9149f932c0960f6e804fe2106baf117732fcc16e0edc25cf3
+# Made by `make client-types` from the API's schemas: sha256 1e968a28051a0c483e2038ed387c2d2da548192ff2edd64c07cd52ce3151f3d2
 
 from __future__ import annotations
 
@@ -1300,6 +1300,8 @@ class CameraBody(TypedDict):
     """Width of the camera's pictures in pixels; null: not known yet."""
     frameHeight: int | None
     """Height of the camera's pictures in pixels; null: not known yet."""
+    decoder: str | None
+    """What decodes its video: `software`, or a kind of device; null: unknown yet."""
     sampleFps: float | None
     """Frames a second that are looked at; null: the installation's."""
     zones: list[ZoneView]
@@ -1733,6 +1735,8 @@ class CameraPayload(TypedDict):
     """Width of the camera's pictures in pixels; null: not known yet."""
     frameHeight: int | None
     """Height of the camera's pictures in pixels; null: not known yet."""
+    decoder: str | None
+    """What decodes its video: `software`, or a kind of device; null: unknown yet."""
     sampleFps: float | None
     """Frames a second that are looked at; null: the installation's."""
     zones: list[Zone]

@@ -72,6 +72,7 @@ async def test_create_answers_with_the_whole_camera(client: httpx.AsyncClient) -
         "lastError": None,
         "frameWidth": None,
         "frameHeight": None,
+        "decoder": None,
         "sampleFps": None,
         "zones": [],
         "minPlateWidth": 0,

@@ -78,6 +78,7 @@ def test_status_goes_from_connecting_to_online(
     assert {status.worker for status in states} == {"worker-7"}
     assert {status.revision for status in states} == {1}
     assert states[1].frame_width_px == WIDTH_PX
+    assert states[1].decoder == "software"
     assert 4000 <= states[2].at_ms - states[1].at_ms <= 6000
 
 

@@ -18,6 +18,7 @@ function State({ camera }) {
     [t("State"), html`<${CameraStateBadge} state=${camera.status} />`],
     [t("Last picture"), html`<${Moment} at=${camera.lastSeenAt} />`],
     [t("Picture size"), camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"],
+    ...(camera.decoder && camera.decoder !== "software" ? [[t("Decoded by"), camera.decoder]] : []),
     [t("There since"), html`<${Moment} at=${camera.createdAt} />`],
   ];
   return html`${camera.lastError && html`<div class="alarm"><p><strong>${t("No picture:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}

@@ -79,6 +79,7 @@ export const words = {
   "Day": "Dia",
   "Days and hours of the figures, and of new alerts": "Dias e horas dos números, e dos novos alertas",
   "Days on which it begins": "Dias em que começa",
+  "Decoded by": "Descodificado por",
   "Deliveries": "Entregas",
   "Description": "Descrição",
   "Direction": "Direção",

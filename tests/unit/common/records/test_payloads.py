@@ -174,6 +174,7 @@ def test_a_camera_has_the_fields_of_the_api() -> None:
         last_error=None,
         frame_width=None,
         frame_height=None,
+        decoder=None,
         sample_fps=None,
         zones=[],
         min_plate_width=0,

@@ -33,6 +33,7 @@ class FakeFrame:
     brightness: int = 100
     width_px: int = 1920
     height_px: int = 1080
+    decoder: str = "cuda"
 
     def grey(self) -> GreyImage:
         return np.full((100, 178), self.brightness, np.uint8)

@@ -88,6 +88,7 @@ class World:
             failed=0,
             is_still=is_still,
             holds_back=holds_back,
+            decoder="software",
         )
 
     def rest(self, pipeline: FramePipeline, seconds: float) -> None:
