@@ -132,6 +132,9 @@ FURTHER ?= --epochs 6 --rate 0.0003
 READER ?=
 HEAD ?=
 TUNING ?=
+# A second folder of plate crops for the readers: tools/training/README.md
+MORE ?=
+MORE_CROPS = $(if $(MORE),--more $(MORE))
 
 .venv-train/packages.stamp: requirements/train.txt
 	$(BOOTSTRAP) python
@@ -162,14 +165,14 @@ train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, 
 
 train-reader: $(TRAINING_READY) ## Train the plate reader; PHOTOS=, START=
 	@$(TRAINER); \
-	$$t.reader --photos $(PHOTOS) --start $(START) --card $(MODELS)/plate-reader.json \
+	$$t.reader --photos $(PHOTOS) $(MORE_CROPS) --start $(START) --card $(MODELS)/plate-reader.json \
 		--work $(WORK)/reader --out $(MODELS)/plate-reader.onnx $(READER); \
 	$$t.cards $(MODELS)/plate-reader.onnx
 
 train-second-reader: $(TRAINING_READY) ## Train the second reader; PHOTOS=, START=
 	@$(TRAINER); \
 	$$t.second_reader --photos $(PHOTOS) --start $(START) --work $(WORK)/second --out $(WORK)/second/head.onnx $(HEAD); \
-	$$t.second_reader_tuning --photos $(PHOTOS) --start $(WORK)/second/head.onnx --card $(MODELS)/plate-second-reader.json \
+	$$t.second_reader_tuning --photos $(PHOTOS) $(MORE_CROPS) --start $(WORK)/second/head.onnx --card $(MODELS)/plate-second-reader.json \
 		--work $(WORK)/second --out $(MODELS)/plate-second-reader.onnx $(TUNING); \
 	$(PYTHON) -m tools.training.second_card --photos $(PHOTOS)
 

@@ -130,13 +130,16 @@ def test_a_detector_is_trained_in_one_command_that_may_be_killed(
     )
 
 
-def test_a_reader_is_trained_and_goes_on(workplace: Workplace, tmp_path: Path) -> None:
+def test_a_reader_is_trained_and_goes_on(
+    workplace: Workplace, photos: Path, tmp_path: Path
+) -> None:
     start = str(COMMITTED / "plate-reader.onnx")
     size = "--crops-an-epoch 640 --batch 32 --rendered 40"
 
     def losses(epochs: int, work: Path = workplace.work) -> list[float]:
         read = f"--epochs {epochs} {size}"
-        workplace.make("train-reader", START=start, READER=read, WORK=str(work))
+        folders = {"MORE": str(photos), "WORK": str(work)}
+        workplace.make("train-reader", START=start, READER=read, **folders)
         noted = json.loads((work / "reader" / "reader_history.json").read_text())
         return [*noted["losses"].values()]
 
@@ -150,7 +153,7 @@ def test_a_reader_is_trained_and_goes_on(workplace: Workplace, tmp_path: Path) -
 
 
 def test_a_second_reader_is_trained_from_a_reader_of_printed_text(
-    workplace: Workplace, tmp_path: Path
+    workplace: Workplace, photos: Path, tmp_path: Path
 ) -> None:
     wheels = tmp_path / "wheels"
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(wheels)]
@@ -162,6 +165,7 @@ def test_a_second_reader_is_trained_from_a_reader_of_printed_text(
         return workplace.make(
             "train-second-reader",
             START=start,
+            MORE=str(photos),
             HEAD="--rendered 20 --repeats 1 --steps 50",
             TUNING=f"--rendered 40 --batch 8 --steps {steps}",
         )

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import cv2
 import numpy as np
@@ -24,6 +25,7 @@ from torch.nn import functional
 from tools.evaluation.photos import Card, Image, as_image
 from tools.training.cards import read_card
 from tools.training.curves import draw_curves
+from tools.training.more_crops import ZERO, more_samples
 from tools.training.reader_data import (
     Sample,
     changed_crop,
@@ -32,7 +34,7 @@ from tools.training.reader_data import (
     plain_crops,
     sampling_weights,
 )
-from tools.training.reader_net import blend, load_network, write_onnx
+from tools.training.reader_net import blend, load_network, with_alike, write_onnx
 from tools.training.rendered import Rendered, render_samples
 from tools.training.wrong_sheet import ReadCrop, exact_share, write_wrong
 
@@ -53,7 +55,7 @@ VAL_JITTER = (0.0, 0.03, 0.03)
 """Deviations of the box moves in the validation rounds: a plate is read once in each."""
 
 WORTH_IT = 0.004
-"""A larger share must read this much more of ``val`` than a smaller one to be taken."""
+"""A larger share must read this much more than a smaller one, on average, to be taken."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,10 @@ class ReaderFormat:
         return cls(size, margins, out["alphabet"], out["pad_char"], out["slots"])
 
 
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""N×H×W×3 bytes, the N×slots classes, and of which crops a 0 stands for O too."""
+
+
 class Crops(torch.utils.data.Dataset):
     """``length`` changed crops an epoch, drawn by weight; item i of an epoch is always the same."""
 
@@ -90,8 +96,8 @@ class Crops(torch.utils.data.Dataset):
         """Crops an epoch."""
         return self._length
 
-    def __getitem__(self, index: int) -> tuple[Image, npt.NDArray[np.int64]]:
-        """H×W×3 uint8 RGB and the class of each slot."""
+    def __getitem__(self, index: int) -> tuple[Image, npt.NDArray[np.int64], bool]:
+        """H×W×3 uint8 RGB, the class of each slot, and whether its 0 stands for O too."""
         rng = np.random.default_rng((self._seed, self.epoch, index))
         if rng.random() < self._rendered.share:
             sample = self._rendered.draw(rng)
@@ -99,7 +105,8 @@ class Crops(torch.utils.data.Dataset):
             sample = self._samples[int(rng.choice(len(self._samples), p=self._weights))]
         image = changed_crop(sample, self._shape.size, rng)
         shape = self._shape
-        return image, encode(sample.text, shape.alphabet, shape.pad, shape.slots)
+        classes = encode(sample.text, shape.alphabet, shape.pad, shape.slots)
+        return image, classes, sample.alike
 
 
 def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
@@ -108,12 +115,14 @@ def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
     return ["".join(shape.alphabet[i] for i in row).replace(shape.pad, "") for row in best]
 
 
-def validation_crops(samples: list[Sample], shape: ReaderFormat) -> tuple[list[Image], list[str]]:
-    """The same crops every time: each plate once for each of ``VAL_JITTER``."""
+def validation_crops(
+    samples: list[Sample], shape: ReaderFormat
+) -> tuple[list[Image], list[Sample]]:
+    """The same crops every time, and what they show: each plate once for each of ``VAL_JITTER``."""
     rng = np.random.default_rng(0)
     views = [shape.margins]
     crops = [plain_crops(s, views, j, rng)[0] for j in VAL_JITTER for s in samples]
-    return [_resized(c, shape.size) for c in crops], [s.text for _ in VAL_JITTER for s in samples]
+    return [_resized(c, shape.size) for c in crops], samples * len(VAL_JITTER)
 
 
 @torch.no_grad()
@@ -125,15 +134,15 @@ def read_all(network: torch.nn.Module, crops: list[Image], shape: ReaderFormat) 
 
 
 def loss_of(
-    network: torch.nn.Module,
-    teacher: torch.nn.Module,
-    images: torch.Tensor,
-    classes: torch.Tensor,
+    network: torch.nn.Module, teacher: torch.nn.Module, batch: Batch, alphabet: str
 ) -> torch.Tensor:
     """Cross entropy of the slots, and of the region against what the published network says."""
+    images, classes, alike = batch
     with torch.autocast(images.device.type, torch.bfloat16):
         plate, region = (output.float() for output in network(images))
-    logs = plate.clamp_min(1e-7).log().flatten(0, 1)
+    logs = with_alike(
+        plate.clamp_min(1e-7).log(), alike, alphabet.index("0"), alphabet.index("O")
+    ).flatten(0, 1)
     smooth = LABEL_SMOOTHING
     chars = functional.nll_loss(logs, classes.flatten()) * (1 - smooth) - smooth * logs.mean()
     some = slice(0, max(1, len(images) // TAUGHT_PART))
@@ -161,11 +170,14 @@ class Training:
         self._recent: list[float] = []
         samples = load_samples(args.photos, "train", shape.slots, lone=True)
         learnt = [s for s in samples if not s.held_out]
+        learnt += more_samples(args.more, shape.slots, held_out=False)
         rendered = render_samples(args.rendered_share, args.rendered, shape.slots, args.seed)
         self.data = Crops(learnt, rendered, shape, args.crops_an_epoch, args.seed)
         val = load_samples(args.photos, "val", shape.slots, lone=False)
-        self.val = validation_crops(val, shape)
-        print(f"learnt {len(learnt)}, held out {len(samples) - len(learnt)}, val {len(val)}")
+        more = more_samples(args.more, shape.slots, held_out=True)
+        sets = {"val": val} | ({"more": more} if more else {})
+        self.checks = {what: validation_crops(one, shape) for what, one in sets.items()}
+        print(f"learnt {len(learnt)}, val {len(val)}, more held out {len(more)}", flush=True)
         self._began, self._minutes_before = time.monotonic(), 0.0
         self._restore()
 
@@ -195,10 +207,10 @@ class Training:
         for share in SHARES:
             weights = blend(self.published, self.average, share)
             exact = self._measure(weights)
-            print(f"share {share}: val exact {exact:.4f}", flush=True)
-            if exact > best_exact + WORTH_IT:
+            print(f"share {share}: exact {exact}", flush=True)
+            if fmean(exact.values()) > fmean(best_exact.values()) + WORTH_IT:
                 best, best_exact, chosen = weights, exact, share
-        self.history.append({"chosen_share": chosen, "val_exact": best_exact})
+        self.history.append({"chosen_share": chosen, "exact": best_exact})
         noted = {"measured": self.history, "losses": self.losses}
         (self.args.work / "reader_history.json").write_text(json.dumps(noted, indent=1))
         return best
@@ -207,10 +219,10 @@ class Training:
         self.data.epoch = self.epoch
         loader = torch.utils.data.DataLoader(self.data, self.args.batch, num_workers=1)
         total = math.ceil(len(self.data) / self.args.batch) * self.args.epochs
-        for images, classes in loader:
+        for batch in loader:
             self._set_rate(total)
             self.optimizer.zero_grad()
-            loss = loss_of(self.network, self.teacher, images, classes)
+            loss = loss_of(self.network, self.teacher, batch, self.shape.alphabet)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.weights.values(), 1.0)
             self.optimizer.step()
@@ -233,25 +245,28 @@ class Training:
             self.losses[self.step] = float(np.mean(self._recent))
             self._recent = []
 
-    def _read_val(self, weights: dict[str, torch.Tensor]) -> list[ReadCrop]:
+    def _read_checks(self, weights: dict[str, torch.Tensor]) -> dict[str, list[ReadCrop]]:
         network, parameters = copy.deepcopy((self.network, self.weights))
         with torch.no_grad():
             for name, value in weights.items():
                 parameters[name].copy_(value)
-        crops, texts = self.val
-        return [*map(ReadCrop, crops, texts, read_all(network, crops, self.shape))]
+        return {
+            what: [*map(_read_crop, crops, samples, read_all(network, crops, self.shape))]
+            for what, (crops, samples) in self.checks.items()
+        }
 
-    def _measure(self, weights: dict[str, torch.Tensor]) -> float:
-        return exact_share(self._read_val(weights))
+    def _measure(self, weights: dict[str, torch.Tensor]) -> dict[str, float]:
+        return {what: exact_share(one) for what, one in self._read_checks(weights).items()}
 
     def _note(self, what: str, weights: dict[str, torch.Tensor]) -> None:
-        readings = self._read_val(weights)
-        exact = exact_share(readings)
-        self.history.append({"what": what, "step": self.step, "val_exact": exact})
-        shares = {note["step"]: note["val_exact"] for note in self.history}
-        draw_curves({"loss": self.losses, "val exact": shares}, "step", self.args.work / "loss.png")
-        write_wrong(readings, self.args.work / "errors.jpg")
-        print(f"{what}: val exact {exact:.4f}", flush=True)
+        readings = self._read_checks(weights)
+        exact = {f"{name} exact": exact_share(one) for name, one in readings.items()}
+        self.history.append({"what": what, "step": self.step} | exact)
+        curves = {name: {note["step"]: note[name] for note in self.history} for name in exact}
+        draw_curves({"loss": self.losses} | curves, "step", self.args.work / "loss.png")
+        for name, one in readings.items():
+            write_wrong(one, self.args.work / f"errors{'' if name == 'val' else '-' + name}.jpg")
+        print(f"{what}: {exact}", flush=True)
 
     @torch.no_grad()
     def _set(self, values: Mapping[str, torch.Tensor]) -> None:
@@ -288,6 +303,10 @@ def _snapshot(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {k: v.detach().clone() for k, v in weights.items()}
 
 
+def _read_crop(crop: Image, sample: Sample, text: str) -> ReadCrop:
+    return ReadCrop(crop, sample.text, text.translate(ZERO) if sample.alike else text)
+
+
 def _resized(crop: Image, size: tuple[int, int]) -> Image:
     return as_image(cv2.resize(crop, size, interpolation=cv2.INTER_LINEAR))
 
@@ -296,6 +315,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--more", type=Path, help="second folder, of crops: `more_crops`")
     parser.add_argument("--start", type=Path, required=True, help="published reader, ONNX")
     parser.add_argument("--begin", type=Path, help="ONNX file of the same graph to go on from")
     parser.add_argument("--card", type=Path, required=True, help="the reader's model card")

@@ -31,18 +31,22 @@ PALE_SHARE = 0.15
 HOLD_OUT_PERCENT = 12
 """Of the training plates (by text), those kept back to fit the calibration."""
 
-LONE_CROP_WEIGHT = 0.25
-"""Lone crops are all from one country: as frequent as they come, they would drown the rest."""
+WEIGHTS = {"lone": 0.25, "drawn": 0.4}
+"""Of groups that are all of one country: as frequent as they come, they would drown the rest."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A plate with its surroundings. ``box`` is the plate in pixels of ``image``."""
+    """A plate with its surroundings. ``box`` is the plate in pixels of ``image``.
+
+    ``alike``: its label writes 0 for O and 0 alike, so that either is right.
+    """
 
     image: Image
     box: Box
     text: str
     group: str
+    alike: bool = False
 
     @property
     def held_out(self) -> bool:
@@ -67,11 +71,14 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
             samples.append(_with_context(image, plate.box, plate.text, photo.group))
     if lone:
         for crop in load_lone_crops(folder, split):
-            image = read_image(crop.path)
-            height, width = image.shape[:2]
-            box = (0.0, 0.0, float(width), float(height))
-            samples.append(Sample(image, box, crop.text, "lone"))
+            samples.append(whole_crop(read_image(crop.path), crop.text, "lone"))
     return samples
+
+
+def whole_crop(image: Image, text: str, group: str, *, alike: bool = False) -> Sample:
+    """A plate that fills its picture."""
+    height, width = image.shape[:2]
+    return Sample(image, (0.0, 0.0, float(width), float(height)), text, group, alike)
 
 
 def load_held_out(folder: Path, slots: int) -> list[Sample]:
@@ -82,9 +89,7 @@ def load_held_out(folder: Path, slots: int) -> list[Sample]:
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
     """How often each sample is drawn (sums to 1): photos of one plate share most of one turn."""
     counts = Counter(s.text for s in samples)
-    weights = np.array(
-        [(LONE_CROP_WEIGHT if s.group == "lone" else 1.0) * counts[s.text] ** -0.7 for s in samples]
-    )
+    weights = np.array([WEIGHTS.get(s.group, 1.0) * counts[s.text] ** -0.7 for s in samples])
     return np.asarray(weights / weights.sum())
 
 

@@ -78,6 +78,17 @@ def blend(
     return {k: old[k] * (1 - share) + new[k] * share for k in old}
 
 
+def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) -> torch.Tensor:
+    """N×places×classes logarithms with those of O added to those of 0, where labels say 0 for both.
+
+    ``alike`` says of which of the N crops that holds; ``zero`` and ``letter`` are the classes.
+    """
+    both = torch.logaddexp(logs[..., zero], logs[..., letter])
+    merged = logs.clone()
+    merged[..., zero] = torch.where(alike[:, None], both, logs[..., zero])
+    return merged
+
+
 def _is_learnt(name: str) -> bool:
     """Whether a float initialiser was trained: the rest are pooling filters and constants."""
     return "const_fold" not in name and not name.endswith("Cast/x:0")

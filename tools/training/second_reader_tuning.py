@@ -25,6 +25,7 @@ from tools.evaluation.photos import Image, as_image
 from tools.training.cards import read_card
 from tools.training.curves import draw_curves
 from tools.training.line_net import load_line_network, write_line_network
+from tools.training.more_crops import more_samples
 from tools.training.reader_data import (
     Sample,
     line_crop,
@@ -32,6 +33,7 @@ from tools.training.reader_data import (
     plain_crops,
     sampling_weights,
 )
+from tools.training.reader_net import with_alike
 from tools.training.rendered import render_samples
 from tools.training.second_reader import (
     CHARACTERS,
@@ -48,10 +50,13 @@ OTHER_WIDTH = 0.1
 WIDTHS_A_DRAW = 4
 """So many batches are drawn together, and parted by width: a batch has one width."""
 
+ZERO_CLASS, LETTER_CLASS = (1 + CHARACTERS.index(character) for character in "0O")
+"""The first class stands for no character."""
+
 EMA_DECAY, WARM_UP_STEPS, KEPT_EVERY, LOSS_EVERY = 0.998, 50, 200, 50
 
-Batch = tuple[npt.NDArray[np.uint8], list[str]]
-"""N×48×W×3 bytes, blue first, and the texts on them."""
+Batch = tuple[npt.NDArray[np.uint8], list[str], npt.NDArray[np.bool_]]
+"""N×48×W×3 bytes, blue first, the texts on them, and of which a 0 stands for O too."""
 
 
 class Line(NamedTuple):
@@ -95,8 +100,9 @@ class Batches(torch.utils.data.Dataset):
         chosen = np.argsort(widths)[first : first + self._size]
         width = line_width(float(np.median(widths[chosen])), HEIGHT_PX)
         crops = [_changed(drawn[i], width, rng) for i in chosen]
-        texts = [drawn[i].sample.text for i in chosen]
-        return np.stack([crop[..., ::-1] for crop in crops]), texts
+        shown = [drawn[i].sample for i in chosen]
+        pixels = np.stack([crop[..., ::-1] for crop in crops])
+        return pixels, [s.text for s in shown], np.array([s.alike for s in shown])
 
     def _draw(self, rng: np.random.Generator) -> Line:
         if rng.random() < self._share:
@@ -143,7 +149,8 @@ class Training:
         self.step = 0
         self.losses: dict[float, float] = {}
         samples = load_samples(args.photos, "train", args.slots, lone=True)
-        learnt = lines([sample for sample in samples if not sample.held_out])
+        more = more_samples(args.more, args.slots, held_out=False)
+        learnt = lines([sample for sample in samples if not sample.held_out] + more)
         rendered = render_samples(1.0, args.rendered, args.slots, args.seed)
         # What tells rows learnt from photos, and takes some drawn plates of one row for two.
         drawn = [line for line in lines(list(rendered.samples)) if not line.has_two]
@@ -161,8 +168,8 @@ class Training:
         left = torch.utils.data.Subset(self.data, range(self.step, self.args.steps))
         loader = torch.utils.data.DataLoader(left, batch_size=None, num_workers=1)
         recent = []
-        for crops, texts in loader:
-            recent.append(self._one_step(crops, texts))
+        for batch in loader:
+            recent.append(self._one_step(*batch))
             if self.step % LOSS_EVERY == 0:
                 self.losses[self.step] = float(np.mean(recent))
                 print(f"step {self.step}: loss {self.losses[self.step]:.3f}", flush=True)
@@ -186,14 +193,15 @@ class Training:
         work: Path = self.args.work
         return work / "second_reader.pt"
 
-    def _one_step(self, crops: torch.Tensor, texts: list[str]) -> float:
+    def _one_step(self, crops: torch.Tensor, texts: list[str], alike: torch.Tensor) -> float:
         falling = 0.02 + 0.49 * (1 + math.cos(math.pi * self.step / self.args.steps))
         for group in self.optimizer.param_groups:
             group["lr"] = self.args.rate * min(1.0, (self.step + 1) / WARM_UP_STEPS) * falling
         with torch.autocast("cpu", torch.bfloat16):
             logs = self.network(crops)
         places = torch.full((len(texts),), logs.shape[1])
-        loss = text_loss(logs.float().log_softmax(-1), places, texts)
+        said = with_alike(logs.float().log_softmax(-1), alike, ZERO_CLASS, LETTER_CLASS)
+        loss = text_loss(said, places, texts)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.weights.values(), 2.0)
@@ -248,6 +256,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--more", type=Path, help="second folder, of crops: `more_crops`")
     parser.add_argument("--start", type=Path, required=True, help="what `second_reader` wrote")
     parser.add_argument("--card", type=Path, required=True, help="the second reader's model card")
     parser.add_argument("--work", type=Path, required=True, help="checkpoint")
