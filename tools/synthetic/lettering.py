@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from tools.synthetic.strokes import stroke_letter
+from tools.synthetic.strokes import box_letter, slashed_letter, stroke_letter
 
 Mask = NDArray[np.float32]
 
@@ -26,6 +26,15 @@ class Face(Enum):
     ROAD = "RG2014C.ttf"
     ROAD_WIDE = "RG2014D.ttf"
     EVEN_STROKE = "strokes"
+    BOX_STROKE = "strokes with square corners"
+    SLASHED_STROKE = "strokes with slashed zeros"
+
+
+_DRAWN = {
+    Face.EVEN_STROKE: stroke_letter,
+    Face.BOX_STROKE: box_letter,
+    Face.SLASHED_STROKE: slashed_letter,
+}
 
 
 @lru_cache(maxsize=512)
@@ -34,8 +43,8 @@ def glyph_mask(face: Face, character: str) -> Mask:
 
     It is cropped to its bounds; letters of equal cells keep the whole width of their cell.
     """
-    if face is Face.EVEN_STROKE:
-        return stroke_letter(character)
+    if face in _DRAWN:
+        return _DRAWN[face](character)
     font = ImageFont.truetype(str(_FONTS / face.value), _DRAWING_SIZE_PX)
     left, top, right, bottom = (int(edge) for edge in font.getbbox(character))
     canvas = Image.new("L", (right - left + 8, bottom - top + 8), 0)

@@ -4,7 +4,7 @@ Our own drawing: each letter is a few strokes, given by the corners of their mid
 millimetres of a 75 mm tall letter; corners are rounded where the letter is round.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -26,6 +26,7 @@ class _Stroke:
     corners: tuple[Spot, ...]
     round_mm: float = 0.0
     closed: bool = False
+    thick_mm: float = _STROKE_MM
 
 
 def stroke_letter(character: str) -> NDArray[np.float32]:
@@ -33,11 +34,29 @@ def stroke_letter(character: str) -> NDArray[np.float32]:
 
     Raises KeyError for any other character.
     """
+    return _drawn(_LETTERS[character], character)
+
+
+def box_letter(character: str) -> NDArray[np.float32]:
+    """Return the same with corners nearly square, in the manner of Brazil's plates until 2018.
+
+    O is nearly a box, and I a bare stem.
+    """
+    strokes = _BOX_LETTERS.get(character, _LETTERS[character])
+    return _drawn(tuple(replace(s, round_mm=s.round_mm * _BOX_ROUND) for s in strokes), character)
+
+
+def slashed_letter(character: str) -> NDArray[np.float32]:
+    """Return the ink of `stroke_letter`, of a zero with a slash."""
+    return _drawn((*_LETTERS[character], *_SLASHES.get(character, ())), character)
+
+
+def _drawn(strokes: tuple[_Stroke, ...], character: str) -> NDArray[np.float32]:
     width = _DIGIT_MM if character.isdigit() else _LETTER_MM
     size = (round(HEIGHT_MM * _PX_PER_MM), round(width * _PX_PER_MM))
     edge = round(_MARGIN_MM * _PX_PER_MM)
     ink = np.zeros((size[0] + 2 * edge, size[1] + 2 * edge), dtype=np.uint8)
-    for stroke in _LETTERS[character]:
+    for stroke in strokes:
         ink = np.maximum(ink, _inked(stroke, ink.shape))
     return np.divide(ink[edge:-edge, edge:-edge], 255, dtype=np.float32)
 
@@ -45,7 +64,7 @@ def stroke_letter(character: str) -> NDArray[np.float32]:
 def _inked(stroke: _Stroke, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     ink = np.zeros(shape, dtype=np.uint8)
     line = (_rounded(stroke) + _MARGIN_MM) * _PX_PER_MM
-    thickness = round(_STROKE_MM * _PX_PER_MM)
+    thickness = round(stroke.thick_mm * _PX_PER_MM)
     cv2.polylines(ink, [np.round(line).astype(np.int32)], stroke.closed, (255,), thickness)
     if not stroke.closed:
         for end, inner in ((line[0], line[1]), (line[-1], line[-2])):
@@ -189,4 +208,10 @@ _LETTERS: dict[str, tuple[_Stroke, ...]] = {
     "7": (_line((0, _T), (_V, _T)), _line((_V - 4, -4), (13, 82))),
     "8": (_loop(13, _L + 2, _T, _D - 2, 35), _loop(15, _L, 35, _D, _B)),
     "9": (_loop(15, _L, _T, _D, 44), _curve(18, (_D, 23), (_D, 47), (14.5, 83))),
+}
+
+_BOX_ROUND = 0.5
+_BOX_LETTERS: dict[str, tuple[_Stroke, ...]] = {"I": (_line((_C, 0), (_C, HEIGHT_MM)),)}
+_SLASHES: dict[str, tuple[_Stroke, ...]] = {
+    "0": (_Stroke(((_D - 2, 14), (_L + 2, 61)), thick_mm=6.0),)
 }

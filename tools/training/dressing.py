@@ -12,18 +12,24 @@ from tools.evaluation.photos import Image, as_image
 from tools.synthetic.noise import cloud
 
 FADED_SHARE, PICTURE_SHARE, MARK_SHARE, STICKER_SHARE, FRAME_SHARE = 0.5, 0.45, 0.45, 0.55, 0.4
-"""How many of the plates have each."""
+STACKED_SHARE = 0.35
+"""How many of the plates have each; stacked letters, of those with room for them."""
+
+STACKED_ROOM = 0.13
+"""Of the width, what a number leaves free on a side where letters are stacked."""
 
 _CORNERS = ((0.09, 0.14), (0.91, 0.14), (0.09, 0.86), (0.91, 0.86))
 _MONTHS = ("JAN", "MAR", "APR", "MAY", "JUN", "AUG", "OCT", "NOV", "08", "25", "99", "17")
 _FRAME_TEXTS = ("TOYOTA", "FORD", "MOTORS", "HONDA.COM", "ALUMNI", "AUTO SALES", "VOLVO", "")
+_STACKED = "ABCDEFGHKLMNPRSTUVWXYZ"
 _FONT = cv2.FONT_HERSHEY_DUPLEX
 
 
-def dressed(front: Image, gap: float | None, rng: np.random.Generator) -> Image:
+def dressed(front: Image, gap: float | None, rng: np.random.Generator, room: float = 0.0) -> Image:
     """The front of a plate (RGB) with what an American one may carry.
 
     ``gap`` is where the number leaves a gap for a mark, as a share of the width; None: nowhere.
+    ``room`` is the share of the width that it leaves free on either side.
     """
     front = front.copy()
     if rng.random() < FADED_SHARE:
@@ -32,6 +38,8 @@ def dressed(front: Image, gap: float | None, rng: np.random.Generator) -> Image:
         front = _pictured(front, rng)
     if gap is not None and rng.random() < MARK_SHARE:
         _mark(front, gap, rng)
+    if room > STACKED_ROOM and rng.random() < STACKED_SHARE:
+        _stacked(front, room, rng)
     if rng.random() < STICKER_SHARE:
         for corner in rng.permutation(4)[: int(rng.integers(1, 3))]:
             _sticker(front, _CORNERS[corner], rng)
@@ -65,13 +73,26 @@ def _pictured(front: Image, rng: np.random.Generator) -> Image:
 def _mark(front: Image, gap: float, rng: np.random.Generator) -> None:
     """A star, a fruit or a state's outline where the number has a gap."""
     height, width = front.shape[:2]
-    size = height * rng.uniform(0.06, 0.2)
+    size = height * rng.uniform(0.06, 0.26)
     turn = rng.uniform(0, 2 * np.pi)
     angles = turn + np.linspace(0, 2 * np.pi, int(rng.integers(5, 11)), endpoint=False)
     reach = size * rng.uniform(0.4, 1.0, len(angles))
     points = np.stack([np.cos(angles) * reach * 0.8, np.sin(angles) * reach], axis=1)
     points += (gap * width, height * rng.uniform(0.45, 0.62))
     cv2.fillPoly(front, [points.astype(np.int32)], rng.uniform(20, 220, 3).tolist(), cv2.LINE_AA)
+
+
+def _stacked(front: Image, room: float, rng: np.random.Generator) -> None:
+    """Two small letters one above the other beside the number: they are no part of it."""
+    height, width = front.shape[:2]
+    middle = room / 2 if rng.random() < 0.6 else 1 - room / 2
+    ink = rng.uniform(10, 140, 3).tolist()
+    scale = min(height * rng.uniform(0.16, 0.22), width * room * 0.6) / 21
+    thick = max(1, round(scale * 3))
+    for letter, base in zip(rng.choice(list(_STACKED), 2), (0.48, 0.76), strict=True):
+        (wide, _), _ = cv2.getTextSize(str(letter), _FONT, scale, thick)
+        at = (round(middle * width - wide / 2), round(base * height))
+        cv2.putText(front, str(letter), at, _FONT, scale, ink, thick, cv2.LINE_AA)
 
 
 def _sticker(front: Image, at: tuple[float, float], rng: np.random.Generator) -> None:

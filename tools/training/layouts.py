@@ -44,6 +44,10 @@ class Country:
     names: tuple[str, ...] = ("",)
     slogans: tuple[str, ...] = ("",)
     two_row_share: float = 0.08
+    faces: tuple[Face, ...] = (
+        Face.DIN, Face.ROAD, Face.ROAD_WIDE, Face.ROAD_NARROW, Face.EVEN_STROKE,
+        Face.SLASHED_STROKE,
+    )  # fmt: skip
 
 
 _STATES = (
@@ -66,9 +70,10 @@ COUNTRIES: tuple[Country, ...] = (
         _STATES, _SLOGANS, 0.0,
     ),
     Country(
-        1.5, ("LLL DDDD", "LLLDDDD"), (400, 130), (Band.STATE, Band.NONE),
+        2.5, ("LLL DDDD", "LLLDDDD"), (400, 130), (Band.STATE, Band.NONE),
         ((165, 165, 165), (190, 190, 188), (60, 40, 190), (190, 192, 195)), (_DARK,),
         ("SP SAO PAULO", "RJ RIO", "MG BELO HORIZONTE", "PR CURITIBA"), ("",), 0.25,
+        (Face.BOX_STROKE, Face.BOX_STROKE, Face.BOX_STROKE, Face.ROAD_NARROW),
     ),
     Country(
         1.5, ("LLLDLDD", "LL DDD LL", "LLL DDDD"), (400, 130), (Band.MERCOSUR,),
@@ -130,7 +135,6 @@ COUNTRIES: tuple[Country, ...] = (
 )  # fmt: skip
 
 _SHARES = np.array([c.share for c in COUNTRIES]) / sum(c.share for c in COUNTRIES)
-_FACES = (Face.DIN, Face.ROAD, Face.ROAD_WIDE, Face.ROAD_NARROW, Face.EVEN_STROKE)
 _LIGHT: Colour = (238, 240, 240)
 _DARK_BELOW = 110.0
 _EDGE_MM = 26.0
@@ -152,7 +156,7 @@ def random_layout(rng: np.random.Generator) -> Layout:
     gap = _pick((Gap.SPACE, Gap.SPACE, Gap.DASH, Gap.NOTHING), rng)
     return Layout(
         "training", "", *size, ground, ink, band,
-        _lettering(size, rows, band, rng),
+        _lettering(_pick(country.faces, rng), size, rows, band, rng),
         rows=rows, gaps=tuple((gap,) * (len(row) - 1) for row in rows),
         band_text=_pick(country.names, rng), slogan=_pick(country.slogans, rng),
         accent=ink if band is Band.STATE else (150, 55, 10), border=bool(rng.random() < 0.5),
@@ -169,6 +173,7 @@ def _two_rows(groups: tuple[Group, ...], rng: np.random.Generator) -> tuple[tupl
 
 
 def _lettering(
+    face: Face,
     size: tuple[float, float],
     rows: tuple[tuple[Group, ...], ...],
     band: Band,
@@ -180,7 +185,7 @@ def _lettering(
     places = max(sum(map(len, row)) + 0.5 * len(row) for row in rows)
     pitch = min((size[0] - 2 * _EDGE_MM) / places, height * rng.uniform(0.62, 0.85))
     return Lettering(
-        _pick(_FACES, rng), height, pitch * rng.uniform(0.78, 0.92), pitch,
+        face, height, pitch * rng.uniform(0.78, 0.92), pitch,
         pitch * rng.uniform(0.25, 0.8), embossed=bool(rng.random() < 0.6),
     )  # fmt: skip
 

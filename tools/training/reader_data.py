@@ -20,6 +20,9 @@ CONTEXT = 0.35
 COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
 """Of the crops, those that a plate this many pixels wide gave."""
 
+SENSOR_SHARE, SENSOR_BLUR_PX, JPEG_SHARE, JPEG_QUALITY = 0.5, (0.4, 0.9), 0.5, (60, 80)
+"""Of the coarse crops, those blurred by the sensor, and those coded, at their own few pixels."""
+
 MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
 """Margins that the crops are cut with: around those of both crops that the engine takes."""
 
@@ -186,7 +189,22 @@ def _coarser(crop: Image, sample: Sample, size: tuple[int, int], rng: np.random.
     width = int(min(plate_px, rng.uniform(*COARSE_PX)))
     height = max(8, round(width * (sample.box[3] - sample.box[1]) / plate_px))
     small = cv2.resize(crop, (max(12, width), height), interpolation=cv2.INTER_AREA)
+    small = _sensed(as_image(small), rng)
     return as_image(cv2.resize(small, size, interpolation=cv2.INTER_LINEAR))
+
+
+def _sensed(small: Image, rng: np.random.Generator) -> Image:
+    """A crop of few pixels as a camera gives it: blurred and coded before it is enlarged."""
+    if rng.random() < SENSOR_SHARE:
+        small = as_image(cv2.GaussianBlur(small, (0, 0), float(rng.uniform(*SENSOR_BLUR_PX))))
+    if rng.random() < JPEG_SHARE:
+        small = _coded(small, int(rng.integers(*JPEG_QUALITY)))
+    return small
+
+
+def _coded(crop: Image, quality: int) -> Image:
+    _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return as_image(np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR)))
 
 
 def _other_light(crop: Image, rng: np.random.Generator) -> Image:
@@ -214,7 +232,5 @@ def _other_camera(crop: Image, rng: np.random.Generator) -> Image:
         noise = rng.normal(0, rng.uniform(3, 16), crop.shape)
         crop = np.clip(crop + noise, 0, 255).astype(np.uint8)
     if rng.random() < 0.3:
-        quality = int(rng.integers(20, 85))
-        _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, quality])
-        crop = as_image(np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR)))
+        crop = _coded(crop, int(rng.integers(20, 85)))
     return crop

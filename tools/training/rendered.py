@@ -45,7 +45,7 @@ def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
     size = (width, height)
     front = as_image(plate.image[..., ::-1])
     if plate.layout.band is Band.STATE:
-        front = dressed(front, _gap(plate.layout), rng)
+        front = dressed(front, _gap(plate.layout), rng, _room(plate.layout))
     front = as_image(cv2.resize(front, size, interpolation=cv2.INTER_AREA))
     if rng.random() < TINTED_SHARE:
         front = _tinted(front, rng)
@@ -62,10 +62,22 @@ def _gap(layout: Layout) -> float | None:
     """Where the first gap of a plate of one row lies, as a share of the width."""
     if len(layout.rows) != 1 or not layout.gaps[0] or layout.gaps[0][0] is not Gap.SPACE:
         return None
-    style, groups = layout.lettering, layout.rows[0]
-    whole = sum(map(len, groups)) * style.pitch_mm + style.gap_mm * len(layout.gaps[0])
-    middle = len(groups[0]) * style.pitch_mm + style.gap_mm / 2
-    return 0.5 + (middle - whole / 2) / layout.width_mm
+    style = layout.lettering
+    middle = len(layout.rows[0][0]) * style.pitch_mm + style.gap_mm / 2
+    return 0.5 + (middle - _number_mm(layout) / 2) / layout.width_mm
+
+
+def _room(layout: Layout) -> float:
+    """What the number of a plate of one row leaves free on either side, as a share of the width."""
+    if len(layout.rows) != 1:
+        return 0.0
+    return max(0.0, (1 - _number_mm(layout) / layout.width_mm) / 2)
+
+
+def _number_mm(layout: Layout) -> float:
+    style = layout.lettering
+    gaps = [gap for gap in layout.gaps[0] if gap is not Gap.NOTHING]
+    return sum(map(len, layout.rows[0])) * style.pitch_mm + style.gap_mm * len(gaps)
 
 
 def _tinted(front: Image, rng: np.random.Generator) -> Image:

@@ -35,3 +35,9 @@ def test_a_letter_is_ink_on_paper(face: Face, character: str) -> None:
     assert mask.dtype == np.float32
     assert 0 <= mask.min() <= mask.max() <= 1.0
     assert 0.15 < float(mask.mean()) <= 1.0
+
+
+def test_a_slashed_zero_differs_from_an_o_and_square_corners_from_round_ones() -> None:
+    for face, character in ((Face.SLASHED_STROKE, "0"), (Face.BOX_STROKE, "O")):
+        plain, other = glyph_mask(Face.EVEN_STROKE, character), glyph_mask(face, character)
+        assert float(np.abs(plain - other).mean()) > 0.01

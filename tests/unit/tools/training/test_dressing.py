@@ -29,6 +29,16 @@ def test_most_of_the_number_stays_free() -> None:
     assert np.mean([(front.max(axis=2) > 60).mean() for front in fronts]) > 0.95
 
 
+def test_letters_are_stacked_only_where_the_number_leaves_room() -> None:
+    tight, roomy = (
+        [dressed(FRONT, None, np.random.default_rng(s), room) for s in range(40)]
+        for room in (0.1, 0.25)
+    )
+    plain = [dressed(FRONT, None, np.random.default_rng(s)) for s in range(40)]
+    assert all((a == b).all() for a, b in zip(tight, plain, strict=True))
+    assert any((a != b).any() for a, b in zip(roomy, plain, strict=True))
+
+
 def test_rendering_with_them_is_seeded() -> None:
     one, other = (render_samples(0.4, 6, 10, 3) for _ in range(2))
     pairs = zip(one.samples, other.samples, strict=True)

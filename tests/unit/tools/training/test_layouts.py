@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tools.synthetic.lettering import Face
 from tools.training.layouts import COUNTRIES, random_layout
 from tools.training.rendered import render_samples
 
@@ -35,3 +36,12 @@ def test_rendered_samples_have_their_texts_boxes_and_only_what_fits() -> None:
 
 def test_without_a_share_nothing_is_rendered() -> None:
     assert render_samples(0.0, 12, SLOTS, seed=1).samples == ()
+
+
+def test_brazils_former_letters_are_drawn_with_all_that_look_like_others() -> None:
+    layouts = [random_layout(np.random.default_rng(seed)) for seed in range(200)]
+    boxed = [layout for layout in layouts if layout.lettering.face is Face.BOX_STROKE]
+    assert boxed
+    for layout in boxed:
+        drawn = {kinds for row in layout.rows for group in row for kinds in group}
+        assert {*"OQI0"} <= {*"".join(drawn)}
