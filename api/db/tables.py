@@ -293,6 +293,11 @@ class ErasureJob(Base):
     counts: Mapped[dict[str, int] | None] = mapped_column(JSONB)
     finished_at: Mapped[datetime | None]
 
+    @property
+    def created_at(self) -> datetime:
+        """When it was asked for: by it lists are in order."""
+        return self.requested_at
+
 
 class ConfigOutbox(Base):
     """A record that waits for the relay; ``value`` is null for a tombstone.

@@ -1,6 +1,6 @@
 """Jobs that erase a plate, in PostgreSQL."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -56,6 +56,15 @@ def find_job(session: Session, owner_id: UUID, job_id: UUID) -> ErasureJob | Non
     return session.scalar(
         select(ErasureJob).where(ErasureJob.id == job_id, ErasureJob.owner_id == owner_id)
     )
+
+
+def list_jobs(session: Session, owner_id: UUID) -> Sequence[ErasureJob]:
+    """Return the owner's jobs, newest first."""
+    return session.scalars(
+        select(ErasureJob)
+        .where(ErasureJob.owner_id == owner_id)
+        .order_by(ErasureJob.requested_at.desc(), ErasureJob.id)
+    ).all()
 
 
 def take_job(session: Session, lease: timedelta) -> ErasureJob | None:

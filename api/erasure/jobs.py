@@ -23,6 +23,7 @@ from api.erasure.job_rows import (
     find_job,
     finish_job,
     keep_job,
+    list_jobs,
     put_job_off,
     take_job,
 )
@@ -81,6 +82,10 @@ class ErasureJobs:
             return job
 
         return await self._database.run(work)
+
+    async def all_of(self, owner_id: UUID) -> Sequence[ErasureJob]:
+        """Return the owner's jobs, newest first."""
+        return await self._database.run(lambda session: list_jobs(session, owner_id))
 
     async def one(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
         """Return one of the owner's jobs.

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from api.db.tables import ErasureJob
+from api.paging.lists import next_key_field
 from api.schemas import RequestModel, ResponseModel, Timestamp
 from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
 
@@ -60,19 +61,26 @@ class ErasureAnswer(ResponseModel):
     erasure: ErasureBody = Field(description="The erasure.")
 
 
-def erasure_answer(job: ErasureJob) -> ErasureAnswer:
+class ErasuresAnswer(ResponseModel):
+    """The account's erasures, newest first."""
+
+    erasures: list[ErasureBody] = Field(
+        description="Those that wait or are at work, and those done in the last 90 days."
+    )
+    next_key: str | None = next_key_field()
+
+
+def erasure_body(job: ErasureJob) -> ErasureBody:
     """Return the JSON form of a job."""
-    return ErasureAnswer(
-        erasure=ErasureBody.model_validate(
-            {
-                "id": str(job.id),
-                "plate": job.plate_masked,
-                "state": job.state,
-                "requested_by": job.requested_by,
-                "requested_at": job.requested_at,
-                "finished_at": job.finished_at,
-                "error": job.error,
-                "counts": job.counts,
-            }
-        )
+    return ErasureBody.model_validate(
+        {
+            "id": str(job.id),
+            "plate": job.plate_masked,
+            "state": job.state,
+            "requested_by": job.requested_by,
+            "requested_at": job.requested_at,
+            "finished_at": job.finished_at,
+            "error": job.error,
+            "counts": job.counts,
+        }
     )

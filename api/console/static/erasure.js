@@ -6,7 +6,7 @@ import { number } from "./format.js";
 import { useAction, useLoad } from "./load.js";
 import { session } from "./session.js";
 import { useSignal } from "./signal.js";
-import { Dialog, Fault, FormFault, Plate, TextField } from "./ui.js";
+import { Dialog, Fault, FormFault, Moment, Plate, Table, TextField, Waiting } from "./ui.js";
 import { t } from "./words.js";
 
 const ERASED = {
@@ -46,6 +46,26 @@ function Progress({ asked, onClose }) {
     ${job.error && html`<p class="alarm">${t("It could not be done yet. It is tried again by itself.")}</p>`}
     ${job.counts && html`<dl class="pairs">${Object.entries(ERASED).filter(([name]) => job.counts[name]).map(([name, text]) => html`<div key=${name}><dt>${text()}</dt><dd>${number(job.counts[name])}</dd></div>`)}</dl>`}
     <div class="actions"><button type="button" class="main" onClick=${onClose}>${t("Close")}</button></div>`;
+}
+
+const STATES = { waiting: () => t("waits"), running: () => t("is being erased"), done: () => t("erased") };
+
+/** What was erased, in words. @param {Record<string, number>} counts */
+const told = (counts) => Object.entries(ERASED).filter(([name]) => counts[name]).map(([name, text]) => `${text()}: ${number(counts[name])}`).join(", ");
+
+/** What was erased of the account, and what waits, for who may erase. */
+export function Erasures() {
+  const found = useLoad((abort) => get("/api/erasures", { limit: 50 }, abort), ["erasures"]);
+  if (found.data?.erasures.length === 0) return null;
+  return html`<section class="panel"><h2>${t("Erasures")}</h2>
+    <${Fault} failure=${found.failure} retry=${found.reload} />
+    ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
+    ${found.data && html`<p class="note">${t("The newest fifty of the last 90 days; of each plate the first and the last character are kept.")}</p>
+      <${Table} caption=${t("Erasures")} columns=${[t("Time"), t("Plate"), t("State"), t("Asked for by")]}>
+        ${found.data.erasures.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.requestedAt} /></td><td><${Plate} text=${one.plate} /></td>
+          <td>${STATES[one.state]?.() ?? one.state}${one.counts && html`<div class="note">${told(one.counts)}</div>`}${one.error && html`<div class="note">${t("It could not be done yet. It is tried again by itself.")}</div>`}</td><td><bdi>${one.requestedBy}</bdi></td></tr>`)}
+      </${Table}>`}
+  </section>`;
 }
 
 /** The way to erase a plate, for who may. @param {{plate: string, onErased: () => void}} props */

@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 1e968a28051a0c483e2038ed387c2d2da548192ff2edd64c07cd52ce3151f3d2
+# Made by `make client-types` from the API's schemas: sha256 6577c5bebd1d4adf540ceef16d3accd7bc911426faac18d56528cc8ce854ea9e
 
 from __future__ import annotations
 
@@ -337,6 +337,15 @@ class ErasureRequest(TypedDict):
 
     plate: str
     """The whole plate; wildcards mean nothing here."""
+
+
+class ErasuresAnswer(TypedDict):
+    """The account's erasures, newest first."""
+
+    erasures: list[ErasureBody]
+    """Those that wait or are at work, and those done in the last 90 days."""
+    nextKey: NotRequired[str | None]
+    """Only where `limit` or `lastKey` was sent: send it as lastKey for the next page; null where nothing follows."""
 
 
 ErrorCode: TypeAlias = Literal[

@@ -179,6 +179,11 @@ class Recognitions(Resource[Way]):
         """Have all that was captured of a plate until now erased for good; the job's beginning."""
         return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
 
+    @pages
+    def erasures(self) -> Pages[ErasureBody]:
+        """Return the account's erasures, newest first; those done for 90 days."""
+        return Pages(Call("GET", "/api/erasures", page_of("erasures"), query(limit=PAGE)))
+
     @call
     def erasure(self, id: Id) -> Call[ErasureBody]:
         """Return how far an erasure is."""

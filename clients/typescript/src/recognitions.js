@@ -157,6 +157,11 @@ export class Recognitions extends Resource {
     return this.call("POST", "/api/erasures", field("erasure"), { json: { plate } });
   }
 
+  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; those done for 90 days */
+  erasures() {
+    return this.pages("/api/erasures", page("erasures"), { limit: PAGE });
+  }
+
   /**
    * How far an erasure is.
    *

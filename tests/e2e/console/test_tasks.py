@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from analytics_sql.triggers import TriggerRow
+from common.plates.normalise import mask_plate
 from common.records.alerts import TriggerPhase
 from common.records.deliveries import (
     AttemptOutcome,
@@ -364,6 +365,9 @@ def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
     console.sees("Nothing found.")
     console.go(f"/recognitions/{row.id}")
     console.sees("There is no such recognition.")
+    console.go("/account")
+    line = console.page.get_by_role("row").filter(has_text=mask_plate(row.plate))
+    expect(line).to_contain_text("recognitions: 1, pictures: 2")
 
 
 def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:

@@ -83,6 +83,7 @@ UNNOTED = {
     ("POST", "/api/recognize"): "the ledger has a row of each",
     ("POST", "/api/demo"): "is nobody's",
     ("POST", "/api/invitations/find"): "shows the invited what the mail with the link said",
+    ("GET", "/api/erasures"): "shows two characters of each plate",
     ("GET", "/api/erasures/{id}"): "shows two characters of the plate, for who knows the id",
     ("GET", "/api/recognitions/{id}/crop"): "the plate, as the list that named it told it",
 }

@@ -87,7 +87,14 @@ async def test_what_is_done_is_told_and_the_plate_forgotten(
     assert (done["state"], done["plate"]) == ("done", "A****D")
     assert (done["counts"]["recognitions"], done["counts"]["images"]) == (2, 4)
     assert await plates_kept(application) == [None]
+    waits = await ask(application, caller, OTHER)
+    async with application.client(caller) as client:
+        assert (await client.get("/api/erasures")).json() == {"erasures": [waits, done]}
+        first = (await client.get("/api/erasures?limit=1")).json()
+        last = (await client.get(f"/api/erasures?lastKey={first['nextKey']}")).json()
+    assert (first["erasures"], last) == ([waits], {"erasures": [done], "nextKey": None})
     async with application.client(await application.new_owner()) as stranger:
+        assert (await stranger.get("/api/erasures")).json() == {"erasures": []}
         assert (await stranger.get(f"/api/erasures/{job['id']}")).status_code == 404
         assert (await stranger.get(f"/api/erasures/{uuid4()}")).status_code == 404
         wrong = await stranger.post("/api/erasures", json={"plate": " - "})

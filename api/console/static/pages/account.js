@@ -2,6 +2,7 @@
 
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
+import { Erasures } from "../erasure.js";
 import { number } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { ROLES } from "../roles.js";
@@ -98,7 +99,8 @@ export function AccountPage() {
   const who = useSignal(session);
   const isAdministrator = useMay(ADMINISTRATOR);
   const seesCredits = useMay("credits:read");
+  const erases = useMay("erasures:write");
   const note = who && html`<bdi>${who.person.email}</bdi> · ${ROLES[who.person.role].name()}${who.email !== who.person.email && html` · ${t("of the account")} <bdi>${who.email}</bdi>`}`;
   return html`<${Head} title=${t("Account")} note=${note} />
-    <div class="columns">${seesCredits && html`<${Credits} />`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}<${Password} who=${who} /><${Sessions} who=${who} />`}</div></div>`;
+    <div class="columns">${seesCredits && html`<div><${Credits} />${erases && html`<${Erasures} />`}</div>`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}<${Password} who=${who} /><${Sessions} who=${who} />`}</div></div>`;
 }
