@@ -297,7 +297,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="platestream_mqtt_messages_total",
         kind=MetricKind.COUNTER,
         unit="messages",
-        rise="The MQTT broker has acknowledged messages; retained: cameras and their state.",
+        rise="The MQTT broker has acknowledged messages; retained: cameras and their state, and "
+        "what is taken away; picture: pictures of cameras.",
         labels=("kind",),
     ),
     Metric(
@@ -305,6 +306,15 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind=MetricKind.COUNTER,
         unit="messages",
         rise="The MQTT broker refuses messages, which wait: its access rules or quotas.",
+    ),
+    Metric(
+        name="platestream_mqtt_pictures_total",
+        kind=MetricKind.COUNTER,
+        unit="pictures",
+        rise="Pictures come to the MQTT broker (shown), or are taken away there (taken_away: gone "
+        "from S3, or no longer asked for; missing: never stored; too_large, refused: too many "
+        "bytes for the settings, or for the broker).",
+        labels=("outcome",),
     ),
     Metric(
         name="platestream_mqtt_event_age_seconds",

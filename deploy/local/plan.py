@@ -3,14 +3,20 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from analytics_sql.settings import AnalyticsSettings
 from api.outbox.settings import RelaySettings
 from api.settings import ApiSettings
-from common.settings import DatabaseSettings, Fragment, KafkaSettings, ProcessSettings
+from common.settings import (
+    DatabaseSettings,
+    Fragment,
+    KafkaSettings,
+    ProcessSettings,
+    S3Settings,
+)
 from deploy.local.files import Layout
 from deploy.local.secrets import LocalSecrets, load_or_create_secrets
 from deploy.local.servers.base import PortUse, Program, Server, python_module
@@ -22,7 +28,7 @@ from deploy.local.servers.s3 import S3Server
 from deploy.local.settings import LocalStackSettings
 from ingest.settings import IngestSettings
 from streams.alerts.settings import AlertSettings
-from streams.mqtt.settings import MqttStageSettings
+from streams.mqtt.settings import MqttPicture, MqttStageSettings
 from streams.recognition.settings import RecognitionSettings
 from streams.sink.settings import SinkSettings
 from streams.webhooks.settings import WebhooksSettings
@@ -56,9 +62,11 @@ APPLICATION: Final[tuple[Program, ...]] = (
     _process("relay", "api.outbox", RelaySettings),
     _process(API, "api", ApiSettings),
 )
-# Started only where a broker is named.
-MQTT: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
+# Started only where a broker is named; it is given the key to pictures only where it shows some.
+MQTT_WITHOUT_PICTURES: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
+MQTT: Final = replace(MQTT_WITHOUT_PICTURES, settings=(MqttStageSettings, S3Settings))
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
+_MQTT_PICTURE_SETTING: Final = "PLATESTREAM_MQTT_PICTURE"
 _IMAGE_RETENTION_DAYS: Final = 30
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
@@ -185,9 +193,16 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
         servers=tuple(server for server, wanted in embedded if wanted),
         environment={**_defaults(settings, secrets), **addresses, **environment},
         secrets=secrets,
-        application=(*APPLICATION, MQTT) if environment.get(MQTT_SETTING) else APPLICATION,
+        application=(*APPLICATION, *_mqtt(environment)),
         analyst=_analyst(clickhouse) if settings.clickhouse_url is None else None,
     )
+
+
+def _mqtt(environment: Mapping[str, str]) -> tuple[Program, ...]:
+    if not environment.get(MQTT_SETTING):
+        return ()
+    has_pictures = environment.get(_MQTT_PICTURE_SETTING, MqttPicture.OFF) != MqttPicture.OFF
+    return (MQTT if has_pictures else MQTT_WITHOUT_PICTURES,)
 
 
 def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, str]:

@@ -1,12 +1,15 @@
 """Runs one worker of the MQTT stage: ``python -m streams.mqtt``."""
 
 from common.logs import configure_logging
-from common.settings import load_settings
+from common.settings import S3Settings, load_settings
 from streams.mqtt.app import build_mqtt_app
-from streams.mqtt.settings import MqttStageSettings
+from streams.mqtt.settings import MqttPicture, MqttStageSettings
 from streams.runtime.worker import run
 
 if __name__ == "__main__":
     settings = load_settings(MqttStageSettings)
     configure_logging(settings)
-    run(build_mqtt_app(settings), metrics_port=settings.mqtt_metrics_port)
+    # Who shows no pictures needs no key to them.
+    has_pictures = settings.mqtt_picture is not MqttPicture.OFF
+    images = load_settings(S3Settings) if has_pictures else None
+    run(build_mqtt_app(settings, images), metrics_port=settings.mqtt_metrics_port)

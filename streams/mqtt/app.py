@@ -28,12 +28,15 @@ from common.records.topics import (
     RECOGNITIONS,
 )
 from common.retry import RetryPolicy
+from common.settings import S3Settings
 from common.timestamps import now_ms
 from streams.mqtt.broker import Broker, tls_context, warn_of_plaintext_login
 from streams.mqtt.camera_registry import CameraRegistry
 from streams.mqtt.events import CameraUpdates, EventPublisher, StartTimes
 from streams.mqtt.messages import TopicNames
 from streams.mqtt.metrics import MqttMetrics
+from streams.mqtt.picture_store import NoPictures, PictureStore
+from streams.mqtt.pictures import PictureKeeper, PicturePace, PictureScope, ReadsPictures
 from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
 from streams.mqtt.settings import MqttStageSettings
 from streams.runtime.alert_book import AlertBook, AlertSubscription
@@ -45,23 +48,28 @@ from streams.runtime.tables import DurableTable, faust_table
 
 
 class ClientService(Service):
-    """The client of the broker, for as long as the app runs."""
+    """The client of the broker and what it shows, for as long as the app runs."""
 
-    def __init__(self, client: ReconnectingClient, **options: Any) -> None:
+    def __init__(self, client: ReconnectingClient, pictures: PictureKeeper, **options: Any) -> None:
         super().__init__(**options)
         self._client = client
-        self._running: asyncio.Task[None] | None = None
+        self._pictures = pictures
+        self._running: list[asyncio.Task[None]] = []
 
     async def on_start(self) -> None:
         """Begin to connect; agents wait until that went well."""
-        self._running = asyncio.create_task(self._client.run())
+        self._running = [
+            asyncio.create_task(self._client.run()),
+            asyncio.create_task(self._pictures.run()),
+        ]
 
     async def on_stop(self) -> None:
         """Say good-bye to the broker."""
-        if self._running is not None:
-            self._running.cancel()
+        for task in reversed(self._running):
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._running
+                await task
+        self._pictures.close()
 
 
 log = structlog.get_logger()
@@ -72,8 +80,10 @@ _BATCH = 100
 _BATCH_WAIT_SECONDS = 0.01
 
 
-def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
+def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> StageApp:
     """Return the stage's app with its agents, not yet started.
+
+    ``images`` is where pictures are, None where none are shown.
 
     Raises:
         MisconfiguredError: a file of certificates cannot be read.
@@ -92,6 +102,21 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
         names,
         is_wanted=_owner_filter(settings),
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
+        has_pictures=images is not None,
+    )
+    pictures = PictureKeeper(
+        kind=settings.mqtt_picture,
+        table=DurableTable(faust_table(app, "pictures")),
+        store=_picture_store(settings, images),
+        publish=client.publish,
+        names=names,
+        scope=_picture_scope(app, settings, registry),
+        pace=PicturePace(
+            pause_seconds=settings.mqtt_picture_seconds,
+            check_seconds=settings.mqtt_picture_check_seconds,
+        ),
+        metrics=metrics,
+        now_ms=now_ms,
     )
     alerts = AlertBook()
     reader = CompactedTopicReader(settings, CONFIG_ALERTS, AlertConfig, alerts.apply, client=STAGE)
@@ -102,12 +127,13 @@ def build_mqtt_app(settings: MqttStageSettings) -> StageApp:
         metrics,
         start_times,
         alerts,
+        pictures,
         is_wanted=_owner_filter(settings),
         now_ms=now_ms,
     )
     _add_events(app, guard, publisher)
-    _add_cameras(app, CameraUpdates(guard, registry, start_times), guard)
-    _join(app, client, registry, start_times, table)
+    _add_cameras(app, CameraUpdates(guard, registry, pictures, start_times), guard)
+    _join(app, client, registry, pictures, start_times, table)
     return app
 
 
@@ -118,6 +144,23 @@ def _reconnecting_client(
     broker = Broker(settings, names.availability, tls_context(settings))
     retry = RetryPolicy(longest_pause_seconds=settings.stream_retry_pause_seconds)
     return ReconnectingClient(broker.open, metrics, retry=retry)
+
+
+def _picture_store(settings: MqttStageSettings, images: S3Settings | None) -> ReadsPictures:
+    if images is None:
+        return NoPictures()
+    return PictureStore(images, max_bytes=settings.mqtt_picture_bytes)
+
+
+def _picture_scope(
+    app: StageApp, settings: MqttStageSettings, registry: CameraRegistry
+) -> PictureScope:
+    recognitions = raw_topic(app, RECOGNITIONS)
+    return PictureScope(
+        is_wanted=_owner_filter(settings),
+        is_known=registry.is_known,
+        owns=lambda partition: partition in app.own_partitions(recognitions),
+    )
 
 
 def _add_events(app: StageApp, guard: Guard, publisher: EventPublisher) -> None:
@@ -145,6 +188,7 @@ def _join(
     app: StageApp,
     client: ReconnectingClient,
     registry: CameraRegistry,
+    pictures: PictureKeeper,
     start_times: StartTimes,
     table: Any,
 ) -> None:
@@ -152,6 +196,7 @@ def _join(
 
     async def announce(publish: Publish) -> None:
         await registry.publish_all(publish, app.own_partitions(recognitions))
+        pictures.publish_again()
 
     async def begin() -> None:
         try:
@@ -167,7 +212,7 @@ def _join(
 
     # When all tables are there, and before anything is read.
     table.on_recover(begin)
-    app.add_dependency(ClientService(client))
+    app.add_dependency(ClientService(client, pictures))
 
 
 def _owner_filter(settings: MqttStageSettings) -> Callable[[UUID], bool]:

@@ -29,12 +29,14 @@ log = structlog.get_logger()
 Acknowledged = Callable[[Message], None]
 
 _AT_LEAST_ONCE = 1
+# Of a message: its header, the lengths of its parts, its number.
+_PACKET_FRAME_BYTES = 16
 _GOODBYE_SECONDS = 1.0
 _PROTOCOLS = {MqttProtocol.V5: paho.MQTTv5, MqttProtocol.V311: paho.MQTTv311}
 
 
 class RefusedMessageError(TransientError):
-    """The broker said that it does not take a message: its access rules, or a quota."""
+    """The broker does not take a message: its access rules, a quota, or the message's size."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,14 @@ def max_in_flight(wanted: int, properties: object) -> int:
     return min(wanted, getattr(properties, "ReceiveMaximum", wanted))
 
 
+def max_packet_bytes(properties: object) -> int | None:
+    """Return the size of the largest packet that the broker takes, None where it names none.
+
+    **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size): a larger one ends the connection.
+    """
+    return getattr(properties, "MaximumPacketSize", None)
+
+
 def _without_delay(_client: object, _data: object, opened: object) -> None:
     # Messages are small and written one by one: each would wait for the one before to arrive.
     if isinstance(opened, socket.socket):
@@ -139,6 +149,7 @@ class Connection:
         self._ended = asyncio.Event()
         self._unacknowledged: dict[int, asyncio.Future[None]] = {}
         self._slots = asyncio.Semaphore(broker.settings.mqtt_in_flight)
+        self._max_packet_bytes: int | None = None
         self._is_leaving = False
         self._client = self._new_client()
 
@@ -235,6 +246,11 @@ class Connection:
 
     def _publish(self, message: Message, acknowledged: Acknowledged) -> asyncio.Future[None]:
         promise: asyncio.Future[None] = self._loop.create_future()
+        if self._is_too_large(message):
+            sentence = f"the MQTT broker takes no message of {len(message.payload)} bytes"
+            promise.set_exception(RefusedMessageError(sentence))
+            promise.add_done_callback(lambda _: self._slots.release())
+            return promise
         info = self._client.publish(
             message.topic, message.payload, _AT_LEAST_ONCE, retain=message.retain
         )
@@ -244,6 +260,10 @@ class Connection:
             self._unacknowledged[info.mid] = promise
         promise.add_done_callback(lambda done: self._finish(info.mid, message, done, acknowledged))
         return promise
+
+    def _is_too_large(self, message: Message) -> bool:
+        size = len(message.payload) + len(message.topic.encode()) + _PACKET_FRAME_BYTES
+        return self._max_packet_bytes is not None and size > self._max_packet_bytes
 
     def _finish(
         self, mid: int, message: Message, done: asyncio.Future[None], acknowledged: Acknowledged
@@ -298,6 +318,7 @@ class Connection:
         else:
             wanted = self._settings.mqtt_in_flight
             self._slots = asyncio.Semaphore(max_in_flight(wanted, properties))
+            self._max_packet_bytes = max_packet_bytes(properties)
             self._accepted.set_result(None)
 
     def _on_disconnect(self, *_: Any) -> None:

@@ -68,13 +68,17 @@ class CameraRegistry:
         *,
         is_wanted: Callable[[UUID], bool],
         offline_after_ms: int,
+        has_pictures: bool,
     ) -> None:
-        """``is_wanted``: whether an owner's cameras are published."""
+        """``is_wanted``: whether an owner's cameras are published; ``has_pictures``: whether each
+        has a picture of its newest pass.
+        """
         self._table = table
         self._publish = publish
         self._names = names
         self._is_wanted = is_wanted
         self._offline_after_ms = offline_after_ms
+        self._has_pictures = has_pictures
         # What is read, published and stored must not mix with another one's turn.
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
@@ -84,6 +88,10 @@ class CameraRegistry:
     def reset(self) -> None:
         """Start over, as the partitions are read again from what was released on."""
         self._behind.clear()
+
+    def is_known(self, camera_id: UUID) -> bool:
+        """Return whether a camera is there."""
+        return self._table.get(_key(camera_id)) is not None
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
         """Publish a camera that was made or changed. Safe to repeat.
@@ -201,7 +209,8 @@ class CameraRegistry:
         topic = names.discovery(camera.owner_id, camera.camera_id)
         if topic is None:
             return (state,)
-        return (retained(topic, discovery_payload(names, camera)), state)
+        payload = discovery_payload(names, camera, has_picture=self._has_pictures)
+        return (retained(topic, payload), state)
 
     def _event(self, name: EventName, known: KnownCamera, status: CameraStatus) -> Message:
         return camera_message(self._names, name, known.camera, status)

@@ -63,6 +63,17 @@ class _PlateSensor(msgspec.Struct, frozen=True, kw_only=True):
     json_attributes_template: str = _RECOGNITION
 
 
+class _Image(msgspec.Struct, frozen=True, kw_only=True):
+    """The picture of the newest pass. With its platform alone Home Assistant removes it."""
+
+    platform: Literal["image"] = "image"
+    unique_id: str | msgspec.UnsetType = msgspec.UNSET
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    image_topic: str | msgspec.UnsetType = msgspec.UNSET
+    content_type: str | msgspec.UnsetType = msgspec.UNSET
+    availability_topic: str | msgspec.UnsetType = msgspec.UNSET
+
+
 class _AlertEvent(msgspec.Struct, frozen=True, kw_only=True):
     unique_id: str
     state_topic: str
@@ -85,6 +96,7 @@ class _AlertTrigger(msgspec.Struct, frozen=True, kw_only=True):
 class _Components(msgspec.Struct, frozen=True, kw_only=True):
     online: _OnlineSensor
     last_plate: _PlateSensor
+    picture: _Image
     alert: _AlertEvent
     alert_settled: _AlertEvent
     alert_trigger: _AlertTrigger
@@ -97,8 +109,11 @@ class _Discovery(msgspec.Struct, frozen=True, kw_only=True):
     qos: int = 1
 
 
-def discovery_payload(names: TopicNames, camera: CameraConfig) -> bytes:
-    """Return the device that a camera is to Home Assistant, with its entities."""
+def discovery_payload(names: TopicNames, camera: CameraConfig, *, has_picture: bool) -> bytes:
+    """Return the device that a camera is to Home Assistant, with its entities.
+
+    ``has_picture``: whether one is the picture of the newest pass.
+    """
     owner, identifier = camera.owner_id, camera.camera_id
     there = names.availability
     components = _Components(
@@ -113,6 +128,15 @@ def discovery_payload(names: TopicNames, camera: CameraConfig) -> bytes:
             json_attributes_topic=names.recognition(owner, identifier),
             availability_topic=there,
         ),
+        picture=_Image(
+            unique_id=_unique(identifier, "picture"),
+            name="Newest pass",
+            image_topic=names.picture(owner, identifier),
+            content_type="image/jpeg",
+            availability_topic=there,
+        )
+        if has_picture
+        else _Image(),
         alert=_AlertEvent(
             unique_id=_unique(identifier, "alert"),
             state_topic=names.alert(owner, identifier),

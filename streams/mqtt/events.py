@@ -14,6 +14,8 @@ from common.records.recognitions import Recognition
 from streams.mqtt.camera_registry import CameraRegistry
 from streams.mqtt.messages import Message, TopicNames, alert_message, recognition_message
 from streams.mqtt.metrics import MqttMetrics
+from streams.mqtt.picture_records import NewPass
+from streams.mqtt.pictures import PictureKeeper
 from streams.mqtt.reconnecting_client import Publish
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
@@ -79,6 +81,7 @@ class EventPublisher:
         metrics: MqttMetrics,
         start_times: StartTimes,
         alerts: AlertBook,
+        pictures: PictureKeeper,
         *,
         is_wanted: Callable[[UUID], bool],
         now_ms: Callable[[], int],
@@ -89,14 +92,15 @@ class EventPublisher:
         self._metrics = metrics
         self._start_times = start_times
         self._alerts = alerts
+        self._pictures = pictures
         self._is_wanted = is_wanted
         self._now_ms = now_ms
 
     async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
-        """Publish recognitions. Safe to repeat.
+        """Publish recognitions; their pictures follow. Safe to repeat.
 
         Raises:
-            TransientError: the broker is unavailable.
+            TransientError: the broker or Kafka is unavailable.
         """
         wanted = [each for each in events if self._is_published(each[0], each[1].owner_id)]
         messages = [
@@ -104,6 +108,16 @@ class EventPublisher:
             for event, recognition in wanted
         ]
         await self._publish_messages([event for event, _ in wanted], messages)
+        await self._pictures.note(
+            [
+                NewPass(
+                    recognition=recognition,
+                    partition=event.message.partition,
+                    published_ms=published_ms(event),
+                )
+                for event, recognition in wanted
+            ]
+        )
 
     async def publish_triggers(self, events: Sequence[tuple[Event, AlertTrigger]]) -> None:
         """Publish alerts that triggered. Safe to repeat.
@@ -132,9 +146,16 @@ class EventPublisher:
 class CameraUpdates:
     """Applies configurations and statuses of cameras, one record after the other."""
 
-    def __init__(self, guard: Guard, registry: CameraRegistry, start_times: StartTimes) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        registry: CameraRegistry,
+        pictures: PictureKeeper,
+        start_times: StartTimes,
+    ) -> None:
         self._guard = guard
         self._registry = registry
+        self._pictures = pictures
         self._start_times = start_times
 
     async def apply_configuration(self, event: Event) -> None:
@@ -149,7 +170,9 @@ class CameraUpdates:
         if event.message.value:
             await self._registry.configure(decode(CameraConfig, event.message.value), partition)
         else:
-            await self._registry.remove(_camera_id(event.message.key), partition)
+            camera_id = _camera_id(event.message.key)
+            await self._registry.remove(camera_id, partition)
+            await self._pictures.remove(camera_id)
 
     async def apply_status(self, event: Event) -> None:
         """Apply a camera's status. Safe to repeat.

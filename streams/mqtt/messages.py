@@ -33,6 +33,7 @@ class MessageKind(StrEnum):
     ALERT = "alert"
     CAMERA = "camera"
     RETAINED = "retained"
+    PICTURE = "picture"
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +47,7 @@ class Message:
     @property
     def retain(self) -> bool:
         """True where the broker keeps it for later subscribers."""
-        return self.kind is MessageKind.RETAINED
+        return self.kind in (MessageKind.RETAINED, MessageKind.PICTURE)
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,10 @@ class TopicNames:
     def state(self, owner_id: UUID, camera_id: UUID) -> str:
         """Return the topic of a camera's retained state: online or offline."""
         return self._of(owner_id, camera_id, "state")
+
+    def picture(self, owner_id: UUID, camera_id: UUID) -> str:
+        """Return the topic of the retained picture of a camera's newest pass (JPEG)."""
+        return self._of(owner_id, camera_id, "picture")
 
     def discovery(self, owner_id: UUID, camera_id: UUID) -> str | None:
         """Return Home Assistant's discovery topic of a camera, None where that is off."""

@@ -29,12 +29,14 @@ class MosquittoServer:
 
     ``certificate``: a file with certificate and key (PEM) with which it speaks TLS. ``rules``: what
     it lets the stage's user write, one topic filter a line; everything where empty.
+    ``max_packet_bytes``: of the largest packet that it takes.
     """
 
     directory: Path
     port: int
     certificate: Path | None = None
     rules: tuple[str, ...] = ()
+    max_packet_bytes: int | None = None
     name: str = "mosquitto"
 
     def ports(self) -> tuple[PortUse, ...]:
@@ -80,6 +82,8 @@ class MosquittoServer:
             "persistence false",
             f"user {pwd.getpwuid(os.getuid()).pw_name}",
         ]
+        if self.max_packet_bytes is not None:
+            lines += [f"max_packet_size {self.max_packet_bytes}"]
         if self.certificate is not None:
             lines += [f"certfile {self.certificate}", f"keyfile {self.certificate}"]
         return "\n".join(lines) + "\n"

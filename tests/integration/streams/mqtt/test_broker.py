@@ -103,6 +103,18 @@ async def test_what_the_rules_forbid_is_reported(strict: ServerProcess) -> None:
     await connection.close()
 
 
+async def test_what_is_too_large_for_the_broker_is_reported_and_ends_nothing(
+    tmp_path: Path,
+) -> None:
+    with mosquitto_process(tmp_path, max_packet_bytes=2000) as small:
+        connection = await _broker(small).open()
+        fits, large = _event("platestream/a", bytes(1900)), _event("platestream/a", bytes(2000))
+        with pytest.raises(RefusedMessageError, match="no message of 2000 bytes"):
+            await _send(connection, large)
+        assert await _send(connection, fits) == [fits]
+        await connection.leave()
+
+
 async def test_a_wrong_password_is_reported(mosquitto: ServerProcess) -> None:
     with pytest.raises(TransientError, match="refuses the connection: Not authorized") as fault:
         await _broker(mosquitto, mqtt_password="wrong-one").open()

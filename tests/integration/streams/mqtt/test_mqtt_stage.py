@@ -10,6 +10,8 @@ from common.records.cameras import CameraState
 from common.records.ids import event_id, trigger_id
 from common.records.topics import ALERTS
 from common.records.webhooks import EventName
+from common.s3 import S3Bucket
+from common.settings import S3Settings
 from common.timestamps import now_ms
 from tests.integration.streams.mqtt.pipeline import Pipeline, discovery, events, just_made, topic
 from tests.records import CAMERAS, OWNER, alert, recognition
@@ -70,6 +72,51 @@ def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
         for number in range(len(CAMERAS)):
             came = {event["id"]: event["event"] for event in events(listener, "camera", number)}
             assert list(came.values()) == ["camera.online"]
+
+
+def test_pictures_follow_their_passes_and_go_with_them(
+    pipeline: Pipeline, s3_settings: S3Settings
+) -> None:
+    bucket = S3Bucket(s3_settings, read_seconds=10, connections=1)
+    pictures = {
+        "mqtt_picture": "crop",
+        "mqtt_picture_seconds": "0.25",
+        "mqtt_picture_check_seconds": "1",
+        "s3_secret_key": s3_settings.s3_secret_key.get_secret_value(),
+    } | {
+        name: str(getattr(s3_settings, name))
+        for name in ("s3_endpoint", "s3_bucket", "s3_access_key")
+    }
+    pipeline.camera()
+    process = pipeline.start(**pictures)
+    first, second, third = [recognition(8 * n, captured_ms=now_ms() + n) for n in range(3)]
+    with Listener(port_of(pipeline.broker)) as listener:
+        bucket.put(str(first.crop_key), b"first", "image/jpeg")
+        pipeline.recognized([first])
+        wait_until("it is shown", lambda: listener.latest(topic("picture")) == b"first")
+        device = json.loads(listener.latest(discovery()) or b"")
+        assert device["components"]["picture"]["image_topic"] == topic("picture")
+
+        # S3 gets the next one later than we hear of it; meanwhile the first plate is erased.
+        pipeline.recognized([second])
+        wait_until("it came", lambda: len(events(listener, "recognition")) == 2)
+        bucket.remove(str(first.crop_key))
+        wait_until("it is taken away", lambda: listener.latest(topic("picture")) == b"")
+        bucket.put(str(second.crop_key), b"second", "image/jpeg")
+        wait_until("the next is shown", lambda: listener.latest(topic("picture")) == b"second")
+        with Listener(port_of(pipeline.broker)) as late:
+            wait_until("it is kept", lambda: late.latest(topic("picture")) == b"second")
+
+        process.kill()
+        bucket.remove(str(second.crop_key))
+        pipeline.begin(**pictures)
+        wait_until("it is taken away", lambda: listener.latest(topic("picture")) == b"")
+        bucket.put(str(third.crop_key), b"third", "image/jpeg")
+        pipeline.recognized([third])
+        wait_until("it is shown", lambda: listener.latest(topic("picture")) == b"third")
+        pipeline.deleted(CAMERAS[0])
+        wait_until("it went with its camera", lambda: listener.latest(topic("picture")) == b"")
+    assert s3_settings.s3_secret_key.get_secret_value() not in pipeline.log()
 
 
 def _states(listener: Listener, wanted: str) -> list[bool]:

@@ -70,7 +70,14 @@ def _registry(
     names: TopicNames = NAMES,
     wants: Callable[[UUID], bool] = lambda _: True,
 ) -> CameraRegistry:
-    return CameraRegistry(table, broker.publish, names, is_wanted=wants, offline_after_ms=15_000)
+    return CameraRegistry(
+        table,
+        broker.publish,
+        names,
+        is_wanted=wants,
+        offline_after_ms=15_000,
+        has_pictures=False,
+    )
 
 
 def _status(state: CameraState, *, silent_ms: int = 0) -> CameraStatus:

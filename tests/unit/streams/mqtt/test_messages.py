@@ -135,7 +135,7 @@ def test_owners_and_installations_stay_apart() -> None:
 
 def test_home_assistant_gets_a_device_with_its_entities() -> None:
     discovery = json.loads(
-        discovery_payload(NAMES, msgspec.structs.replace(CAMERA, location="Yard"))
+        discovery_payload(NAMES, msgspec.structs.replace(CAMERA, location="Yard"), has_picture=True)
     )
     parts = discovery["components"]
 
@@ -146,6 +146,7 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
         "binary_sensor",
         "sensor",
         "event",
+        "image",
         "device_automation",
     }
     entities = [part for part in parts.values() if part["platform"] != "device_automation"]
@@ -154,7 +155,12 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
     assert parts["alert"]["event_types"] == ["alert.triggered"]
     assert parts["alert_settled"]["event_types"] == ["alert.confirmed", "alert.corrected"]
     assert parts["alert_settled"]["state_topic"] == parts["alert"]["state_topic"] + "-settled"
-    assert "suggested_area" not in json.loads(discovery_payload(NAMES, CAMERA))["device"]
+    assert parts["picture"]["image_topic"] == NAMES.picture(OWNER, CAMERAS[0])
+    assert parts["picture"]["content_type"] == "image/jpeg"
+    bare = json.loads(discovery_payload(NAMES, CAMERA, has_picture=False))
+    assert "suggested_area" not in bare["device"]
+    # So Home Assistant removes the entity that was there before.
+    assert bare["components"]["picture"] == {"platform": "image"}
 
 
 def test_an_empty_payload_that_is_retained_deletes() -> None:
