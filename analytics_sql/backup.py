@@ -44,7 +44,7 @@ class RowsClient(SchemaClient, Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class RowsPart:
     """The rows of a table in one of its partitions (a month, where it has any)."""
 
     table: str
@@ -57,7 +57,7 @@ class Part:
         return f"{self.table}.{self.partition}.native.gz"
 
 
-def parts(client: RowsClient) -> Iterator[Part]:
+def parts(client: RowsClient) -> Iterator[RowsPart]:
     """Return what there is, but for what is made of other rows."""
     with clickhouse_errors():
         for table, columns in client.query(query_text("stored_tables")).result_rows:
@@ -65,10 +65,10 @@ def parts(client: RowsClient) -> Iterator[Part]:
                 continue
             found = client.query(f"SELECT DISTINCT _partition_id FROM {table} ORDER BY 1")
             for (partition,) in found.result_rows:
-                yield Part(table, str(partition), tuple(columns))
+                yield RowsPart(table, str(partition), tuple(columns))
 
 
-def dump_part(client: RowsClient, part: Part, path: Path) -> None:
+def dump_part(client: RowsClient, part: RowsPart, path: Path) -> None:
     """Write the rows of a part, copies included.
 
     Raises:
@@ -102,7 +102,7 @@ def load_part(client: RowsClient, table: str, columns: Sequence[str], path: Path
         client.raw_insert(table, columns, cast("BinaryIO", rows), _SETTINGS, "Native")
 
 
-def is_empty(client: RowsClient) -> bool:
+def has_no_recognitions(client: RowsClient) -> bool:
     """Return whether there are no recognitions."""
     with clickhouse_errors():
         if not client.command("EXISTS TABLE recognitions"):

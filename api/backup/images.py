@@ -29,7 +29,7 @@ class _Image(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, str] = {}
 
 
-def dump(bucket: S3Bucket, folder: Path, steps: Steps, *, copies: bool) -> BackupFile:
+def dump_images(bucket: S3Bucket, folder: Path, steps: Steps, *, copies: bool) -> BackupFile:
     """Write the list of all images, and with ``copies`` the images.
 
     Raises:
@@ -57,7 +57,7 @@ def dump(bucket: S3Bucket, folder: Path, steps: Steps, *, copies: bool) -> Backu
     return described(folder, path)
 
 
-def load(bucket: S3Bucket, folder: Path, files: Sequence[BackupFile], steps: Steps) -> int:
+def load_images(bucket: S3Bucket, folder: Path, files: Sequence[BackupFile], steps: Steps) -> int:
     """Put images back that are copied and not there, and return how many.
 
     Raises:

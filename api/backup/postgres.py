@@ -35,13 +35,9 @@ _SEQUENCES: Final = """
 SELECT sequencename, last_value FROM pg_sequences
 WHERE schemaname = current_schema() AND last_value IS NOT NULL
 """
-_OTHERS: Final = """
-SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'platestream'
-"""
 
 
-def dump(
+def dump_tables(
     engine: Engine, folder: Path, steps: Steps
 ) -> tuple[str, dict[str, int], tuple[BackupFile, ...]]:
     """Write all tables; return their revision, the sequences and the files."""
@@ -74,7 +70,7 @@ def _dump_table(
     return described(folder, path, table, columns)
 
 
-def is_empty(engine: Engine) -> bool:
+def has_no_accounts(engine: Engine) -> bool:
     """Return whether nobody has an account."""
     with engine.connect() as connection:
         if not connection.execute(text("SELECT to_regclass('owners')")).scalar():
@@ -82,20 +78,7 @@ def is_empty(engine: Engine) -> bool:
         return not connection.execute(text("SELECT EXISTS (SELECT FROM owners)")).scalar()
 
 
-def check_nobody_works(engine: Engine) -> None:
-    """Return where no process of the service is connected.
-
-    Raises:
-        BackupError: some are.
-    """
-    with engine.connect() as connection:
-        if others := connection.execute(text(_OTHERS)).scalar():
-            raise BackupError(
-                f"the service is running ({others} connections to PostgreSQL): stop its processes"
-            )
-
-
-def load(
+def load_tables(
     engine: Engine,
     folder: Path,
     revision: str,

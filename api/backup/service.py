@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from analytics_sql import backup as rows
+from analytics_sql.backup import (
+    dump_part,
+    erased_plates,
+    has_no_recognitions,
+    load_part,
+    parts,
+)
 from analytics_sql.client import connect_for_schema, query_text
 from analytics_sql.cluster import cluster_of
 from analytics_sql.migrate import (
@@ -22,8 +28,8 @@ from analytics_sql.migrate import (
     roll_back,
 )
 from analytics_sql.settings import AnalyticsSettings
-from api.backup import images, postgres
 from api.backup.erasures import apply_erasures
+from api.backup.images import count_missing, dump_images, load_images
 from api.backup.manifest import (
     AppliedSchema,
     BackupError,
@@ -34,7 +40,8 @@ from api.backup.manifest import (
     read_manifest,
     write_manifest,
 )
-from api.db.engine import in_transaction, open_engine
+from api.backup.postgres import dump_tables, has_no_accounts, load_tables
+from api.db.engine import check_nobody_works, in_transaction, open_engine
 from api.db.migrate import knows_revision
 from api.erasure.service import ErasureSettings
 from api.outbox.outbox import republish_all
@@ -82,18 +89,18 @@ def back_up(settings: BackupSettings, folder: Path, steps: Steps, *, copies: boo
     folder.chmod(0o700)
     made_at = datetime.now(UTC)
     with _engine(settings) as engine:
-        revision, sequences, configuration = postgres.dump(engine, folder, steps)
+        revision, sequences, configuration = dump_tables(engine, folder, steps)
     target = folder / "clickhouse"
     target.mkdir()
     with _clickhouse(settings) as client:
         applied = client.query(query_text("migrations_applied")).result_rows
         history = []
-        for part in steps(list(rows.parts(client)), "ClickHouse"):
+        for part in steps(list(parts(client)), "ClickHouse"):
             path = target / part.file_name
-            rows.dump_part(client, part, path)
+            dump_part(client, part, path)
             history.append(described(folder, path, part.table, part.columns))
     with _bucket(settings) as bucket:
-        listed = images.dump(bucket, folder, steps, copies=copies)
+        listed = dump_images(bucket, folder, steps, copies=copies)
     manifest = Manifest(
         version=version("platestream"),
         made_at=made_at,
@@ -116,7 +123,8 @@ def restore(settings: BackupSettings, folder: Path, steps: Steps, *, replaces: b
     With ``replaces`` what is there goes. What it had noted as erased is erased again.
 
     Raises:
-        BackupError: the folder is no whole backup, something is there already, or the service runs.
+        BackupError: the folder is no whole backup, or something is there already.
+        ServiceRunsError: the service runs.
         MisconfiguredError: the backup is of a later release, or of another secret key.
         TransientError: a server is unavailable.
     """
@@ -125,19 +133,17 @@ def restore(settings: BackupSettings, folder: Path, steps: Steps, *, replaces: b
     _check_release(settings, manifest)
     check_files(folder, manifest.files, steps)
     with _engine(settings) as engine, _clickhouse(settings) as client:
-        postgres.check_nobody_works(engine)
-        if not replaces and not (postgres.is_empty(engine) and rows.is_empty(client)):
+        check_nobody_works(engine)
+        if not replaces and not (has_no_accounts(engine) and has_no_recognitions(client)):
             raise BackupError("there are accounts or recognitions already; --replace removes them")
-        noted = list(rows.erased_plates(client))
-        postgres.load(
-            engine, folder, manifest.revision, manifest.sequences, manifest.postgres, steps
-        )
+        noted = list(erased_plates(client))
+        load_tables(engine, folder, manifest.revision, manifest.sequences, manifest.postgres, steps)
         _load_rows(settings, client, folder, manifest, steps)
         with _bucket(settings) as bucket:
             put_back = 0
             if manifest.has_images:
-                put_back = images.load(bucket, folder, manifest.images, steps)
-            missing = images.count_missing(bucket, folder, manifest.images)
+                put_back = load_images(bucket, folder, manifest.images, steps)
+            missing = count_missing(bucket, folder, manifest.images)
         erased = apply_erasures(settings, engine, client, noted, steps)
         in_transaction(engine, republish_all)
     return Restored(manifest, put_back, missing, erased)
@@ -150,7 +156,7 @@ def _load_rows(
     days = settings.recognition_retention_days
     migrate(client, retention_days=days, newest=max(each.version for each in manifest.schema))
     for file in steps(manifest.clickhouse, "ClickHouse"):
-        rows.load_part(client, file.table, file.columns, folder / file.path)
+        load_part(client, file.table, file.columns, folder / file.path)
     migrate(client, retention_days=days)
 
 

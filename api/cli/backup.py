@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.commands import JsonOption, answer
-from api.cli.remote.shown import with_progress
+from api.cli.commands import JsonOption, answer, with_progress
 from api.cli.shared import (
     in_family,
     leave_standard_output_to_answers,

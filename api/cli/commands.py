@@ -4,6 +4,8 @@ Imports next to nothing: a command that asks an API starts in a third of a secon
 """
 
 import json
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -39,3 +41,12 @@ def fail(sentence: str, cause: Exception | None = None) -> NoReturn:
 def answer(fields: dict[str, Any], as_json: bool, text: str) -> None:
     """Print what came of the command, for programs or for a person."""
     typer.echo(json.dumps(fields) if as_json else text)
+
+
+def with_progress(items: Sequence[Any], label: str) -> Iterable[Any]:
+    """Return the items; a bar shows how many are done where a person looks on."""
+    if not sys.stderr.isatty() or len(items) < 2:
+        yield from items
+        return
+    with typer.progressbar(items, label=label, file=sys.stderr) as bar:
+        yield from bar

@@ -45,20 +45,53 @@ def stack_check(
     change nothing about that.
     """
     # Its clients of all servers are more than half of what a command takes to start.
-    from api.health.stack_check import StackSettings, check_stack, stack_warnings
+    from api.health.stack_check import (
+        StackSettings,
+        check_stack,
+        partition_warnings,
+        stack_warnings,
+    )
 
     leave_standard_output_to_answers()
     settings = load_command_settings(StackSettings)
     found = in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
-    warnings = [*stack_warnings(settings), *found.warnings]
+    warnings = [*stack_warnings(settings), *partition_warnings(settings), *found.warnings]
     lines = [f"{name}\t{said}" for name, said in checks.items()]
     lines += [f"warning\t{sentence}" for sentence in warnings]
     fields = {"status": status, "checks": checks, "warnings": warnings}
     answer(fields, as_json, "\n".join(lines))
     if not found.is_ready:
         raise typer.Exit(1)
+
+
+@stack_app.command("partitions")
+def stack_partitions(
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Make the topics anew, with the number that is set.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how many partitions Kafka's topics have, or make them as many as are set."""
+    from api.health.partitions import PartitionSettings, make_partitions, partition_state
+
+    leave_standard_output_to_answers()
+    settings = load_command_settings(PartitionSettings)
+    if apply:
+        in_family(lambda: make_partitions(settings))
+    state = in_family(lambda: partition_state(settings))
+    fields = {
+        "partitions": sorted(state.numbers),
+        "wanted": settings.kafka_partitions,
+        "running": list(state.running),
+        "waiting": dict(state.waiting),
+    }
+    numbers = " and ".join(map(str, sorted(state.numbers))) or "no"
+    lines = [f"{numbers} partitions; PLATESTREAM_KAFKA_PARTITIONS is {settings.kafka_partitions}"]
+    lines += [f"running\t{name}" for name in state.running]
+    lines += [f"waiting\t{name}\t{count}" for name, count in state.waiting.items()]
+    answer(fields, as_json, "\n".join(lines))
 
 
 @stack_app.command("make-bucket")

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TypeVar
 
-from sqlalchemy import URL, Engine, create_engine, make_url
+from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
 from api.db.actors import SERVICE, SETTING, encoded
 from api.errors import Dependency, DependencyUnavailableError
-from common.errors import MisconfiguredError
+from common.errors import MisconfiguredError, PlatestreamError
 from common.settings import DatabaseSettings
 
 _CONNECT_TIMEOUT_SECONDS = 5
@@ -19,6 +19,12 @@ _STATEMENT_TIMEOUT_MS = 10_000
 _POOL_WAIT_SECONDS = 5
 # A host that is gone without a word: its connections are given up, and with them their threads.
 _KEEP_ALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+_NAME = "platestream"
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND application_name LIKE :name || '%'
+"""
 _T = TypeVar("_T")
 
 
@@ -57,7 +63,7 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
             "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
             "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
             f" -c {SETTING}={encoded(SERVICE)}",
-            "application_name": "platestream",
+            "application_name": _NAME,
             **_KEEP_ALIVE,
         },
     )
@@ -78,6 +84,23 @@ def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:
         if error.connection_invalidated:
             raise DependencyUnavailableError(Dependency.CONFIGURATION) from error
         raise
+
+
+class ServiceRunsError(PlatestreamError):
+    """Processes of the service are connected where none may be."""
+
+
+def check_nobody_works(engine: Engine) -> None:
+    """Return where no process of the service is connected to the database but this one.
+
+    Raises:
+        ServiceRunsError: some are.
+    """
+    with engine.connect() as connection:
+        if others := connection.execute(text(_OTHERS), {"name": _NAME}).scalar():
+            raise ServiceRunsError(
+                f"the service is running ({others} connections to PostgreSQL): stop its processes"
+            )
 
 
 class AdvisoryLock(IntEnum):

@@ -15,8 +15,9 @@ from api.db.database import Database
 from api.db.migrate import current_revision, head_revision
 from api.health.service import Health, Readiness, RoomWatch
 from api.settings import DiskSettings
-from common.errors import TransientError
+from common.errors import PlatestreamError, TransientError
 from common.kafka.clients import KafkaError, open_admin, topic_name
+from common.kafka.partitions import partition_numbers
 from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
 from common.records.topics import TOPICS
 from common.settings import (
@@ -50,6 +51,22 @@ def stack_warnings(settings: StackSettings) -> list[str]:
         sentence = f"the password at the MQTT broker {server} is not encrypted"
         warnings.append(f"{sentence}: PLATESTREAM_MQTT_TLS")
     return warnings
+
+
+def partition_warnings(settings: StackSettings) -> list[str]:
+    """Return a sentence where Kafka's topics have another number of partitions than is set."""
+    try:
+        found = partition_numbers(settings, request_timeout_ms=_KAFKA_TIMEOUT_MS)
+    except (KafkaError, PlatestreamError):
+        # That it does not answer is told already.
+        return []
+    if found <= {settings.kafka_partitions}:
+        return []
+    numbers = " and ".join(map(str, sorted(found)))
+    return [
+        f"Kafka's topics have {numbers} partitions, and PLATESTREAM_KAFKA_PARTITIONS is"
+        f" {settings.kafka_partitions}: set what they have, or see platestream stack partitions"
+    ]
 
 
 async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from api.cli.commands import JsonOption, command_group, fail
+from api.cli.commands import JsonOption, command_group, fail, with_progress
 from api.cli.remote.connection import Json, RefusedError, RemoteApi, connected
-from api.cli.remote.shown import confirm, local_time, show_json, show_table, with_progress
+from api.cli.remote.shown import confirm, local_time, show_json, show_table
 
 cameras_app = command_group("Your cameras.")
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from api.cli.commands import JsonOption
+from api.cli.commands import JsonOption, with_progress
 from api.cli.remote.connection import MAX_PAGE, Json, RefusedError, RemoteApi, connected
-from api.cli.remote.shown import local_time, moment, show_json, show_table, with_progress
+from api.cli.remote.shown import local_time, moment, show_json, show_table
 
 _MOMENT: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
 _DATA: Final = b"data: "

@@ -1,7 +1,6 @@
 """What commands show: aligned columns for people, times in their own zone, a bar for long work."""
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -47,15 +46,6 @@ def moment(text: str | None) -> str | None:
         fail(f"{text} is neither a date-time of ISO 8601 nor like 30m, 24h or 7d")
     # Without an offset it is the time of this machine, as a person writes it.
     return found.astimezone(UTC).isoformat()
-
-
-def with_progress(items: Sequence[Any], label: str) -> Iterable[Any]:
-    """Return the items; a bar shows how many are done where a person looks on."""
-    if not sys.stderr.isatty() or len(items) < 2:
-        yield from items
-        return
-    with typer.progressbar(items, label=label, file=sys.stderr) as bar:
-        yield from bar
 
 
 def confirm(question: str, assured: bool) -> None:

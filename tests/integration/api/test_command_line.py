@@ -366,6 +366,7 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
         "CLICKHOUSE_DATABASE": clickhouse.clickhouse_database,
         "KAFKA_BOOTSTRAP_SERVERS": kafka_topics.kafka_bootstrap_servers,
         "KAFKA_TOPIC_PREFIX": kafka_topics.kafka_topic_prefix,
+        "KAFKA_PARTITIONS": kafka_topics.kafka_partitions,
         "S3_ENDPOINT": s3_settings.s3_endpoint,
         "S3_ACCESS_KEY": s3_settings.s3_access_key,
         "S3_SECRET_KEY": s3_settings.s3_secret_key.get_secret_value(),
@@ -402,3 +403,29 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
         "postgres",
         "clickhouse",
     }
+
+
+def test_partitions_are_as_many_as_are_set(
+    kafka_topics: KafkaSettings, api_database: DatabaseSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner_id = UUID(_create_owner()["id"])
+    engine = open_engine(api_database)
+    with Session(engine) as session, session.begin():
+        insert_camera(session, owner_id, camera_values())
+        session.query(ConfigOutbox).delete()
+    prefix = kafka_topics.kafka_topic_prefix
+    monkeypatch.setenv("PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS", kafka_topics.kafka_bootstrap_servers)
+    monkeypatch.setenv("PLATESTREAM_KAFKA_TOPIC_PREFIX", prefix)
+    monkeypatch.setenv("PLATESTREAM_KAFKA_PARTITIONS", "5")
+    found = _run("stack", "partitions")
+    assert found == {"partitions": [4], "wanted": 5, "running": [], "waiting": {}}
+    refused = CliRunner().invoke(app, ["stack", "partitions", "--apply"])
+    assert "the service is running" in refused.stderr
+    engine.dispose()
+
+    changed = _run("stack", "partitions", "--apply")
+
+    assert changed == {"partitions": [5], "wanted": 5, "running": [], "waiting": {}}
+    with Session(engine) as session:
+        assert len(session.scalars(select(ConfigOutbox)).all()) == 1
+    engine.dispose()

@@ -1,0 +1,171 @@
+"""Another number of partitions: the topics are made anew, once all that was on them is done.
+
+A key's partition follows from their number, and what stages keep (tables, offsets) lies in the
+partition of its key: partitions that are only added part cameras and alerts from it. Nothing is
+made anew while a stage runs, or has something left to do.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from common.errors import TransientError
+from common.kafka.clients import (
+    TopicPartition,
+    create_topics,
+    group_name,
+    open_admin,
+    open_consumer,
+    topic_name,
+)
+from common.records.topics import TOPICS, CleanupPolicy
+from common.settings import KafkaSettings
+
+_CLIENT: Final = "partitions"
+_DEAD_LETTERS: Final = "-dead-letters"
+# Tables of what is still to be done; the others remember what was.
+_WORK: Final = ("-pending-deliveries-changelog", "-pending-images-changelog")
+_GONE_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.2
+_POLL_MS: Final = 1_000
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """What stands on Kafka.
+
+    ``numbers`` of partitions that our topics have (one, but where they were made at different
+    times), ``running`` groups, and what is left to do: records by topic, entries by table.
+    """
+
+    numbers: frozenset[int]
+    running: tuple[str, ...]
+    waiting: Mapping[str, int]
+
+
+def partition_numbers(settings: KafkaSettings, **options: Any) -> frozenset[int]:
+    """Return the numbers of partitions that our topics have.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: no broker answers.
+        kafka.errors.KafkaError: a broker says no more.
+    """
+    with closing(open_admin(settings, _CLIENT, **options)) as admin:
+        return frozenset(map(len, _partitions(admin, _our_names(settings)).values()))
+
+
+def topic_state(settings: KafkaSettings) -> TopicState:
+    """Return what stands on Kafka; raises as :func:`partition_numbers` does."""
+    with closing(open_admin(settings, _CLIENT)) as admin:
+        partitions = _partitions(admin, None)
+        groups = _groups(admin, settings)
+        described = admin.describe_groups(groups) if groups else {}
+        offsets = admin.list_group_offsets(groups) if groups else {}
+    ours = _our_names(settings)
+    running = tuple(sorted(name for name, each in described.items() if each["members"]))
+    waiting = {
+        **_unread(settings, partitions, offsets),
+        **{
+            name: count
+            for name, numbers in sorted(partitions.items())
+            if name.startswith(group_name(settings, "")) and name.endswith(_WORK)
+            if (count := _entries(settings, name, numbers))
+        },
+    }
+    numbers = frozenset(len(each) for name, each in partitions.items() if name in ours)
+    return TopicState(numbers, running, waiting)
+
+
+def make_topics_anew(settings: KafkaSettings) -> None:
+    """Delete all topics and groups of the service, and make the topics with the number of now.
+
+    Cut off, it is to be repeated. Raises as :func:`partition_numbers` does.
+
+    Raises:
+        TransientError: topics were not gone in time.
+    """
+    with closing(open_admin(settings, _CLIENT)) as admin:
+        there = _ours_of_all(settings, admin.list_topics())
+        if there:
+            admin.delete_topics(there)
+        end = time.monotonic() + _GONE_SECONDS
+        while left := _ours_of_all(settings, admin.list_topics()):
+            if time.monotonic() > end:
+                raise TransientError(f"Kafka still has {', '.join(left)}; run it again")
+            time.sleep(_LOOK_SECONDS)
+        if groups := _groups(admin, settings):
+            admin.delete_groups(groups)
+    create_topics(settings)
+
+
+def _our_names(settings: KafkaSettings) -> frozenset[str]:
+    return frozenset(topic_name(settings, topic) for topic in TOPICS)
+
+
+def _ours_of_all(settings: KafkaSettings, names: Collection[str]) -> list[str]:
+    """Return our topics and those that Faust made for our stages."""
+    ours, made_by_faust = _our_names(settings), group_name(settings, "")
+    return sorted(name for name in names if name in ours or name.startswith(made_by_faust))
+
+
+def _partitions(admin: Any, names: Collection[str] | None) -> dict[str, list[int]]:
+    found = admin.describe_topics(None if names is None else sorted(names))
+    return {
+        topic["name"]: [each["partition_index"] for each in topic["partitions"]]
+        for topic in found
+        if topic["partitions"]
+    }
+
+
+def _groups(admin: Any, settings: KafkaSettings) -> list[str]:
+    prefix = group_name(settings, "")
+    names = (group["group_id"] for group in admin.list_groups())
+    return sorted(name for name in names if name.startswith(prefix))
+
+
+def _unread(
+    settings: KafkaSettings,
+    partitions: Mapping[str, list[int]],
+    offsets: Mapping[str, Mapping[TopicPartition, Any]],
+) -> dict[str, int]:
+    """Return how many records of each topic some group has not done; all where none ever read it.
+
+    Of a compacted topic the latest records are published again, dead letters nobody reads.
+    """
+    found: dict[str, int] = {}
+    done: defaultdict[TopicPartition, list[int]] = defaultdict(list)
+    for of_group in offsets.values():
+        for place, offset in of_group.items():
+            done[place].append(offset.offset)
+    with closing(open_consumer(settings, _CLIENT)) as consumer:
+        for topic in TOPICS:
+            name = topic_name(settings, topic)
+            if topic.cleanup is CleanupPolicy.COMPACT or topic.name.endswith(_DEAD_LETTERS):
+                continue
+            places = [TopicPartition(name, number) for number in partitions.get(name, ())]
+            firsts, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
+            count = sum(
+                max(0, ends[place] - max(min(done[place], default=0), firsts[place]))
+                for place in places
+            )
+            if count:
+                found[name] = count
+    return found
+
+
+def _entries(settings: KafkaSettings, name: str, numbers: Collection[int]) -> int:
+    """Return how many keys of a table's changelog have a value."""
+    places = [TopicPartition(name, number) for number in numbers]
+    values: dict[bytes | None, bool] = {}
+    with closing(open_consumer(settings, _CLIENT)) as consumer:
+        consumer.assign(places)
+        consumer.seek_to_beginning(*places)
+        ends = consumer.end_offsets(places)
+        while any(consumer.position(place) < ends[place] for place in places):
+            for records in consumer.poll(timeout_ms=_POLL_MS).values():
+                values.update((record.key, record.value is not None) for record in records)
+    return sum(values.values())
