@@ -49,6 +49,7 @@ def stack_check(
         StackSettings,
         check_stack,
         partition_warnings,
+        pooler_warnings,
         stack_warnings,
     )
 
@@ -57,7 +58,8 @@ def stack_check(
     found = in_family(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
-    warnings = [*stack_warnings(settings), *partition_warnings(settings), *found.warnings]
+    warnings = [*stack_warnings(settings), *pooler_warnings(settings)]
+    warnings += [*partition_warnings(settings), *found.warnings]
     lines = [f"{name}\t{said}" for name, said in checks.items()]
     lines += [f"warning\t{sentence}" for sentence in warnings]
     fields = {"status": status, "checks": checks, "warnings": warnings}

@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
 from api.db.actors import SERVICE, SETTING, encoded
+from api.db.pooler import hold_behind_pooler
 from api.errors import Dependency, DependencyUnavailableError
 from common.errors import MisconfiguredError, PlatestreamError
 from common.settings import DatabaseSettings
@@ -50,7 +51,12 @@ def plain_database_url(settings: DatabaseSettings) -> str:
 
 def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
     """Return an engine; nothing is connected yet. Every statement and connect has a time-out."""
-    return create_engine(
+    held = {
+        "statement_timeout": str(_STATEMENT_TIMEOUT_MS),
+        "timezone": "UTC",
+        SETTING: encoded(SERVICE),
+    }
+    engine = create_engine(
         database_url(settings),
         pool_size=pool_size,
         max_overflow=0,
@@ -61,12 +67,13 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
         hide_parameters=True,
         connect_args={
             "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
-            "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
-            f" -c {SETTING}={encoded(SERVICE)}",
+            "options": " ".join(f"-c {name}={value}" for name, value in held.items()),
             "application_name": _NAME,
             **_KEEP_ALIVE,
         },
     )
+    hold_behind_pooler(engine, held)
+    return engine
 
 
 def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:

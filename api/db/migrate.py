@@ -10,6 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from api.db.engine import AdvisoryLock
+from api.db.pooler import refuse_pooler
 
 log = structlog.get_logger()
 
@@ -20,8 +21,12 @@ def migrate(engine: Engine, target: str = "head") -> str:
     """Bring the database to ``target`` (a revision, ``head`` or ``base``); return its revision.
 
     Two runs at once are safe: the second waits for the first and finds nothing to do.
+
+    Raises:
+        MisconfiguredError: a pooler stands before the database.
     """
     with engine.connect() as connection:
+        refuse_pooler(connection.connection.driver_connection, "migrations")
         # The wait for another run may take longer than one statement is allowed otherwise.
         connection.execute(text("SET statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": AdvisoryLock.MIGRATION})

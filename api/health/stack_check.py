@@ -12,10 +12,12 @@ from sqlalchemy.orm import Session
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
+from api.db.engine import open_engine
 from api.db.migrate import current_revision, head_revision
+from api.db.pooler import refuse_pooler
 from api.health.service import Health, Readiness, RoomWatch
 from api.settings import DiskSettings
-from common.errors import PlatestreamError, TransientError
+from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.kafka.clients import KafkaError, open_admin, topic_name
 from common.kafka.partitions import partition_numbers
 from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
@@ -51,6 +53,22 @@ def stack_warnings(settings: StackSettings) -> list[str]:
         sentence = f"the password at the MQTT broker {server} is not encrypted"
         warnings.append(f"{sentence}: PLATESTREAM_MQTT_TLS")
     return warnings
+
+
+def pooler_warnings(settings: StackSettings) -> list[str]:
+    """Return a sentence where a pooler stands before PostgreSQL."""
+    engine = open_engine(settings)
+    try:
+        with engine.connect() as connection:
+            refuse_pooler(connection.connection.driver_connection, "the relay and migrations")
+    except MisconfiguredError as error:
+        return [str(error)]
+    except DBAPIError:
+        # That it does not answer is told already.
+        return []
+    finally:
+        engine.dispose()
+    return []
 
 
 def partition_warnings(settings: StackSettings) -> list[str]:

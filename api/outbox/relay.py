@@ -23,6 +23,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from api.db.engine import AdvisoryLock
+from api.db.pooler import refuse_pooler
 from api.outbox.outbox import CHANNEL
 from api.outbox.publisher import CONFIG_TOPICS, OutboxPublisher, OutboxRow
 from common.errors import TransientError
@@ -90,7 +91,11 @@ class Relay:
         return time.monotonic() - self._turned_seconds < _STUCK_SECONDS
 
     def run(self) -> None:
-        """Relay until :meth:`stop`, reconnecting with back-off after each fault."""
+        """Relay until :meth:`stop`, reconnecting with back-off after each fault.
+
+        Raises:
+            MisconfiguredError: a pooler stands before the database.
+        """
         backoff = Backoff(_RETRY, _STABLE_AFTER_SECONDS)
         while not self._stop.is_set():
             started = self._turned_seconds = time.monotonic()
@@ -103,6 +108,7 @@ class Relay:
 
     def _relay_until_fault(self) -> None:
         with self._connect() as connection:
+            refuse_pooler(connection, "the relay's lock and notifications")
             if not self._acquire_lock(connection):
                 return
             publisher = self._open_publisher()

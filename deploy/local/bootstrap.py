@@ -42,6 +42,8 @@ LIMIT_STORE_PACKAGES = ("redis-tools",)
 LIMIT_STORE_PROGRAMS = ("valkey-server", "redis-server", "redis-check-rdb")
 # Debian starts it as a service of the machine (127.0.0.1:1883), which nothing here uses.
 MQTT_BROKER_PACKAGES = ("mosquitto",)
+# Debian starts it as a service of the machine (127.0.0.1:6432), which nothing here uses.
+POOLER_PACKAGES = ("pgbouncer",)
 # The driver of tests of the console comes with the Python packages; the browser is Debian's own.
 BROWSER_PACKAGES = ("chromium",)
 RTSP_SERVER_PROBE = (
@@ -86,6 +88,7 @@ def main(level: str) -> None:
             install_rtsp_server()
             install_limit_store()
             install_mqtt_broker()
+            install_pooler()
             install_browser()
 
 
@@ -275,6 +278,13 @@ def install_mqtt_broker() -> None:
     path = os.environ.get("PATH", "") + ":/usr/sbin"
     if not shutil.which("mosquitto", path=path):
         apt_install(MQTT_BROKER_PACKAGES, "the MQTT broker Mosquitto for the tests")
+
+
+def install_pooler() -> None:
+    """Have pgbouncer, behind which the tests use PostgreSQL; it is not on every user's path."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin"
+    if not shutil.which("pgbouncer", path=path):
+        apt_install(POOLER_PACKAGES, "pgbouncer for the tests")
 
 
 def install_browser() -> None:

@@ -16,6 +16,7 @@ _STEPS_BESIDE = (
     "install_rtsp_server",
     "install_limit_store",
     "install_mqtt_broker",
+    "install_pooler",
     "install_browser",
 )
 
