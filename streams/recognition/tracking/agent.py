@@ -102,6 +102,9 @@ class TrackingAgent:
         known = self._states.get(key)
         if known is None and self._states.was_deleted_after(frame):
             self._frames.keep_only(key, (), frame.frame)
+            if frame.deleted:
+                # A crash may have come between its state and its mark.
+                await self._marks.forget(key)
             return
         await self._publish_minute(key, frame)
         state = known or TrackerState()

@@ -76,6 +76,15 @@ async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written
     assert len(written.acts) == 7
 
 
+async def test_what_is_remembered_of_callers_is_bounded(written: Written) -> None:
+    notes = _notes(written, room=10)
+    for number in range(1000):
+        notes.note(_act(plate=f"AB{number}"))
+        await notes.sweep()
+    assert len(written.acts) == 1000
+    assert len(notes._noted) <= 10
+
+
 async def test_acts_wait_while_postgresql_is_away(written: Written) -> None:
     notes = _notes(written, room=2)
     written.error = DependencyUnavailableError(Dependency.CONFIGURATION)

@@ -448,6 +448,15 @@ async def test_a_deletion_that_kafka_did_not_take_is_done_again_with_the_same_id
     assert len({found.id for found in world.recognitions}) == 1
 
 
+async def test_no_mark_stays_of_a_deleted_camera_whatever_a_crash_cuts_off(
+    tracking: TrackingAgent, world: World
+) -> None:
+    await play(tracking, *SEEN, DELETED)
+    world.marks[KEY] = b"left by the crash"
+    await play(tracking, *SEEN, DELETED)
+    assert world.marks == {}
+
+
 async def test_cameras_after_a_deleted_one_are_seen(tracking: TrackingAgent, world: World) -> None:
     await play(tracking, *SEEN, DELETED)
     later = [frame(n, n * 200, [reading("XY987ZW", 0.96)]) for n in (3, 4)]

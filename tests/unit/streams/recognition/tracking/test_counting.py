@@ -1,10 +1,14 @@
 """What became of a camera's frames, minute by minute, whatever comes again or never."""
 
+from uuid import UUID
+
 import msgspec
+import pytest
 
 from common.records.counts import CaptureCounts, FrameCounts, PlatesLeft
 from common.records.frames import FrameKind
 from common.records.recognitions import FrameReadings
+from streams.recognition.tracking import counting
 from streams.recognition.tracking.counting import CameraCounter
 from streams.recognition.tracking.state import EndedTracks
 from tests.unit.streams.recognition.builders import START_MS, frame, reading
@@ -96,6 +100,17 @@ def test_an_ended_camera_tells_its_minute_and_goes_on_with_it() -> None:
     end = at(1, 1, kind=FrameKind.END)
     assert count(counter, at(0, 0), end) == [FrameCounts(read=1)]
     assert count(counter, at(2, 2), at(3, 60)) == [FrameCounts(read=2)]
+
+
+def test_however_many_cameras_come_and_go_so_many_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(counting, "_MAX_CAMERAS", 3)
+    counter = CameraCounter()
+    cameras = [UUID(int=number) for number in range(1, 100)]
+    for number, camera_id in enumerate(cameras):
+        counter.add(at(number, 1, camera_id=camera_id), NO_TRACKS)
+    assert [each for each in cameras if counter.knows(each)] == cameras[-3:]
 
 
 def test_after_cameras_moved_nothing_of_before_is_counted() -> None:
