@@ -216,6 +216,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         labels=("channel", "outcome"),
     ),
     Metric(
+        name="platestream_webhooks_held_back_total",
+        kind=MetricKind.COUNTER,
+        unit="messages",
+        rise="People get more e-mails or messages in an hour than the limits allow; each one that "
+        "was not sent is listed at its alert.",
+        labels=("channel",),
+    ),
+    Metric(
         name="platestream_webhooks_attempt_seconds",
         kind=MetricKind.HISTOGRAM,
         unit="seconds",

@@ -31,6 +31,7 @@ MetricName = Literal[
     "platestream_recognition_images_total",
     "platestream_recognition_pending_images",
     "platestream_webhooks_attempts_total",
+    "platestream_webhooks_held_back_total",
     "platestream_webhooks_attempt_seconds",
     "platestream_webhooks_event_age_seconds",
     "platestream_webhooks_pending_deliveries",

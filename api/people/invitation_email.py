@@ -45,7 +45,7 @@ class InvitationEmail:
         if self._server is None:
             return EmailedLink()
 
-        async def message() -> EmailMessage:
+        async def message(_: str | None) -> EmailMessage:
             return self._message(invitation, token, timezone)
 
         owner = str(invitation.owner_id)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import aiosmtplib
 
-from common.mail.rate_limit import HourlyLimit, Quota
+from common.mail.rate_limit import HourlyLimits
 from common.mail_settings import EmailSettings, SmtpEncryption
 
 _PERMANENT = 500
@@ -29,11 +29,15 @@ class MailOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MailResult:
-    """What became of a message; ``status`` is SMTP's, ``error`` a sentence without secrets."""
+    """What became of a message; ``status`` is SMTP's, ``error`` a sentence without secrets.
+
+    ``is_held_back``: a limit of ours did not let it go.
+    """
 
     outcome: MailOutcome
     status: int | None = None
     error: str | None = None
+    is_held_back: bool = False
 
 
 class MailServer:
@@ -49,29 +53,30 @@ class MailServer:
         """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back."""
         self._settings = settings
         self._timeout_seconds = timeout_seconds
-        self._per_address = HourlyLimit(settings.mail_per_address_per_hour, clock)
-        self._per_owner = HourlyLimit(settings.mail_per_owner_per_hour, clock)
+        self._limits = HourlyLimits(
+            per_address=settings.mail_per_address_per_hour,
+            per_owner=settings.mail_per_owner_per_hour,
+            messages="e-mails",
+            clock=clock,
+        )
         self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
 
     async def send(
-        self, owner: str, address: str, make: Callable[[], Awaitable[EmailMessage]]
+        self, owner: str, address: str, make: Callable[[str | None], Awaitable[EmailMessage]]
     ) -> MailResult:
         """Send what ``make`` returns once, for an account. Never raises for what the server does.
 
-        Beyond the limits nothing is made.
+        ``make`` is given what the reader is told of the limits, if anything. Beyond them nothing is
+        made.
         """
         place = address.lower()
-        for what, limit, name in (
-            ("address", self._per_address, place),
-            ("account", self._per_owner, owner),
-        ):
-            if (too_much := _over_quota(what, limit, limit.quota(name))) is not None:
-                return too_much
-        with self._per_address.sending(place), self._per_owner.sending(owner):
-            result = await self._submit(await make())
+        if (denial := self._limits.denial(owner, place)) is not None:
+            outcome = MailOutcome.REFUSED if denial.is_final else MailOutcome.FAILED
+            return MailResult(outcome=outcome, error=denial.sentence, is_held_back=denial.is_final)
+        with self._limits.sending(owner, place) as allowed:
+            result = await self._submit(await make(allowed.notice))
         if result.outcome is MailOutcome.ACCEPTED:
-            self._per_address.accepted(place)
-            self._per_owner.accepted(owner)
+            allowed.accepted()
         return result
 
     async def _submit(self, message: EmailMessage) -> MailResult:
@@ -91,17 +96,6 @@ class MailServer:
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             return _fault(error)
         return MailResult(outcome=MailOutcome.ACCEPTED, status=250)
-
-
-def _over_quota(what: str, limit: HourlyLimit, quota: Quota) -> MailResult | None:
-    """Return the result of a message beyond the quota, None where it is within."""
-    if quota is Quota.EXHAUSTED:
-        sentence = f"The {what} had its {limit.limit} e-mails of this hour already."
-        return MailResult(outcome=MailOutcome.REFUSED, error=sentence)
-    if quota is Quota.UNCERTAIN:
-        sentence = f"The {what} may have had its e-mails of this hour: some are under way."
-        return MailResult(outcome=MailOutcome.FAILED, error=sentence)
-    return None
 
 
 def _fault(error: Exception) -> MailResult:

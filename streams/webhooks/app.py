@@ -1,6 +1,7 @@
 """The webhooks stage: events -> deliveries -> attempts -> the status of each webhook."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mode import Service
 
 from common.kafka.compacted import CompactedTopicReader
 from common.kafka.tailer import stop_tailers
+from common.mail.rate_limit import HourlyLimits
 from common.owner_limits import NearLimits
 from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.cameras import CameraConfig
@@ -259,6 +261,12 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
     return AppriseSender(
         http,
         images.fetch,
+        HourlyLimits(
+            per_address=settings.service_messages_per_address_per_hour,
+            per_owner=settings.service_messages_per_owner_per_hour,
+            messages="messages",
+            clock=time.monotonic,
+        ),
         public_url=public_url,
         timeout_seconds=settings.webhook_timeout_seconds,
         threads=settings.webhook_attempts_at_once,

@@ -43,6 +43,19 @@ class WebhooksSettings(
         description="Comma-separated pauses in seconds between the attempts of a delivery, each "
         "taken with 20 % jitter; after the last one it is given up.",
     )
+    service_messages_per_address_per_hour: int = Field(
+        60,
+        ge=0,
+        description="Messages (push, chat, SMS) that one Apprise address gets in an hour; further "
+        "alerts are recorded as not sent, and told with the next message. 0: any number.",
+    )
+    service_messages_per_owner_per_hour: int = Field(
+        500,
+        ge=0,
+        description="Messages by services that one process sends for one owner in an hour, to all "
+        "addresses together. Counted are those that a service took, until the process starts "
+        "again. 0: any number.",
+    )
     webhook_attempts_at_once: int = Field(
         512, ge=1, le=10_000, description="Maximum deliveries that one worker attempts at once."
     )

@@ -16,6 +16,7 @@ from common.apprise.services import (
     ServiceRequest,
 )
 from common.errors import InvalidInputError
+from common.mail.rate_limit import HourlyLimits
 from common.records.deliveries import Delivery
 from streams.webhooks.delivery.crops import FetchImage, crop_of
 from streams.webhooks.delivery.http_sender import ReceiverAnswer, SignedRequest
@@ -40,6 +41,7 @@ class AppriseSender:
         self,
         http: ExchangeTransport,
         fetch_image: FetchImage,
+        limits: HourlyLimits,
         *,
         public_url: str,
         timeout_seconds: float,
@@ -53,22 +55,39 @@ class AppriseSender:
         """
         self._http = http
         self._fetch_image = fetch_image
+        self._limits = limits
         self._public_url = public_url
         self._timeout_seconds = timeout_seconds
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="apprise")
         self._now_ms = now_ms
 
     async def send(self, delivery: Delivery, url: str) -> SendResult:
-        """Send once and return the result. Never raises for anything the service does."""
-        message = PeopleMessage(
+        """Send once and return the result. Never raises for anything the service does.
+
+        Beyond the limits nothing is sent.
+        """
+        owner = str(delivery.owner_id)
+        if (denial := self._limits.denial(owner, url)) is not None:
+            kind = SendKind.REFUSED if denial.is_final else SendKind.FAILED
+            return SendResult(kind=kind, error=denial.sentence, is_held_back=denial.is_final)
+        with self._limits.sending(owner, url) as allowed:
+            result = await self._attempt(url, await self._message(delivery, allowed.notice))
+        if result.kind is SendKind.ACCEPTED:
+            allowed.accepted()
+        return result
+
+    async def _message(self, delivery: Delivery, notice: str | None) -> PeopleMessage:
+        return PeopleMessage(
             title=subject_of(delivery),
             text="\n".join(
                 f"{name}: {value}"
-                for name, value in facts_of(delivery, self._public_url)
+                for name, value in facts_of(delivery, self._public_url, notice)
                 if name not in _LEFT_OUT
             ),
             picture=await crop_of(delivery, self._fetch_image, self._now_ms()),
         )
+
+    async def _attempt(self, url: str, message: PeopleMessage) -> SendResult:
         loop = asyncio.get_running_loop()
         attempt = _Attempt(self._http, loop)
         try:

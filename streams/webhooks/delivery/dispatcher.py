@@ -284,7 +284,7 @@ class Dispatcher:
             pauses_seconds=self._rules.pauses_seconds,
         )
         attempt = attempt_record(job.delivery, job.attempts, result, decision, started_ms, seconds)
-        self._metrics.attempted(job.delivery, decision.outcome, seconds, now_ms)
+        self._metrics.attempted(attempt, now_ms, is_held_back=result.is_held_back)
         log_attempt(attempt)
         next_ms = decision.next_attempt_ms
         pending = None if next_ms is None else self._pending_of(job, next_ms)

@@ -7,6 +7,7 @@ from common.records.deliveries import (
     AppriseTarget,
     AttemptOutcome,
     Delivery,
+    DeliveryAttempt,
     DeliveryCause,
     EmailTarget,
 )
@@ -22,6 +23,7 @@ class DeliveryMetrics:
         """Make the metrics in ``registry``, or in one of their own."""
         registry = registry or CollectorRegistry()
         self._attempts = counter("platestream_webhooks_attempts_total", registry)
+        self._held_back = counter("platestream_webhooks_held_back_total", registry)
         self._seconds = histogram(
             "platestream_webhooks_attempt_seconds", registry, buckets=_ATTEMPT_BUCKETS_SECONDS
         )
@@ -31,12 +33,16 @@ class DeliveryMetrics:
         self._pending = gauge("platestream_webhooks_pending_deliveries", registry)
         self._waiting = gauge("platestream_webhooks_waiting_deliveries", registry)
 
-    def attempted(
-        self, delivery: Delivery, outcome: AttemptOutcome, seconds: float, now_ms: int
-    ) -> None:
-        """Count an attempt that has just ended, with the time it took."""
+    def attempted(self, attempt: DeliveryAttempt, now_ms: int, *, is_held_back: bool) -> None:
+        """Count an attempt that has just ended, with the time it took.
+
+        ``is_held_back``: a limit of the hour did not let it go.
+        """
+        delivery, outcome = attempt.delivery, attempt.outcome
         self._attempts.labels(_channel(delivery), outcome.value).inc()
-        self._seconds.observe(seconds)
+        if is_held_back:
+            self._held_back.labels(_channel(delivery)).inc()
+        self._seconds.observe(attempt.duration_ms / 1000)
         if outcome is AttemptOutcome.DELIVERED and delivery.cause is DeliveryCause.EVENT:
             self._age.observe(max(0, now_ms - delivery.created_ms) / 1000)
 

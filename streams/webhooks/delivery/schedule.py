@@ -30,13 +30,15 @@ class SendKind(StrEnum):
 class SendResult:
     """The result of an attempt; ``error`` is a sentence for a person, without secrets.
 
-    ``retry_after_seconds`` is what the receiver asked for.
+    ``retry_after_seconds`` is what the receiver asked for; ``is_held_back``: a limit of ours did
+    not let it go.
     """
 
     kind: SendKind
     status: int | None = None
     error: str | None = None
     retry_after_seconds: float | None = None
+    is_held_back: bool = False
 
 
 @dataclass(frozen=True)

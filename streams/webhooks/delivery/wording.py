@@ -19,12 +19,16 @@ def subject_of(delivery: Delivery) -> str:
     return _one_line(f"{test}{trigger.alert.name}: {plate} at {camera}")
 
 
-def facts_of(delivery: Delivery, public_url: str) -> list[Fact]:
-    """Return all that there is to tell; links lead to ``public_url``, empty: there is none."""
+def facts_of(delivery: Delivery, public_url: str, notice: str | None) -> list[Fact]:
+    """Return all that there is to tell; links lead to ``public_url``, empty: there is none.
+
+    ``notice`` is what people are told of the limits of messages.
+    """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
     is_test = delivery.cause is DeliveryCause.TEST
-    return _test_facts(trigger, public_url) if is_test else _facts(trigger, public_url)
+    facts = _test_facts(trigger, public_url) if is_test else _facts(trigger, public_url)
+    return facts if notice is None else [*facts, ("Limit", notice)]
 
 
 def local_moment(trigger: AlertTrigger, unix_ms: int) -> datetime:

@@ -11,16 +11,22 @@ _CROP_ID = "crop@platestream"
 
 
 def email_message(
-    delivery: Delivery, address: str, *, sender: str, public_url: str, crop: bytes | None
+    delivery: Delivery,
+    address: str,
+    *,
+    sender: str,
+    public_url: str,
+    notice: str | None,
+    crop: bytes | None,
 ) -> EmailMessage:
     """Return the message that tells ``address`` of an alert.
 
-    ``crop`` is a JPEG. The same delivery gives the same Message-ID, so that one sent twice shows as
-    one.
+    ``notice`` is what it is told of limits; ``crop`` is a JPEG. The same delivery gives the same
+    Message-ID, so that one sent twice shows as one.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
-    facts = facts_of(delivery, public_url)
+    facts = facts_of(delivery, public_url, notice)
     message = new_message(
         sender=sender,
         address=address,

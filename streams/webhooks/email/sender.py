@@ -48,15 +48,21 @@ class EmailSender:
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and return the result. Never raises for anything the server does."""
 
-        async def message() -> EmailMessage:
+        async def message(notice: str | None) -> EmailMessage:
             return email_message(
                 delivery,
                 address,
                 sender=self._settings.smtp_from,
                 public_url=self._settings.public_url,
+                notice=notice,
                 crop=await crop_of(delivery, self._fetch_image, self._now_ms()),
             )
 
         result = await self._server.send(str(delivery.owner_id), address, message)
         kind = SendKind(result.outcome.value)
-        return SendResult(kind=kind, status=result.status, error=result.error)
+        return SendResult(
+            kind=kind,
+            status=result.status,
+            error=result.error,
+            is_held_back=result.is_held_back,
+        )

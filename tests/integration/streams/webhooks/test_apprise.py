@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from common.mail.rate_limit import HourlyLimits
 from common.networks import parse_networks
 from common.records.alerts import TriggerPhase
 from common.records.deliveries import AppriseTarget, Delivery, DeliveryCause, trigger_delivery
@@ -36,12 +37,17 @@ async def _crop(key: str) -> bytes | None:
 
 
 async def _send(
-    *urls: str, rules: OutboundRules = HERE, delivery: Delivery | None = None, seconds: float = 10
+    *urls: str,
+    rules: OutboundRules = HERE,
+    delivery: Delivery | None = None,
+    seconds: float = 10,
+    limit: int = 0,
 ) -> Sequence[SendResult]:
     http = HttpSender(rules, timeout_seconds=10)
     sender = AppriseSender(
         http,
         _crop,
+        HourlyLimits(per_address=limit, per_owner=0, messages="messages", clock=time.monotonic),
         public_url="https://plates.example.com",
         timeout_seconds=seconds,
         threads=8,
@@ -49,6 +55,8 @@ async def _send(
     )
     try:
         made = delivery or _delivery()
+        if limit:
+            return [await sender.send(made, url) for url in urls]
         return await asyncio.gather(*(sender.send(made, url) for url in urls))
     finally:
         sender.close()
@@ -105,6 +113,24 @@ async def test_a_failure_is_what_the_same_of_a_webhook_is(
     assert (result.kind, result.error) == (kind, error)
     assert result.retry_after_seconds == (7 if "retry" in behaviour else None)
     assert len(receiver.received) == 1
+
+
+async def test_beyond_the_limit_of_the_hour_nothing_is_sent(receiver: Receiver) -> None:
+    phone, other = _url(receiver, "gotify", "/phone"), _url(receiver, "gotify", "/other")
+    results = await _send(phone, phone, phone, other, limit=2)
+
+    assert [result.kind for result in results] == [
+        *([SendKind.ACCEPTED] * 2),
+        SendKind.REFUSED,
+        SendKind.ACCEPTED,
+    ]
+    assert results[2] == SendResult(
+        kind=SendKind.REFUSED,
+        error="The address had its 2 messages of this hour already.",
+        is_held_back=True,
+    )
+    said = ["last one of this hour" in got.json["message"] for got in receiver.received]
+    assert said == [False, True, False]
 
 
 async def test_a_service_that_hangs_holds_up_no_other(receiver: Receiver) -> None:

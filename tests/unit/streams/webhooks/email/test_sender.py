@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from email.message import EmailMessage
 from uuid import UUID, uuid4
 
 import aiosmtplib
@@ -23,11 +24,13 @@ class Server:
 
     def __init__(self) -> None:
         self.is_unavailable = False
+        self.emails: list[EmailMessage] = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
-    async def send(self, *email: object, **options: object) -> None:
+    async def send(self, email: EmailMessage, **options: object) -> None:
         """Take an email."""
+        self.emails.append(email)
         await self.may_answer.wait()
         if self.is_unavailable:
             raise aiosmtplib.SMTPConnectError("unavailable")
@@ -75,6 +78,9 @@ async def test_only_what_was_accepted_counts(server: Server, sender: EmailSender
 
     assert meanwhile == [SendKind.FAILED] * 5
     assert afterwards == [SendKind.ACCEPTED] * 2 + [SendKind.REFUSED] * 2
+    plain = [email.get_body(("plain",)) for email in server.emails]
+    said = ["last one of this hour" in part.get_content() for part in plain if part is not None]
+    assert said == [False] * 6 + [True]
 
 
 async def test_emails_in_flight_at_once_neither_exceed_the_limit_nor_are_lost(
@@ -102,6 +108,7 @@ async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over(
     kinds = [result.kind for result in results]
     assert kinds == [SendKind.ACCEPTED] * 3 + [SendKind.REFUSED] * 2
     assert results[-1].error == "The account had its 3 e-mails of this hour already."
+    assert [result.is_held_back for result in results] == [False] * 3 + [True] * 2
     assert (other.kind, later.kind) == (SendKind.ACCEPTED, SendKind.ACCEPTED)
 
 

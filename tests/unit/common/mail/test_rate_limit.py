@@ -1,0 +1,70 @@
+"""What people are told in an hour, and how they hear of what was held back."""
+
+from common.mail.rate_limit import HourlyLimits
+
+
+class Clock:
+    """Seconds that the test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 1.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def _limits(clock: Clock, *, per_address: int = 2, per_owner: int = 0) -> HourlyLimits:
+    return HourlyLimits(
+        per_address=per_address, per_owner=per_owner, messages="messages", clock=clock
+    )
+
+
+def _send(limits: HourlyLimits, address: str = "phone", *, taken: bool = True) -> str | None:
+    """Send once; return the notice, or why it may not be sent."""
+    if (denial := limits.denial("owner", address)) is not None:
+        return f"denied: {denial.sentence}"
+    with limits.sending("owner", address) as allowed:
+        notice = allowed.notice
+    if taken:
+        allowed.accepted()
+    return notice
+
+
+def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
+    clock = Clock()
+    limits = _limits(clock)
+    assert _send(limits) is None
+    assert _send(limits) == "This is the last one of this hour; what else comes is not sent."
+    for _ in range(3):
+        assert _send(limits) == "denied: The address had its 2 messages of this hour already."
+    clock.seconds += 3600
+    told = "Since the last one 3 were not sent: too many in an hour."
+    # One that no server took told nobody.
+    assert _send(limits, taken=False) == told
+    assert _send(limits) == told
+    assert "were not sent" not in (_send(limits) or "")
+
+
+def test_what_the_account_may_not_send_is_told_to_each_address() -> None:
+    clock = Clock()
+    limits = _limits(clock, per_address=0, per_owner=1)
+    assert (_send(limits, "one") or "").startswith("This is the last one")
+    sentence = "denied: The account had its 1 messages of this hour already."
+    assert [_send(limits, "one"), _send(limits, "two")] == [sentence] * 2
+    clock.seconds += 3600
+    assert (_send(limits, "two") or "").startswith("Since the last one 1 was not sent")
+
+
+def test_what_is_under_way_may_use_up_the_hour() -> None:
+    limits = _limits(Clock(), per_address=1)
+    with limits.sending("owner", "phone"):
+        denial = limits.denial("owner", "phone")
+    assert denial is not None
+    assert not denial.is_final
+    assert _send(limits, taken=False) is not None
+    assert limits.denial("owner", "phone") is None
+
+
+def test_without_limits_nothing_is_told() -> None:
+    limits = _limits(Clock(), per_address=0)
+    assert {_send(limits) for _ in range(100)} == {None}
