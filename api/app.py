@@ -95,7 +95,7 @@ def create_app(
         async with open_services() as services:
             app.state.services = services
             app.state.services_by_type = services.by_type()
-            for collector in (services.owner_limits, services.audit_notes):
+            for collector in (services.owner_limits, services.audit_notes, services.quiet_cameras):
                 app.state.metrics.include(collector)
             yield
 

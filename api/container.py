@@ -18,8 +18,9 @@ from api.alerts.service import Alerts, TriggerHistory, TriggerStore
 from api.analytics.service import Analytics, TrafficStore
 from api.api_keys.service import ApiKeys
 from api.audit.service import AuditLog
-from api.cameras.funnel import CameraFunnels, HourStore
+from api.cameras.funnel import CameraFunnels
 from api.cameras.probe import CameraProbe
+from api.cameras.quiet import CameraHourStore, QuietCameras
 from api.cameras.service import Cameras, camera_rules
 from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
@@ -76,7 +77,7 @@ class Repositories:
     recognitions: RecognitionStore
     exports: ExportStore
     traffic: TrafficStore
-    camera_hours: HourStore
+    camera_hours: CameraHourStore
     triggers: TriggerStore
     deliveries: DeliveryStore
     erasures: ErasureList
@@ -122,6 +123,7 @@ class Services:
     cameras: Cameras
     camera_probe: CameraProbe
     camera_funnels: CameraFunnels
+    quiet_cameras: QuietCameras
     alerts: Alerts
     alert_deliveries: AlertDeliveries
     alert_insight: AlertInsight
@@ -165,7 +167,8 @@ class Services:
             self.snapshot_removal.sweep,
             self.audit_log.sweep,
         )
-        alone = (self.erasure_watch.sweep, self.erasure_jobs.sweep, self.audit_notes.sweep)
+        erasing = (self.erasure_watch.sweep, self.erasure_jobs.sweep)
+        alone = (*erasing, self.audit_notes.sweep, self.quiet_cameras.sweep)
         return (Sweeper(sweeps), *(Sweeper((sweep,)) for sweep in alone))
 
     async def close(self) -> None:
@@ -291,6 +294,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         cameras=cameras,
         camera_probe=CameraProbe(settings),
         camera_funnels=CameraFunnels(cameras, found.camera_hours, now),
+        quiet_cameras=QuietCameras(found.camera_hours, now, max_cameras=settings.metrics_cameras),
         alerts=Alerts(
             database,
             alerts,

@@ -9,6 +9,7 @@ from pydantic_settings import NoDecode
 
 from analytics_sql.settings import RecognitionRetentionSettings
 from common.mail_settings import EmailSettings
+from common.metrics import CameraMetricsSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
     CameraAddressSettings,
@@ -137,6 +138,7 @@ class OwnerLimitSettings(DeliveryLimitSettings):
 
 class ApiSettings(
     OwnerLimitSettings,
+    CameraMetricsSettings,
     ProcessSettings,
     DatabaseSettings,
     KafkaSettings,

@@ -4,9 +4,12 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
+from typing import Final
+from uuid import UUID
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -59,6 +62,55 @@ class HealthPageSettings(Fragment):
         description="Address on which processes other than the API answer /metrics and /healthz, "
         "each on its own port; 0.0.0.0 or :: is every address. The pages need no key.",
     )
+
+
+class CameraMetricsSettings(Fragment):
+    """The cameras that have metrics of their own."""
+
+    metrics_cameras: int = Field(
+        100,
+        ge=0,
+        le=10_000,
+        description="Cameras of one process that have metrics of their own (label camera: the "
+        "id); all others are counted together, as camera other.",
+    )
+
+
+OTHER_CAMERAS: Final = "other"
+_UNUSED_SECONDS: Final = 3600.0
+
+
+class CameraLabels:
+    """Labels of cameras: the id, for as many as may have one, else ``other``. Not thread-safe.
+
+    A camera that had none for an hour, as it is at another worker now, leaves its place to the
+    next one.
+    """
+
+    def __init__(
+        self, limit: int, forget: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``forget`` drops what is kept under a label; ``clock`` returns seconds that only rise."""
+        self._limit = limit
+        self._forget = forget
+        self._clock = clock
+        self._used: dict[UUID, float] = {}
+
+    def of(self, camera_id: UUID) -> str:
+        """Return the label of a camera that is counted now."""
+        now = self._clock()
+        if camera_id not in self._used and len(self._used) >= self._limit:
+            oldest = min(self._used, key=self._used.__getitem__, default=None)
+            if oldest is None or now - self._used[oldest] < _UNUSED_SECONDS:
+                return OTHER_CAMERAS
+            self.drop(oldest)
+        self._used[camera_id] = now
+        return str(camera_id)
+
+    def drop(self, camera_id: UUID) -> None:
+        """Drop the label of a camera that is gone, if it has one."""
+        if self._used.pop(camera_id, None) is not None:
+            self._forget(str(camera_id))
 
 
 class HealthServer:

@@ -36,7 +36,7 @@ from ingest.clocks import MonotonicWallClock, is_too_far_ahead
 from ingest.frames.pipeline import PipelineDeps
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
-from ingest.metrics import IngestMetrics
+from ingest.metrics import CameraGauges, IngestMetrics
 from ingest.processes.pool import CapturePool
 from ingest.settings import IngestSettings
 from ingest.status import StatusRules
@@ -80,6 +80,9 @@ class IngestWorker:
             self._session_deps(secrets),
             self._producer,
             self._snapshots,
+        )
+        self._metrics.registry.register(
+            CameraGauges(settings.metrics_cameras, lambda: self._fleet.views(now()))
         )
         self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
         self._started_seconds = self._maintained_seconds = now().seconds

@@ -1,14 +1,29 @@
 """The Prometheus metrics of an ingest worker."""
 
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
+from typing import Final
+from uuid import UUID
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
-from common.metrics import counter, gauge, histogram
+from common.metric_catalogue import described
+from common.metric_names import MetricName
+from common.metrics import OTHER_CAMERAS, counter, gauge, histogram
 from common.records.cameras import CameraState
 from ingest.errors import CaptureErrorCode
 
 _DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+_BY_CAMERA: Final[tuple[MetricName, ...]] = (
+    "platestream_ingest_camera_state",
+    "platestream_ingest_camera_frame_age_seconds",
+)
 
 
 class DropReason(StrEnum):
@@ -26,6 +41,44 @@ class SnapshotOutcome(StrEnum):
     STORED = "stored"
     FAILED = "failed"
     SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class WatchedCamera:
+    """A camera as it is now; ``silent_seconds`` since its last frame, None: none is expected."""
+
+    camera_id: UUID
+    state: CameraState
+    silent_seconds: float | None
+
+
+class CameraGauges(Collector):
+    """The cameras of this worker, each at the moment of asking. Thread-safe."""
+
+    def __init__(self, limit: int, cameras: Callable[[], Iterable[WatchedCamera]]) -> None:
+        """The oldest ``limit`` cameras are shown each, the others together."""
+        self._limit = limit
+        self._cameras = cameras
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return both gauges."""
+        states, ages = (
+            GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
+            for metric in map(described, _BY_CAMERA)
+        )
+        # Ids begin with the time at which they were made.
+        views = sorted(self._cameras(), key=attrgetter("camera_id"))
+        own, others = views[: self._limit], views[self._limit :]
+        for view in own:
+            states.add_metric((str(view.camera_id), view.state.value), 1)
+            if view.silent_seconds is not None:
+                ages.add_metric((str(view.camera_id),), view.silent_seconds)
+        for state, count in Counter(view.state for view in others).items():
+            states.add_metric((OTHER_CAMERAS, state.value), count)
+        silent = [each.silent_seconds for each in others if each.silent_seconds is not None]
+        if silent:
+            ages.add_metric((OTHER_CAMERAS,), max(silent))
+        return (states, ages)
 
 
 class IngestMetrics:

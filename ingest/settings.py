@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from common.metrics import HealthPageSettings
+from common.metrics import CameraMetricsSettings, HealthPageSettings
 from common.settings import (
     CameraAddressSettings,
     EncryptionSettings,
@@ -17,6 +17,7 @@ from common.settings import (
 class IngestSettings(
     ProcessSettings,
     HealthPageSettings,
+    CameraMetricsSettings,
     KafkaSettings,
     S3Settings,
     EncryptionSettings,

@@ -61,6 +61,12 @@ class StatusTracker:
         """Make the status due again, because the configuration changed."""
         self._published_seconds = None
 
+    def silent_seconds(self, at: Instant) -> float | None:
+        """Return the time since the last frame, None where none is expected."""
+        if self.state is CameraState.DISABLED:
+            return None
+        return max(0.0, at.seconds - self._last_frame.seconds)
+
     def due(self, at: Instant, identity: CameraIdentity) -> CameraStatus | None:
         """Return the status if it is due: on a change and as a heartbeat."""
         self._check_silence(at)

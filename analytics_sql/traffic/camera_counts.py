@@ -59,6 +59,15 @@ class CameraHour:
     counts: FrameCounts
 
 
+@dataclass(frozen=True)
+class ReportedHour:
+    """The vehicles of a camera's hour, which begins at ``start_ms`` (Unix ms, UTC)."""
+
+    camera_id: UUID
+    start_ms: int
+    reported: int
+
+
 def camera_minute(record: CameraCounts) -> CameraMinute:
     """Return the row for a record of the camera-counts topic.
 
@@ -105,3 +114,15 @@ async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[Came
         CameraHour(row["hour_ms"], FrameCounts(**{name: row[name] for name in COUNT_NAMES}))
         for row in found
     )
+
+
+async def reported_hours(
+    client: ClickHouseClient, hours_ms: Sequence[int]
+) -> tuple[ReportedHour, ...]:
+    """Return what the cameras of all owners reported in hours that begin at these times.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    found = (await client.query("reported_hours", {"hours": list(hours_ms)})).named()
+    return tuple(ReportedHour(row["camera_id"], row["hour_ms"], row["reported"]) for row in found)

@@ -24,7 +24,7 @@ from analytics_sql.recognitions import (
     recognitions_at,
 )
 from analytics_sql.traffic.analytics import count_traffic
-from analytics_sql.traffic.camera_counts import camera_hours
+from analytics_sql.traffic.camera_counts import camera_hours, reported_hours
 from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
@@ -103,6 +103,7 @@ class ClickHouseStore:
     triggers_for = _in_turn(triggers_of)
     holding = _in_turn(suppressing_trigger)
     span = _in_turn(span_rows)
+    reported_hours = _limited(reported_hours)
     erasures = _limited(list_erasures)
     images_to_remove = _limited(images_to_remove)
     note_removed = _limited(note_removed)

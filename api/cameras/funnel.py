@@ -10,9 +10,9 @@ from api.cameras.service import Cameras
 from api.errors import ApiError, ErrorCode, FieldFault
 from common.records.counts import FrameCounts
 
-_HOUR_MS: Final = 3_600_000
-_WEEK_MS: Final = 7 * 24 * _HOUR_MS
-_WEEKS: Final = 4
+HOUR_MS: Final = 3_600_000
+WEEK_MS: Final = 7 * 24 * HOUR_MS
+WEEKS: Final = 4
 _LEAST_WEEKS: Final = 3
 _LEAST_USUAL: Final = 20
 """With fewer an hour the half of it is no sign: one in 200 quiet hours of twenty has as few."""
@@ -58,18 +58,18 @@ class CameraFunnels:
             ApiError: 404; 400 where the span is none, or too long.
         """
         end_ms = self._now_ms() if to_ms is None else to_ms
-        begin_ms = end_ms - DEFAULT_HOURS * _HOUR_MS if from_ms is None else from_ms
-        if not 0 < end_ms - begin_ms <= MAX_HOURS * _HOUR_MS:
+        begin_ms = end_ms - DEFAULT_HOURS * HOUR_MS if from_ms is None else from_ms
+        if not 0 < end_ms - begin_ms <= MAX_HOURS * HOUR_MS:
             fault = FieldFault("from", f"must be before to, by at most {MAX_HOURS} hours")
             raise ApiError(ErrorCode.INVALID_REQUEST, fields=(fault,))
         await self._cameras.require(owner_id, camera_id)
-        begin_ms -= begin_ms % _HOUR_MS
-        earlier_ms = max(0, begin_ms - _WEEKS * _WEEK_MS)
+        begin_ms -= begin_ms % HOUR_MS
+        earlier_ms = max(0, begin_ms - WEEKS * WEEK_MS)
         span = CameraSpan(owner_id, camera_id, earlier_ms, end_ms)
         counts = {hour.start_ms: hour.counts for hour in await self._hours.camera_hours(span)}
         return tuple(
             FunnelHour(start_ms, counts.get(start_ms, FrameCounts()), usual(counts, start_ms))
-            for start_ms in range(begin_ms, end_ms, _HOUR_MS)
+            for start_ms in range(begin_ms, end_ms, HOUR_MS)
         )
 
 
@@ -78,7 +78,7 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
 
     None: the camera was not there in three of them, or there are too few to miss any.
     """
-    before = [counts.get(start_ms - week * _WEEK_MS) for week in range(1, _WEEKS + 1)]
+    before = [counts.get(start_ms - week * WEEK_MS) for week in range(1, WEEKS + 1)]
     reported = [each.reported for each in before if each is not None]
     if len(reported) < _LEAST_WEEKS:
         return None

@@ -15,7 +15,7 @@ from ingest.capture.messages import Looked, Seen
 from ingest.clocks import Clock, Instant
 from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
-from ingest.metrics import IngestMetrics
+from ingest.metrics import IngestMetrics, WatchedCamera
 from ingest.processes.pool import Capture, CaptureListener
 from ingest.status import CameraIdentity, StatusRules, StatusTracker
 
@@ -87,6 +87,12 @@ class CameraSession:
     def state(self) -> CameraState:
         """The camera's current state."""
         return self._tracker.state
+
+    def view(self, now: Instant) -> WatchedCamera:
+        """Return the camera as it is now."""
+        with self._lock:
+            tracker = self._tracker
+            return WatchedCamera(self.camera_id, tracker.state, tracker.silent_seconds(now))
 
     def start(self) -> None:
         """Begin the capture that a new configuration asks for, if there is one to begin.

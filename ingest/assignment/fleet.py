@@ -11,6 +11,7 @@ import structlog
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSessionSettings
 from ingest.clocks import Instant
+from ingest.metrics import WatchedCamera
 from ingest.processes.pool import Capture
 
 
@@ -144,6 +145,10 @@ class Fleet:
             states[camera.state] += 1
         for state in CameraState:
             self._deps.metrics.cameras(state, states[state])
+
+    def views(self, now: Instant) -> tuple[WatchedCamera, ...]:
+        """Return the cameras as they are now."""
+        return tuple(camera.view(now) for camera in self._all())
 
     def stop(self) -> None:
         """Stop all cameras; returns immediately."""

@@ -70,7 +70,7 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
         app,
         guard,
         FrameCache(settings.reading_cache_bytes),
-        RecognitionMetrics(app.metrics.registry),
+        RecognitionMetrics(app.metrics.registry, cameras=settings.metrics_cameras),
     )
     _add_reading(parts, settings)
     _add_tracking(parts, settings)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
+from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from common.metrics import counter, gauge, histogram
+from common.metrics import CameraLabels, counter, gauge, histogram
+from common.records.counts import CameraCounts
 
 _FRAME_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _AGE_BUCKETS_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0)
@@ -47,6 +49,14 @@ class ImageOutcome(StrEnum):
     LOST = "lost"
 
 
+_FRAME_COUNTS: Final = (
+    *("still", "failed", "slow", "unsent", "lost"),
+    *("stale", "surplus", "refused", "read"),
+)
+_PLATE_COUNTS: Final = ("small", "unread", "outside", "readings")
+_PASS_COUNTS: Final = ("reported", "repeated", "unsure", "fragments")
+
+
 class CountsReplaced(Protocol):
     """A pool that counts the processes it replaced."""
 
@@ -58,8 +68,11 @@ class CountsReplaced(Protocol):
 class RecognitionMetrics:
     """The counters of one worker. Thread-safe."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Without ``registry`` the metrics have one of their own."""
+    def __init__(self, registry: CollectorRegistry | None = None, *, cameras: int = 0) -> None:
+        """Without ``registry`` the metrics have one of their own.
+
+        ``cameras``: so many have metrics of their own.
+        """
         registry = registry or CollectorRegistry()
         self._frames = counter("platestream_recognition_frames_total", registry)
         self._tracks = counter("platestream_recognition_tracks_total", registry)
@@ -67,6 +80,12 @@ class RecognitionMetrics:
         self._replaced = gauge("platestream_recognition_processes_replaced", registry)
         self._images = counter("platestream_recognition_images_total", registry)
         self._pending_images = gauge("platestream_recognition_pending_images", registry)
+        self._by_camera = (
+            (counter("platestream_recognition_camera_frames_total", registry), _FRAME_COUNTS),
+            (counter("platestream_recognition_camera_plates_total", registry), _PLATE_COUNTS),
+            (counter("platestream_recognition_camera_passes_total", registry), _PASS_COUNTS),
+        )
+        self._cameras = CameraLabels(cameras, self._forget_camera)
         self._frame_seconds = histogram(
             "platestream_recognition_frame_seconds", registry, buckets=_FRAME_BUCKETS_SECONDS
         )
@@ -98,6 +117,22 @@ class RecognitionMetrics:
     def recognition_published(self, age_ms: int) -> None:
         """Observe the time from a vehicle's last reading to its published recognition."""
         self._pass_age.observe(max(0, age_ms) / 1000)
+
+    def camera_minute(self, minute: CameraCounts) -> None:
+        """Count a minute of a camera."""
+        label = self._cameras.of(minute.camera_id)
+        for metric, names in self._by_camera:
+            for name in names:
+                metric.labels(label, name).inc(getattr(minute.counts, name))
+
+    def camera_removed(self, camera_id: UUID) -> None:
+        """Forget a camera that is deleted."""
+        self._cameras.drop(camera_id)
+
+    def _forget_camera(self, label: str) -> None:
+        for metric, names in self._by_camera:
+            for name in names:
+                metric.remove(label, name)
 
     def frame_fetched(self, outcome: FetchOutcome) -> None:
         """Count a frame that was looked for on the frames topic."""

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from common.metrics import CameraMetricsSettings
 from common.settings import Fragment, Port, S3Settings
 from recognition.settings import RecognizerPoolSettings
 from streams.runtime.settings import EarlyAlertSettings, StreamSettings
@@ -69,6 +70,7 @@ class ReadingSettings(Fragment):
 
 class RecognitionSettings(
     StreamSettings,
+    CameraMetricsSettings,
     S3Settings,
     RecognizerPoolSettings,
     ReadingSettings,

@@ -18,6 +18,8 @@ _UNITS: Final = {"bytes": "bytes", "ratio": "percentunit", "seconds": "s"}
 _WIDTH, _HEIGHT, _COLUMNS = 8, 7, 3
 _SCHEMA_VERSION: Final = 39
 _PROCESS: Final = 'process=~"$process"'
+_CAMERA: Final = 'camera=~"$camera"'
+_NOT_SHOWN: Final = frozenset({"partition", "camera"})
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,25 @@ _MACHINE: Final = {
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One dashboard: the metrics whose names begin with one of ``begins``."""
+    """One dashboard: the metrics whose names begin with one of ``begins``.
+
+    ``is_of_a_camera``: those by camera, of which one is chosen; else all others.
+    """
 
     uid: str
     title: str
     begins: tuple[str, ...]
+    is_of_a_camera: bool = False
 
 
 DASHBOARDS: Final = (
     Dashboard("platestream-cameras", "Cameras and ingest", ("platestream_ingest_",)),
+    Dashboard(
+        "platestream-camera",
+        "One camera",
+        ("platestream_ingest_", "platestream_recognition_", "platestream_api_"),
+        is_of_a_camera=True,
+    ),
     Dashboard("platestream-recognition", "Recognition", ("platestream_recognition_",)),
     Dashboard(
         "platestream-deliveries",
@@ -83,7 +95,12 @@ DASHBOARDS: Final = (
 
 def metrics_of(dashboard: Dashboard) -> Sequence[Shown]:
     """Return the metrics that a dashboard shows."""
-    return [each for each in _SHOWN if each.name.startswith(dashboard.begins)]
+    return [
+        each
+        for each in _SHOWN
+        if each.name.startswith(dashboard.begins)
+        and ("camera" in each.labels) is dashboard.is_of_a_camera
+    ]
 
 
 def render(dashboard: Dashboard) -> str:
@@ -99,7 +116,7 @@ def render(dashboard: Dashboard) -> str:
         "editable": True,
         "refresh": "30s",
         "time": {"from": "now-3h", "to": "now"},
-        "templating": {"list": [_source(), _process()]},
+        "templating": {"list": [_source(), _camera() if dashboard.is_of_a_camera else _process()]},
         "links": [
             {
                 "type": "dashboards",
@@ -118,14 +135,18 @@ def render(dashboard: Dashboard) -> str:
 
 def expressions(metric: Shown) -> Iterator[tuple[str, str]]:
     """Yield the questions to Prometheus that show a metric, each with the name of its lines."""
-    labels = [label for label in metric.labels if label != "partition"]
+    labels = [label for label in metric.labels if label not in _NOT_SHOWN]
     legend = " ".join(f"{{{{{label}}}}}" for label in labels) or "all"
-    series = f"{metric.name}{{{_PROCESS}}}"
+    is_of_a_camera = "camera" in metric.labels
+    series = f"{metric.name}{{{_CAMERA if is_of_a_camera else _PROCESS}}}"
     if metric.kind is MetricKind.COUNTER:
-        yield _by(labels, f"rate({series}[$__rate_interval])"), legend
+        # A camera's are counted when a minute is over.
+        interval = "5m" if is_of_a_camera else "$__rate_interval"
+        yield _by(labels, f"rate({series}[{interval}])"), legend
     elif metric.kind is MetricKind.GAUGE:
-        # A share of a limit is one process's; together they would be more than all.
-        yield _by(labels, series, "max" if metric.unit == "ratio" else "sum"), legend
+        # A share of a limit, or an age, is one process's; together they would be more than all.
+        how = "max" if metric.unit in ("ratio", "seconds") else "sum"
+        yield _by(labels, series, how), legend
     else:
         buckets = f"rate({metric.name}_bucket{{{_PROCESS}}}[$__rate_interval])"
         for share in (0.5, 0.95):
@@ -196,6 +217,17 @@ def _process() -> dict[str, Any]:
         "multi": True,
         "allValue": ".*",
         "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def _camera() -> dict[str, Any]:
+    return {
+        "name": "camera",
+        "label": "Camera",
+        "type": "query",
+        "datasource": _SOURCE,
+        "query": "label_values(platestream_ingest_camera_state, camera)",
+        "refresh": 2,
     }
 
 

@@ -128,6 +128,7 @@ class TrackingAgent:
             self._frames.keep_only(key, frames_needed(transition.state), frame.frame)
         if frame.deleted:
             await self._marks.forget(key)
+            self._metrics.camera_removed(frame.camera_id)
         self._counter.add(frame, ended)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(ended.passes))
         self._metrics.tracks_ended(TrackOutcome.SUPPRESSED, ended.suppressed)
@@ -143,6 +144,7 @@ class TrackingAgent:
         if (finished := counter.finished(frame)) is None:
             return
         await self._publish_counts(key, finished)
+        self._metrics.camera_minute(finished)
         if (mark := counter.mark(frame.camera_id)) is not None:
             await self._marks.write(key, mark)
 

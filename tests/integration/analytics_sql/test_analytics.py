@@ -26,8 +26,10 @@ from analytics_sql.traffic.camera_counts import (
     CameraHour,
     CameraMinute,
     CameraSpan,
+    ReportedHour,
     camera_hours,
     insert_camera_minutes,
+    reported_hours,
 )
 from common.records.counts import COUNT_NAMES, FrameCounts
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
@@ -230,3 +232,26 @@ async def test_minutes_of_a_camera_are_summed_by_hour_the_more_complete_one_of_t
         CameraHour(START_MS - hour_ms, each),
         CameraHour(START_MS, FrameCounts(read=12)),
     )
+
+
+async def test_what_all_cameras_reported_in_some_hours(client: ClickHouseClient) -> None:
+    hour_ms = 3_600_000
+    await insert_camera_minutes(
+        client,
+        [
+            minute(START_MS - 60_000, FrameCounts(reported=1)),
+            minute(START_MS, FrameCounts(reported=7)),
+            minute(START_MS + 60_000, FrameCounts(reported=5)),
+            minute(START_MS, FrameCounts(read=3), camera_id=YARD),
+            minute(START_MS + 2 * hour_ms, FrameCounts(reported=9)),
+        ],
+    )
+    await insert_camera_minutes(client, [minute(START_MS, FrameCounts(reported=2), records=3)])
+
+    found = await reported_hours(client, [START_MS, START_MS + 2 * hour_ms])
+
+    assert set(found) == {
+        ReportedHour(GATE, START_MS, 12),
+        ReportedHour(YARD, START_MS, 0),
+        ReportedHour(GATE, START_MS + 2 * hour_ms, 9),
+    }

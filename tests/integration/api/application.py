@@ -31,7 +31,7 @@ from analytics_sql.recognitions import (
     RecognitionRow,
 )
 from analytics_sql.traffic.analytics import OwnerSpan, Traffic
-from analytics_sql.traffic.camera_counts import CameraHour, CameraSpan
+from analytics_sql.traffic.camera_counts import CameraHour, CameraSpan, ReportedHour
 from analytics_sql.triggers import (
     CooldownQuestion,
     RecognitionTrigger,
@@ -44,7 +44,7 @@ from api.adapters.image_store import ImageStore
 from api.alerts.service import TriggerStore
 from api.analytics.service import TrafficStore
 from api.app import create_app
-from api.cameras.funnel import HourStore
+from api.cameras.quiet import CameraHourStore
 from api.cameras.status_cache import CameraStatusCache
 from api.container import AppDependencies, Repositories, Services, build_services
 from api.db.database import Database
@@ -181,6 +181,9 @@ class StandInHours:
     async def camera_hours(self, span: CameraSpan, /) -> tuple[CameraHour, ...]:
         self.asked.append(span)
         return self.hours
+
+    async def reported_hours(self, hours_ms: Sequence[int], /) -> tuple[ReportedHour, ...]:
+        return ()
 
 
 async def _nothing_to_erase(
@@ -329,7 +332,7 @@ class Options:
     """What an application is started with: stand-ins, and rules that no test meets by chance."""
 
     store: RecognitionStore = field(default_factory=StandInStore)
-    hours: HourStore = field(default_factory=StandInHours)
+    hours: CameraHourStore = field(default_factory=StandInHours)
     erase_plate: ErasePlate = _nothing_to_erase
     exports: ExportStore = field(default_factory=StandInStore)
     traffic: TrafficStore = field(default_factory=StandInStore)

@@ -28,6 +28,9 @@ def test_metrics_and_health_are_served_on_a_local_port(
     assert health == "ok\n"
     assert float(values["platestream_ingest_frames_sent_total"]) >= 10
     assert float(values['platestream_ingest_cameras{state="online"}']) == 1
+    of_it = f'camera="{camera}"'
+    assert values[f'platestream_ingest_camera_state{{{of_it},state="online"}}'] == "1.0"
+    assert float(values[f"platestream_ingest_camera_frame_age_seconds{{{of_it}}}"]) < 60
 
 
 @pytest.mark.parametrize(

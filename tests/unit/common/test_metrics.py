@@ -1,13 +1,14 @@
 """Every metric name is described, once."""
 
 from typing import get_args
+from uuid import UUID
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from common.metric_catalogue import METRICS, MetricKind
 from common.metric_names import MetricName
-from common.metrics import counter, gauge, histogram
+from common.metrics import OTHER_CAMERAS, CameraLabels, counter, gauge, histogram
 
 
 def test_every_name_is_described_once() -> None:
@@ -30,6 +31,22 @@ def test_instruments_are_named_and_labelled_as_described() -> None:
     assert value("platestream_ingest_frames_dropped_total", {"reason": "slow"}) == 1
     assert value("platestream_webhooks_pending_deliveries") == 3
     assert value("platestream_webhooks_attempt_seconds_bucket", {"le": "1.0"}) == 1
+
+
+def test_so_many_cameras_have_labels_of_their_own_and_unused_ones_make_room() -> None:
+    seconds, dropped = 0.0, list[str]()
+    labels = CameraLabels(2, dropped.append, lambda: seconds)
+    one, two, three = (UUID(int=number) for number in (1, 2, 3))
+    assert [labels.of(each) for each in (one, two, three)] == [str(one), str(two), OTHER_CAMERAS]
+    seconds += 3599
+    assert (labels.of(one), labels.of(three)) == (str(one), OTHER_CAMERAS)
+    seconds += 1
+    assert (labels.of(three), labels.of(two)) == (str(three), OTHER_CAMERAS)
+    labels.drop(one)
+    labels.drop(one)
+    assert labels.of(two) == str(two)
+    assert dropped == [str(two), str(one)]
+    assert CameraLabels(0, dropped.append).of(one) == OTHER_CAMERAS
 
 
 def test_a_metric_is_made_as_what_it_is() -> None:

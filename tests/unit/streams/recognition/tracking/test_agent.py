@@ -147,7 +147,7 @@ def tracking_of(world: World, rules: TrackingRules) -> TrackingAgent:
         publish_counts=world.publish_counts,
         counter=CameraCounter(),
         marks=CountMarks(MarkTable(world)),
-        metrics=RecognitionMetrics(world.registry),
+        metrics=RecognitionMetrics(world.registry, cameras=1),
         rules=rules,
         now_ms=lambda: START_MS + 3000,
     )
@@ -200,6 +200,9 @@ async def test_a_minute_that_is_over_is_published_and_again_where_kafka_did_not_
     (counts,) = world.counts
     assert (counts.camera_id, counts.owner_id, counts.records) == (CAMERA, OWNER, 3)
     assert counts.counts == FrameCounts(read=2, found=2, readings=2, reported=1)
+    labels = {"camera": str(CAMERA), "outcome": "reported"}
+    passes = "platestream_recognition_camera_passes_total"
+    assert world.registry.get_sample_value(passes, labels) == 1
 
 
 async def test_the_next_worker_goes_on_from_the_mark_of_the_last(world: World) -> None:
