@@ -1,5 +1,6 @@
 """The engine: the plates that can be read in an image."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,13 +17,22 @@ from recognition.detection.close_up_detector import (
     deduplicate_detections,
 )
 from recognition.detection.detector import Detector
+from recognition.detection.known_places import take_known
 from recognition.detection.zoom_detector import ZoomDetector
 from recognition.images import as_bgr
+from recognition.look import NOTHING_KNOWN, KnownPlate, Look
 from recognition.reading.confidence import PlateFeatures, calibrate, plate_probability
 from recognition.reading.reader import Plate, Reader
 from recognition.reading.row_classifier import RowClassifier
 from recognition.settings import RecognizerSettings
-from recognition.types import BgrImage, Box, Character, CropText, Detection, overlap_coefficient
+from recognition.types import (
+    BgrImage,
+    Box,
+    Character,
+    CropText,
+    Detection,
+    overlap_coefficient,
+)
 
 TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
@@ -32,10 +42,11 @@ _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
 @dataclass(frozen=True)
 class FoundPlates:
-    """The readings of an image, and the plates in it that are none."""
+    """The readings of an image, the plates in it that are none, and those that were known."""
 
     readings: list[PlateReading]
     left: PlatesLeft
+    followed: tuple[KnownPlate, ...] = ()
 
 
 class Recognizer:
@@ -81,22 +92,30 @@ class Recognizer:
         """
         return [found.readings for found in self.find_all(images, min_plate_widths_px)]
 
-    def find_all(self, images: list[BgrImage], min_plate_widths_px: list[int]) -> list[FoundPlates]:
+    def find_all(
+        self,
+        images: list[BgrImage],
+        min_plate_widths_px: list[int],
+        looks: Sequence[Look] | None = None,
+    ) -> list[FoundPlates]:
         """Return the readings of each image (:meth:`recognize_all`), and what is left out.
+
+        ``looks`` says of each image how it is looked at; None: all plates are read.
 
         Raises:
             InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
         """
-        detected = self._detect(images)
+        looks = looks or [NOTHING_KNOWN] * len(images)
+        detected, followed = self._detect_unknown(images, looks)
         plates = [
             [plate for plate in found if plate.found.width_px >= min_width_px]
             for found, min_width_px in zip(detected, min_plate_widths_px, strict=True)
         ]
         readings = self._deduplicate(self._score(plates, self._read(plates)))
         return [
-            self._found(plates, min_width_px, of_image)
-            for plates, min_width_px, of_image in zip(
-                detected, min_plate_widths_px, readings, strict=True
+            self._found(plates, min_width_px, of_image, known)
+            for plates, min_width_px, of_image, known in zip(
+                detected, min_plate_widths_px, readings, followed, strict=True
             )
         ]
 
@@ -117,12 +136,20 @@ class Recognizer:
 
     def _detect(self, images: list[BgrImage]) -> list[list[Plate]]:
         """Return the plates, a list an image; of a large plate several boxes."""
+        return self._detect_unknown(images, [NOTHING_KNOWN] * len(images))[0]
+
+    def _detect_unknown(
+        self, images: list[BgrImage], looks: Sequence[Look]
+    ) -> tuple[list[list[Plate]], list[tuple[KnownPlate, ...]]]:
+        """Return the plates to read, a list an image, and those in known places."""
         images = list(map(as_bgr, images))
-        detections = self._detector.detect_all(images)
-        return [
+        detections = self._detector.detect_all(images, looks)
+        sorted_out = list(map(take_known, detections, looks))
+        plates = [
             [Plate(image, one) for one in found]
-            for image, found in zip(images, detections, strict=True)
+            for image, (found, _) in zip(images, sorted_out, strict=True)
         ]
+        return plates, [known for _, known in sorted_out]
 
     def _read(self, plates: list[list[Plate]]) -> list[list[CropText]]:
         """Read the plates of all images together."""
@@ -139,7 +166,11 @@ class Recognizer:
         return list(map(self._one_a_plate, readings))
 
     def _found(
-        self, plates: list[Plate], min_width_px: int, readings: list[PlateReading]
+        self,
+        plates: list[Plate],
+        min_width_px: int,
+        readings: list[PlateReading],
+        followed: tuple[KnownPlate, ...],
     ) -> FoundPlates:
         narrow = [one.found for one in plates if one.found.width_px < min_width_px]
         kept = list(filter(self.is_plate, readings))
@@ -147,7 +178,7 @@ class Recognizer:
             small=len(deduplicate_detections(narrow)) if narrow else 0,
             unread=len(readings) - len(kept),
         )
-        return FoundPlates(kept, left)
+        return FoundPlates(kept, left, followed)
 
     def _reading(self, plate: Plate, text: CropText) -> PlateReading:
         image, found = plate

@@ -111,6 +111,13 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     plate_type: str = "car"
 
 
+class FollowedPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A plate in a frame that was found where a track expects it, and not read once more."""
+
+    track: str
+    box: Box
+
+
 class FrameReadings(Record, frozen=True, kw_only=True):
     """On the readings topic: one for each record of the frames topic, in its order.
 
@@ -118,7 +125,7 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     were not looked at. ``deleted``, ``still`` and ``counts`` are those of the record on the frames
     topic. ``view`` is the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty
     where it was not looked at. Those ``over_share`` are ``stale``, too; ``refused`` frames cannot
-    be decoded. ``plates_left`` gave no reading.
+    be decoded. ``plates_left`` gave no reading. ``followed`` plates are known by earlier ones.
     """
 
     kind: FrameKind
@@ -138,3 +145,4 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     refused: bool = False
     plates_left: PlatesLeft = PlatesLeft()
     counts: CaptureCounts | None = None
+    followed: tuple[FollowedPlate, ...] = ()

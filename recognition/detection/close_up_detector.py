@@ -7,10 +7,12 @@ the engine decides by their texts. It costs 3.7 ms beside 18.5 of the first pass
 image in ten where that finds no plate of usual size for sure (docs/accuracy.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from recognition.detection.detector import Detector
+from recognition.look import Look
 from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
@@ -37,7 +39,9 @@ _MIN_RELATIVE_SCORE = 0.3
 class PlateDetector(Protocol):
     """A detector, or one that runs it in several passes."""
 
-    def detect_all(self, images: list[BgrImage]) -> list[list[Detection]]:
+    def detect_all(
+        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+    ) -> list[list[Detection]]:
         """Return the plates in each image, best first, in pixels of the image."""
 
 
@@ -49,12 +53,15 @@ class CloseUpDetector:
         self._detector = detector
         self._near = near
 
-    def detect_all(self, images: list[BgrImage]) -> list[list[Detection]]:
+    def detect_all(
+        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+    ) -> list[list[Detection]]:
         """Return plates and candidates in each image, best first, in pixels of the image.
 
-        Of a plate that is large in its image there may be several boxes.
+        Of a plate that is large in its image there may be several boxes. ``looks`` says of each
+        image how it is looked at; None: as at one of which nothing is known.
         """
-        near = self._near.detect_all(images)
+        near = self._near.detect_all(images, looks)
         return [self._add_close_ups(image, one) for image, one in zip(images, near, strict=True)]
 
     def _add_close_ups(self, image: BgrImage, near: list[Detection]) -> list[Detection]:

@@ -1,12 +1,14 @@
 """Detects plates in an image with an ONNX model and its card."""
 
 import math
+from collections.abc import Sequence
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
 from recognition.detection.input_sizing import InputSizing, Placement, letterbox
+from recognition.look import Look
 from recognition.models.model_card import DetectorCard, DetectorDecoder
 from recognition.models.model_check import check_detector
 from recognition.models.runtime import Model, Tensor, load_model, tensor_shape, to_tensor
@@ -70,8 +72,10 @@ class Detector:
         """Return the plates in the image, best first, in pixels of the image."""
         return self.search(image, self.threshold)
 
-    def detect_all(self, images: list[BgrImage]) -> list[list[Detection]]:
-        """Return the plates in each image, best first, in pixels of the image."""
+    def detect_all(
+        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+    ) -> list[list[Detection]]:
+        """Return the plates in each image, best first, in pixels of the image; also known ones."""
         return self.search_all(images, self.threshold)
 
     def search(

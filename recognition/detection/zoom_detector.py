@@ -5,11 +5,14 @@ boxed badly. A window costs a quarter of the first pass; in collages of nine pho
 plates are detected with it and 659 without (docs/accuracy.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from recognition.detection.detector import Detector, suppress_overlapping
+from recognition.detection.known_places import is_known
+from recognition.look import NOTHING_KNOWN, Look
 from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
@@ -40,16 +43,25 @@ class ZoomDetector:
         width, height = (-(-side // detector.stride) * detector.stride for side in _WINDOW_INPUT_PX)
         self._input_px = (width, height)
 
-    def detect_all(self, images: list[BgrImage]) -> list[list[Detection]]:
+    def detect_all(
+        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+    ) -> list[list[Detection]]:
         """Return the plates in each image, one by one: a processor gains nothing from batches."""
-        return list(map(self.detect, images))
+        return list(map(self.detect, images, looks or [NOTHING_KNOWN] * len(images)))
 
-    def detect(self, image: BgrImage) -> list[Detection]:
-        """Return the plates in the image, best first, in pixels of the image."""
+    def detect(self, image: BgrImage, look: Look = NOTHING_KNOWN) -> list[Detection]:
+        """Return the plates in the image, best first, in pixels of the image.
+
+        Those in known places are not searched again: nothing is to be read there.
+        """
         threshold = self._detector.threshold
         candidates = self._detector.search(image, min(COARSE_SCORE_THRESHOLD, threshold))
         scale = self._detector.scale(image)
-        unclear = [one for one in candidates if _zoom_scale(one, scale) is not None]
+        unclear = [
+            one
+            for one in candidates
+            if _zoom_scale(one, scale) is not None and not is_known(one, look)
+        ]
         zoomed = unclear[:_MAX_WINDOWS]
         fine = [self._zoom_in(image, c, scale) if c in zoomed else c for c in candidates]
         return suppress_overlapping(

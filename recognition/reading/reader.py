@@ -20,6 +20,10 @@ from recognition.types import BgrImage, Character, CropText, Detection, FloatArr
 OPTIONS_A_CHARACTER = 3
 MIN_PROBABILITY = 1e-6
 
+_HOPELESS_PROBABILITY = 0.3
+"""A first crop whose characters are less probable, on average, gets no second one: of 1,500 such
+plates (414 photos, the drawn road and a real clip) none became a reading by it."""
+
 
 class Plate(NamedTuple):
     """A plate and the image in which it was found."""
@@ -126,7 +130,9 @@ class Reader:
         if second is None:
             return
         unsure = [
-            i for i, one in enumerate(readings) if self._mean_probability(one.slots) < second.below
+            i
+            for i, one in enumerate(readings)
+            if _HOPELESS_PROBABILITY <= self._mean_probability(one.slots) < second.below
         ]
         again = self._read([_cut(plates[i], second) for i in unsure])
         for i, other in zip(unsure, again, strict=True):

@@ -15,6 +15,7 @@ import structlog
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
 from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
+from recognition.look import NOTHING_KNOWN, KnownPlate, Look
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.process import WORKER_MODULE, WorkerProcess
 from recognition.workers.protocol import Job, JobOutcome
@@ -42,7 +43,7 @@ class ImageReadings:
     """The plates of one image, its size when upright, and the time of a process for it.
 
     ``view`` is the image as a few numbers (see :func:`recognition.scene.scene_view`); plates that
-    are ``left`` gave no reading.
+    are ``left`` gave no reading, those ``followed`` are in known places of the look.
     """
 
     readings: tuple[PlateReading, ...]
@@ -51,6 +52,7 @@ class ImageReadings:
     duration_ms: float
     view: bytes = b""
     left: PlatesLeft = PlatesLeft()
+    followed: tuple[KnownPlate, ...] = ()
 
 
 class _Request:
@@ -178,6 +180,7 @@ class RecognizerPool:
         data: bytes,
         *,
         min_plate_width_px: int = 0,
+        look: Look = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
@@ -193,7 +196,7 @@ class RecognizerPool:
             RecognizerCrashedError: the process died.
         """
         timeout = timeout_seconds or self._settings.recognition_timeout_seconds
-        job = Job(image=data, min_plate_width_px=min_plate_width_px)
+        job = Job(image=data, min_plate_width_px=min_plate_width_px, look=look)
         request = _Request(job, timeout, wait_seconds or timeout)
         try:
             self._queue.put_nowait(request)
@@ -210,6 +213,7 @@ class RecognizerPool:
             outcome.duration_ms,
             outcome.view,
             outcome.left,
+            outcome.followed,
         )
 
     async def _run_slot(self, first: WorkerProcess) -> None:

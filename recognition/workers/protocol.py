@@ -7,6 +7,7 @@ import msgspec
 
 from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
+from recognition.look import NOTHING_KNOWN, KnownPlate, Look
 
 LENGTH_BYTES = 8
 
@@ -19,17 +20,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     image: bytes
     min_plate_width_px: int = 0
+    look: Look = NOTHING_KNOWN
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a job or, the first one, of the worker's start.
 
-    Readings, plates that gave none and the image's view (:mod:`recognition.scene`), or an error;
-    ``resident_bytes`` is the worker's memory after it.
+    Readings, plates that gave none, those in known places and the image's view
+    (:mod:`recognition.scene`), or an error; ``resident_bytes`` is the worker's memory after it.
     """
 
     readings: tuple[PlateReading, ...] = ()
     left: PlatesLeft = PlatesLeft()
+    followed: tuple[KnownPlate, ...] = ()
     width_px: int = 0
     height_px: int = 0
     duration_ms: float = 0.0

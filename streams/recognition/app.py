@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import faust
 
@@ -72,12 +73,16 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
         FrameCache(settings.reading_cache_bytes),
         RecognitionMetrics(app.metrics.registry, cameras=settings.metrics_cameras),
     )
-    _add_reading(parts, settings)
-    _add_tracking(parts, settings)
+    cameras = faust_table(app, "cameras")
+    states = TrackerStateStore(DurableTable(cameras))
+    _add_reading(parts, settings, states)
+    _add_tracking(parts, settings, cameras, states)
     return app
 
 
-def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
+def _add_reading(
+    parts: _AgentParts, settings: RecognitionSettings, states: TrackerStateStore
+) -> None:
     app = parts.app
     pool = RecognizerPool(_pool_settings(settings))
     tasks = OrderedTaskPool(_max_frames(settings))
@@ -91,6 +96,7 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
     reading = ReadingAgent(
         pool=pool,
         cache=parts.cache,
+        state_of=states.get,
         publish=publish,
         metrics=parts.metrics,
         fair_share=FairShare(
@@ -108,12 +114,14 @@ def _add_reading(parts: _AgentParts, settings: RecognitionSettings) -> None:
             await worker.submit(event)
 
 
-def _add_tracking(parts: _AgentParts, settings: RecognitionSettings) -> None:
+def _add_tracking(
+    parts: _AgentParts, settings: RecognitionSettings, cameras: Any, states: TrackerStateStore
+) -> None:
     app, guard = parts.app, parts.guard
     frames = FrameStore(parts.cache, FrameFetcher(settings), parts.metrics)
-    cameras, counter = faust_table(app, "cameras"), CameraCounter()
+    counter = CameraCounter()
     tracking = TrackingAgent(
-        states=TrackerStateStore(DurableTable(cameras)),
+        states=states,
         frames=frames,
         images=_image_keeper(parts, settings, frames),
         publish=TopicPublisher(raw_topic(app, RECOGNITIONS)).publish,

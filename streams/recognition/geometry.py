@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from common.records.frames import Box, Point, Zone, ZoneKind
-from common.records.recognitions import Direction, PlateReading
+from common.records.recognitions import Direction
 
 _EDGE_SHARE = 0.01
 _CLEAR_GROWTH = math.log(1.25)
@@ -83,16 +84,27 @@ def touches_edge(box: Box, width_px: int, height_px: int) -> bool:
     )
 
 
+class HasBox(Protocol):
+    """Something in a frame."""
+
+    @property
+    def box(self) -> Box:
+        """Its place."""
+
+
+_InFrame = TypeVar("_InFrame", bound=HasBox)
+
+
 def in_zones(
-    readings: Sequence[PlateReading], zones: Sequence[Zone], width_px: int, height_px: int
-) -> tuple[PlateReading, ...]:
-    """Return the readings whose plate's middle is in an include zone and in no exclude zone.
+    plates: Sequence[_InFrame], zones: Sequence[Zone], width_px: int, height_px: int
+) -> tuple[_InFrame, ...]:
+    """Return the plates whose middle is in an include zone and in no exclude zone.
 
     Without include zones the whole frame counts as included.
     """
     if not zones or not width_px or not height_px:
-        return tuple(readings)
-    return tuple(r for r in readings if _is_wanted(r.box, zones, width_px, height_px))
+        return tuple(plates)
+    return tuple(r for r in plates if _is_wanted(r.box, zones, width_px, height_px))
 
 
 def _is_wanted(box: Box, zones: Sequence[Zone], width_px: int, height_px: int) -> bool:

@@ -12,13 +12,17 @@ from common.errors import InvalidInputError
 from common.records.codec import decode
 from common.records.counts import PlatesLeft
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
-from common.records.recognitions import FrameReadings, PlateReading
+from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
+from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
 from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
+from streams.recognition.tracking.settled import settled_tracks
+from streams.recognition.tracking.state import TrackerState
+from streams.recognition.tracking.tracks import expected_box
 
 log = structlog.get_logger()
 
@@ -49,9 +53,18 @@ class ReadsImages(Protocol):
     """The reader of images, :class:`recognition.workers.pool.RecognizerPool`."""
 
     async def read_image(
-        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
+        self,
+        data: bytes,
+        *,
+        min_plate_width_px: int = 0,
+        look: Look = NOTHING_KNOWN,
+        wait_seconds: float | None = None,
     ) -> ImageReadings:
         """Return the plates of an image."""
+
+
+StateOf = Callable[[bytes], TrackerState | None]
+"""Returns the state of a camera's tracker by the camera's key, as far as tracking has come."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +77,14 @@ class FrameRecord:
     reference: FrameReference
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What was read in a frame, and the plates of tracks that were found there without reading."""
+
+    image: ImageReadings
+    followed: tuple[FollowedPlate, ...]
+
+
 class ReadingAgent:
     """Turns frames into readings. Frames are read concurrently, results leave in order."""
 
@@ -72,6 +93,7 @@ class ReadingAgent:
         *,
         pool: ReadsImages,
         cache: FrameCache,
+        state_of: StateOf,
         publish: Publish,
         metrics: RecognitionMetrics,
         fair_share: FairShare,
@@ -83,6 +105,7 @@ class ReadingAgent:
         """
         self._pool = pool
         self._cache = cache
+        self._state_of = state_of
         self._publish = publish
         self._metrics = metrics
         self._fair_share = fair_share
@@ -104,7 +127,7 @@ class ReadingAgent:
         """
         meta = _meta(record)
         poison: PoisonFrameError | None = None
-        found: ImageReadings | None = None
+        found: _Found | None = None
         left_out = self._left_out(meta)
         if meta.kind is not FrameKind.FRAME or left_out is not None:
             give_room()
@@ -121,17 +144,15 @@ class ReadingAgent:
         if poison is not None:
             raise poison
 
-    def _count(
-        self, meta: FrameMeta, found: ImageReadings | None, left_out: FrameOutcome | None
-    ) -> None:
+    def _count(self, meta: FrameMeta, found: _Found | None, left_out: FrameOutcome | None) -> None:
         if meta.kind is not FrameKind.FRAME:
             return
         if found is None:
             self._metrics.frame_skipped(left_out or FrameOutcome.REFUSED)
             return
         age_ms = self._now_ms() - meta.captured_ms
-        self._fair_share.was_read(found.duration_ms)
-        self._metrics.frame_read(found.duration_ms, is_late=self._late_pace.is_late(age_ms))
+        self._fair_share.was_read(found.image.duration_ms)
+        self._metrics.frame_read(found.image.duration_ms, is_late=self._late_pace.is_late(age_ms))
         self._metrics.readings_published(age_ms)
 
     def _log_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
@@ -170,21 +191,34 @@ class ReadingAgent:
             return FrameOutcome.STALE
         return None
 
-    async def _read(self, record: FrameRecord, meta: FrameMeta) -> ImageReadings:
-        found = await self._read_within_tries(record.value, meta.min_plate_width_px)
-        wanted = in_zones(found.readings, meta.zones, found.width_px, found.height_px)
+    async def _read(self, record: FrameRecord, meta: FrameMeta) -> _Found:
+        settled = settled_tracks(self._state_of(record.key) or TrackerState(), meta.captured_ms)
+        look = Look(known=tuple(expected_box(track, meta.captured_ms) for track in settled))
+        found = await self._read_within_tries(record.value, meta.min_plate_width_px, look)
+        size = (found.width_px, found.height_px)
+        wanted = in_zones(found.readings, meta.zones, *size)
+        followed = (
+            FollowedPlate(track=settled[each.place].name, box=each.box)
+            for each in found.followed
+            if each.box.width >= meta.min_plate_width_px
+        )
         if wanted:
             self._cache.put(record.key, record.reference, record.value)
         outside = len(found.readings) - len(wanted)
         left = msgspec.structs.replace(found.left, outside=outside)
-        return replace(found, readings=wanted, left=left)
+        return _Found(
+            replace(found, readings=wanted, left=left), in_zones(tuple(followed), meta.zones, *size)
+        )
 
-    async def _read_within_tries(self, jpeg: bytes, min_plate_width_px: int) -> ImageReadings:
+    async def _read_within_tries(
+        self, jpeg: bytes, min_plate_width_px: int, look: Look
+    ) -> ImageReadings:
         for tried in range(1, _TRIES + 1):
             try:
                 return await self._pool.read_image(
                     jpeg,
                     min_plate_width_px=min_plate_width_px,
+                    look=look,
                     wait_seconds=_WAIT_SECONDS,
                 )
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
@@ -203,9 +237,10 @@ def _meta(record: FrameRecord) -> FrameMeta:
 def _frame_readings(
     record: FrameRecord,
     meta: FrameMeta,
-    found: ImageReadings | None,
+    read: _Found | None,
     left_out: FrameOutcome | None,
 ) -> FrameReadings:
+    found = read.image if read else None
     readings: tuple[PlateReading, ...] = found.readings if found else ()
     return FrameReadings(
         kind=meta.kind,
@@ -225,4 +260,5 @@ def _frame_readings(
         refused=meta.kind is FrameKind.FRAME and found is None and left_out is None,
         plates_left=found.left if found else PlatesLeft(),
         counts=meta.counts,
+        followed=read.followed if read else (),
     )

@@ -29,6 +29,7 @@ from streams.recognition.tracking.tracks import (
     ReportedTrack,
     Track,
     extend_track,
+    follow_track,
     match_readings,
     start_track,
 )
@@ -61,7 +62,8 @@ class TrackerState(Record, frozen=True, kw_only=True):
             return _after_clock_set_back(self, frame, rules)
         ended = [t for t in self.tracks if _is_over(t, frame, rules)]
         going = tuple(t for t in self.tracks if t not in ended)
-        sees = frame.kind is FrameKind.FRAME and not frame.stale and bool(frame.readings)
+        finds = bool(frame.readings or frame.followed)
+        sees = frame.kind is FrameKind.FRAME and not frame.stale and finds
         if not ended and not sees:
             suppressed = watch_places(self.suppressed, frame, rules)
             if suppressed is self.suppressed:
@@ -176,6 +178,9 @@ def _is_over(track: Track, frame: FrameReadings, rules: TrackingRules) -> bool:
 
 
 def _extend_tracks(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Track, ...]:
+    boxes = {each.track: each.box for each in frame.followed}
+    followed = tuple(follow_track(t, frame, boxes[t.name]) for t in tracks if t.name in boxes)
+    tracks = tuple(t for t in tracks if t.name not in boxes)
     track_of = match_readings(tracks, frame)
     reading_of = {track: reading for reading, track in track_of.items()}
     extended = tuple(
@@ -183,7 +188,7 @@ def _extend_tracks(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Tra
         for i, track in enumerate(tracks)
     )
     new = [i for i in range(len(frame.readings)) if i not in track_of]
-    return (*extended, *(start_track(frame, i) for i in new))
+    return (*followed, *extended, *(start_track(frame, i) for i in new))
 
 
 def _resolve_all(
@@ -197,7 +202,7 @@ def _resolve_all(
     missed: list[Track] = []
     retracted: list[Retracted] = []
     suppressed_count = 0
-    for track in sorted(ended, key=lambda t: (-t.readings_count, t.name)):
+    for track in sorted(ended, key=lambda t: (-t.seen_count, t.name)):
         resolved = resolve_track(track, rules)
         seen = track.text_of(resolved.plate) if resolved else track.leading
         index = find_suppressed(suppressed, track, seen, rules)

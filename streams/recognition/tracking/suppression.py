@@ -221,7 +221,7 @@ def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
     owners = [
         index
         for index, other in enumerate(going)
-        if other.readings_count >= _FRAGMENT_TIMES_WEAKER * track.readings_count
+        if other.seen_count >= _FRAGMENT_TIMES_WEAKER * track.readings_count
         and other.first_seen_ms - track.last_seen_ms <= _FRAGMENT_GAP_MS
         and (
             similarity(text, other.leading.text) >= _FRAGMENT_SIMILARITY

@@ -84,6 +84,8 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     it, misreadings of the same vehicle that had been reported: resolved when this one ends.
     ``view`` is the last frame's, as long as it is still (see :mod:`recognition.scene`).
     ``first_whole`` and ``last_whole`` are its boxes that no edge of the frame cuts.
+    ``followed_count`` frames showed it where it was expected, unread; ``last_read_ms`` is when it
+    was read for the last time.
     """
 
     name: str
@@ -102,6 +104,13 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     view: bytes = b""
     first_whole: Box | None = None
     last_whole: Box | None = None
+    followed_count: int = 0
+    last_read_ms: int = 0
+
+    @property
+    def seen_count(self) -> int:
+        """Frames in which its plate was found, read or not."""
+        return self.readings_count + self.followed_count
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
@@ -153,6 +162,7 @@ def start_track(frame: FrameReadings, index: int) -> Track:
         view=frame.view,
         first_whole=whole,
         last_whole=whole,
+        last_read_ms=frame.captured_ms,
     )
 
 
@@ -161,20 +171,9 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
 
     A plate that the frame's edge cuts moves the track but has no say in its text.
     """
-    speed_x, speed_y = _speed(track, frame.captured_ms, reading.box)
     is_cut = _is_cut(frame, reading)
-    still = track.still and overlap(track.first_box, reading.box) >= _STILL_OVERLAP
-    followed = msgspec.structs.replace(
-        track,
-        last_seen_ms=max(track.last_seen_ms, frame.captured_ms),
-        last_box=reading.box,
-        speed_x=speed_x,
-        speed_y=speed_y,
-        still=still,
-        view=(frame.view or track.view) if still else b"",
-        first_whole=track.first_whole if is_cut else track.first_whole or reading.box,
-        last_whole=track.last_whole if is_cut else reading.box,
-    )
+    moved_on = _moved_on(track, frame, reading.box)
+    followed = msgspec.structs.replace(moved_on, last_read_ms=moved_on.last_seen_ms)
     if is_cut and reading.text not in (t.text for t in track.texts):
         return followed
     return msgspec.structs.replace(
@@ -183,6 +182,18 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
         texts=_add_text(track.texts, frame, reading),
         votes=add_reading(track.votes, reading),
     )
+
+
+def follow_track(track: Track, frame: FrameReadings, box: Box) -> Track:
+    """Return the track whose plate is in a box of the frame, and was not read there."""
+    followed_count = track.followed_count + 1
+    return msgspec.structs.replace(_moved_on(track, frame, box), followed_count=followed_count)
+
+
+def expected_box(track: Track, captured_ms: int) -> Box:
+    """Return where a track's plate is at a time if it goes on as before."""
+    elapsed_ms = max(0, captured_ms - track.last_seen_ms)
+    return moved(track.last_box, track.speed_x * elapsed_ms, track.speed_y * elapsed_ms)
 
 
 def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int, int]:
@@ -204,7 +215,7 @@ def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int,
 def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> float | None:
     """Return how well a reading continues a track (higher is better), or None: not at all."""
     elapsed_ms = max(0, frame.captured_ms - track.last_seen_ms)
-    expected = moved(track.last_box, track.speed_x * elapsed_ms, track.speed_y * elapsed_ms)
+    expected = expected_box(track, frame.captured_ms)
     near = max(overlap(place, reading.box) for place in (expected, track.last_box))
     reach = min(distance_in_widths(place, reading.box) for place in (expected, track.last_box))
     in_place = near >= _SAME_PLACE_OVERLAP and elapsed_ms <= _SAME_PLACE_MS
@@ -226,6 +237,23 @@ def _two_plates(track: Track, text: str, reading: PlateReading) -> bool:
     """Return whether both texts are so sure that their difference is no misreading."""
     sure = min(track.leading.best.confidence, reading.confidence) >= _SURE
     return sure and not is_part(text, reading.text)
+
+
+def _moved_on(track: Track, frame: FrameReadings, box: Box) -> Track:
+    speed_x, speed_y = _speed(track, frame.captured_ms, box)
+    is_cut = touches_edge(box, frame.width_px, frame.height_px)
+    still = track.still and overlap(track.first_box, box) >= _STILL_OVERLAP
+    return msgspec.structs.replace(
+        track,
+        last_seen_ms=max(track.last_seen_ms, frame.captured_ms),
+        last_box=box,
+        speed_x=speed_x,
+        speed_y=speed_y,
+        still=still,
+        view=(frame.view or track.view) if still else b"",
+        first_whole=track.first_whole if is_cut else track.first_whole or box,
+        last_whole=track.last_whole if is_cut else box,
+    )
 
 
 def _is_cut(frame: FrameReadings, reading: PlateReading) -> bool:

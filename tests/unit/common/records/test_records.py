@@ -39,6 +39,7 @@ from common.records.frames import Box, FrameKind, FrameMeta, FrameReference, Poi
 from common.records.owners import OwnerConfig
 from common.records.recognitions import (
     CharacterOption,
+    FollowedPlate,
     FrameReadings,
     PassOutcome,
     PlateReading,
@@ -134,6 +135,7 @@ EXAMPLES: tuple[Record, ...] = (
         frame=FrameReference(partition=0, offset=7),
         readings=(READING,),
         plates_left=PlatesLeft(small=1),
+        followed=(FollowedPlate(track="1/2/3/0", box=BOX),),
         counts=CaptureCounts(since_ms=1, slow=2),
     ),
     CameraCounts(camera_id=A, owner_id=A, minute_ms=60_000, records=2, counts=FrameCounts(read=1)),

@@ -118,10 +118,20 @@ def test_the_second_crop_stays_with_its_plate() -> None:
     assert [t.text for t in texts] == ["AB1", "BX"]
 
 
-def test_where_nothing_is_read_the_second_crop_is_tried() -> None:
+@pytest.mark.parametrize(("probability", "crops"), [(0.29, 1), (0.31, 2)])
+def test_a_plate_that_is_not_to_be_read_gets_no_second_crop(probability: float, crops: int) -> None:
+    evenly = np.full(len(ALPHABET), (1 - probability) / (len(ALPHABET) - 1), np.float32)
+    slots = np.tile(evenly, (10, 1))
+    slots[:, ALPHABET.index("A")] = probability
+    model = SaidModel(lambda batch: {"plate": slots[None]})
+    Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND[:1])
+    assert len(model.inputs) == crops
+
+
+def test_where_nothing_is_read_there_is_no_second_crop() -> None:
     model = reading("", "AB1", probability=0.97)
     Reader(reader_card(crop=two_views(below=0.95)), model).read_plates(SCENE, FOUND[:1])
-    assert len(model.inputs) == 2
+    assert len(model.inputs) == 1
 
 
 def test_the_surer_crop_decides_and_the_mean_is_a_probability() -> None:

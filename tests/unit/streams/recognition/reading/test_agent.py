@@ -10,6 +10,7 @@ from common.records.codec import encode
 from common.records.counts import PlatesLeft
 from common.records.frames import (
     FRAME_META_HEADER,
+    Box,
     FrameKind,
     FrameMeta,
     FrameReference,
@@ -18,6 +19,7 @@ from common.records.frames import (
     ZoneKind,
 )
 from common.records.recognitions import FrameReadings, PlateReading
+from recognition.look import NOTHING_KNOWN, KnownPlate, Look
 from recognition.workers.pool import (
     ImageReadings,
     RecognizerBusyError,
@@ -30,7 +32,8 @@ from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import Turn
-from tests.unit.streams.recognition.builders import reading
+from streams.recognition.tracking.state import TrackerState
+from tests.unit.streams.recognition.builders import START_MS, frame, play, reading
 
 CAMERA = UUID(int=7)
 NOW_MS = 1_790_000_000_000
@@ -45,15 +48,24 @@ class ScriptedPool:
     def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[bytes, int]] = []
+        self.looks: list[Look] = []
+        self.followed: tuple[KnownPlate, ...] = ()
 
     async def read_image(
-        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
+        self,
+        data: bytes,
+        *,
+        min_plate_width_px: int = 0,
+        look: Look = NOTHING_KNOWN,
+        wait_seconds: float | None = None,
     ) -> ImageReadings:
         self.asked.append((data, min_plate_width_px))
+        self.looks.append(look)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return ImageReadings(answer, 1000, 500, 12.0, VIEW, PlatesLeft(small=2))
+        left = PlatesLeft(small=2)
+        return ImageReadings(answer, 1000, 500, 12.0, VIEW, left, self.followed)
 
 
 class Published:
@@ -79,10 +91,12 @@ def stage(
     published: Published,
     cache: FrameCache | None = None,
     registry: CollectorRegistry | None = None,
+    state: TrackerState | None = None,
 ) -> ReadingAgent:
     return ReadingAgent(
         pool=pool,
         cache=cache or FrameCache(1000),
+        state_of=lambda _: state,
         publish=published,
         metrics=RecognitionMetrics(registry),
         fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
@@ -97,6 +111,7 @@ def record(
     captured_ms: int = NOW_MS - 100,
     zones: tuple[Zone, ...] = (),
     camera: UUID = CAMERA,
+    min_plate_width_px: int = 33,
     **headers: bytes,
 ) -> FrameRecord:
     meta = FrameMeta(
@@ -107,7 +122,7 @@ def record(
         captured_ms=captured_ms,
         width_px=1000,
         height_px=500,
-        min_plate_width_px=33,
+        min_plate_width_px=min_plate_width_px,
         zones=zones,
     )
     return FrameRecord(
@@ -280,6 +295,38 @@ async def test_plates_outside_the_zones_are_left_out() -> None:
     published = Published()
     await stage(ScriptedPool(found), published).handle(record(zones=(left_half,)), turn, keep_room)
     assert [r.text for r in published.records[0][1].readings] == ["AB123CD"]
+
+
+SETTLED = [frame(number, 200 * number, [reading("AB123CD", x=100, y=100)]) for number in range(3)]
+"""A vehicle that stands at (100, 100), read three times until ``START_MS`` + 400."""
+
+FOLLOWED = Box(x=102, y=100, width=120, height=30)
+
+
+@pytest.mark.parametrize(("min_width_px", "expected"), [(33, 1), (130, 0)])
+async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
+    min_width_px: int, expected: int
+) -> None:
+    state, _ = play(SETTLED)
+    pool, published = ScriptedPool(()), Published()
+    pool.followed = (KnownPlate(0, FOLLOWED),)
+    sent = record(captured_ms=START_MS + 600, min_plate_width_px=min_width_px)
+    await stage(pool, published, state=state).handle(sent, turn, keep_room)
+    assert pool.looks == [Look(known=(Box(x=100, y=100, width=120, height=30),))]
+    ((_, out),) = published.records
+    boxes = [(one.track, one.box) for one in out.followed]
+    assert boxes == [(state.tracks[0].name, FOLLOWED)][:expected]
+
+
+async def test_a_plate_that_is_followed_out_of_the_zones_is_left_out() -> None:
+    state, _ = play(SETTLED)
+    pool, published = ScriptedPool(()), Published()
+    pool.followed = (KnownPlate(0, FOLLOWED),)
+    corners = (Point(x=0.5, y=0), Point(x=1, y=0), Point(x=1, y=1), Point(x=0.5, y=1))
+    right_half = Zone(kind=ZoneKind.INCLUDE, points=corners)
+    sent = record(captured_ms=START_MS + 600, zones=(right_half,))
+    await stage(pool, published, state=state).handle(sent, turn, keep_room)
+    assert published.records[0][1].followed == ()
 
 
 async def test_results_wait_for_their_turn() -> None:

@@ -10,6 +10,7 @@ from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, PlateReading
 from common.retry import RetryPolicy
+from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
@@ -72,7 +73,12 @@ class Pool:
     """Reads what :data:`PLATES` says."""
 
     async def read_image(
-        self, data: bytes, *, min_plate_width_px: int = 0, wait_seconds: float | None = None
+        self,
+        data: bytes,
+        *,
+        min_plate_width_px: int = 0,
+        look: Look = NOTHING_KNOWN,
+        wait_seconds: float | None = None,
     ) -> ImageReadings:
         found: tuple[PlateReading, ...] = PLATES[int(data)]
         return ImageReadings(found, WIDTH_PX, HEIGHT_PX, 1.0)
@@ -95,6 +101,7 @@ class Worker:
         reading_rules = ReadingAgent(
             pool=Pool(),
             cache=FrameCache(1000),
+            state_of=lambda _: None,
             publish=topic.publish,
             metrics=RecognitionMetrics(),
             fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),

@@ -1,0 +1,27 @@
+"""How an image is looked at, and the plates that are known there. Boxes in pixels of the image.
+
+The pool of processes knows it, too, so nothing here needs numpy.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from common.records.frames import Box
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an image is looked at: plates found in one of the ``known`` places are not read."""
+
+    known: tuple[Box, ...] = ()
+
+
+NOTHING_KNOWN: Final = Look()
+
+
+@dataclass(frozen=True)
+class KnownPlate:
+    """A plate found in a known place, the ``place``-th of the look."""
+
+    place: int
+    box: Box

@@ -1,0 +1,73 @@
+"""Tracks whose plate is settled: it is followed, and seldom read again. Pure.
+
+A vehicle is in view for seconds, and known after a few readings that agree. Each further one costs
+a third of a look at a frame and says the same. What is read all the same: a plate that has come
+nearer, whose image will be the better one, and every plate now and then, so that one followed in
+place of another is found out.
+"""
+
+from streams.recognition.geometry import overlap
+from streams.recognition.tracking.state import TrackerState
+from streams.recognition.tracking.suppression import SuppressedPlate
+from streams.recognition.tracking.tracks import Track
+from streams.recognition.tracking.votes import voted_text
+
+_AGREEING_READINGS = 3
+_SURE_CONFIDENCE = 0.9
+"""Of the best of them."""
+
+_TIMES_OTHER_TEXTS = 3
+"""So many times as often as any other text."""
+
+_NEARER_TIMES = 1.4
+"""The growth of a plate's width since its best reading after which it is read again."""
+
+_FARTHER_SHARE = 0.7
+"""Of the width in its best reading: a plate that is going away is not read again."""
+
+_READ_EVERY_MS = 1_000
+_READ_STILL_EVERY_MS = 5_000
+"""The same of a plate that has not moved: nothing else comes to its place unseen."""
+
+_FIXTURE_OVERLAP = 0.8
+
+
+def settled_tracks(state: TrackerState, captured_ms: int) -> tuple[Track, ...]:
+    """Return the tracks whose plate need not be read in a frame of that time."""
+    return tuple(
+        track
+        for track in state.tracks
+        if _is_known(track, state.suppressed) and not _is_to_be_read(track, captured_ms)
+    )
+
+
+def _is_known(track: Track, suppressed: tuple[SuppressedPlate, ...]) -> bool:
+    return _has_settled(track) or any(_stands_there(track, plate) for plate in suppressed)
+
+
+def _has_settled(track: Track) -> bool:
+    leading = track.leading
+    most_of_others = max((t.count for t in track.texts if t is not leading), default=0)
+    return (
+        leading.count >= max(_AGREEING_READINGS, _TIMES_OTHER_TEXTS * most_of_others)
+        and leading.best.confidence >= _SURE_CONFIDENCE
+        and not leading.best.is_cut
+        and voted_text(track.votes) == leading.text
+    )
+
+
+def _stands_there(track: Track, plate: SuppressedPlate) -> bool:
+    """Return whether a track is that of a plate that was recognised and has not moved since."""
+    return (
+        plate.still
+        and track.still
+        and plate.plate == track.leading.text
+        and overlap(plate.box, track.last_box) >= _FIXTURE_OVERLAP
+    )
+
+
+def _is_to_be_read(track: Track, captured_ms: int) -> bool:
+    every_ms = _READ_STILL_EVERY_MS if track.still else _READ_EVERY_MS
+    growth = track.last_box.width / max(1.0, track.leading.best.box.width)
+    is_due = captured_ms - track.last_read_ms >= every_ms and growth > _FARTHER_SHARE
+    return is_due or growth >= _NEARER_TIMES

@@ -1,0 +1,51 @@
+import pytest
+
+from common.records.frames import Box
+from recognition.detection.known_places import take_known
+from recognition.look import KnownPlate, Look
+from recognition.types import Detection
+
+PLACE = Box(x=100, y=100, width=100, height=30)
+LOOK = Look(known=(PLACE,))
+
+
+def plate(left: float, top: float = 100, width: float = 100, score: float = 0.8) -> Detection:
+    return Detection(left, top, left + width, top + 0.3 * width, score, "plate")
+
+
+def test_a_plate_in_its_place_is_not_read() -> None:
+    there, other = plate(110), plate(600)
+    found, known = take_known([there, other], LOOK)
+    assert found == [other]
+    assert known == (KnownPlate(0, Box(x=110, y=100, width=100, height=30)),)
+
+
+def test_other_boxes_of_the_plate_are_not_read_either() -> None:
+    found, known = take_known([plate(110), plate(104, width=104, score=0.4)], LOOK)
+    assert found == []
+    assert len(known) == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [plate(160)],
+        [plate(100, width=140)],
+        [plate(110, score=0.2)],
+        [plate(110), plate(110, top=200)],
+    ],
+    ids=["elsewhere", "wider", "unsure", "another beside it"],
+)
+def test_what_may_be_another_plate_is_read(found: list[Detection]) -> None:
+    assert take_known(found, LOOK) == (found, ())
+
+
+def test_a_faint_find_beside_it_is_no_other_plate() -> None:
+    faint = plate(110, top=200, score=0.1)
+    assert take_known([plate(110), faint], LOOK)[0] == [faint]
+
+
+def test_each_plate_has_one_place() -> None:
+    found, known = take_known([plate(105)], Look(known=(PLACE, PLACE)))
+    assert found == []
+    assert [one.place for one in known] == [0]
