@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query
 
 from api.deps import Caller, ResourceId, service
 from api.erasure.jobs import ErasureJobs
-from api.erasure.schemas import ErasureAnswer, ErasuresAnswer, ErasureRequest, erasure_body
+from api.erasure.schemas import ErasureAnswer, ErasureRequest, ErasuresAnswer, erasure_body
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
