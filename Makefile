@@ -10,8 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 PYTHON := .venv/bin/python
-# The tests in two processes: a module stays in one of them (tests/schedule.py).
-IN_TWO := --numprocesses=2 --dist=loadscope --no-loadscope-reorder
+# The tests in several processes: a module stays in one of them (tests/schedule.py).
+SIDE_BY_SIDE := --numprocesses=3 --dist=loadscope --no-loadscope-reorder
 BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
 INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }
 # CAMERA reaches it by the environment: arguments are in the machine's process list.
@@ -48,14 +48,14 @@ test: ## Format, lint, types and all tests, on real servers that it starts itsel
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest $(IN_TWO) $(PYTEST)
+	$(PYTHON) -m pytest $(SIDE_BY_SIDE) $(PYTEST)
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest $(IN_TWO) tests/unit tests/structure $(PYTEST)
+	$(PYTHON) -m pytest $(SIDE_BY_SIDE) tests/unit tests/structure $(PYTEST)
 
 fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then each harm alone; OUTAGE_SECONDS=300: each server away
 	$(BOOTSTRAP) test

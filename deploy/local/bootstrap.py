@@ -36,16 +36,20 @@ RTSP_SERVER_PACKAGES = (
     "gstreamer1.0-plugins-ugly",
     "gstreamer1.0-libav",
 )
-# The package has the server too, as one file with redis-check-rdb, and starts no service with it.
 LEVELS = ("service", "run", "python", "test")
-LIMIT_STORE_PACKAGES = ("redis-tools",)
-LIMIT_STORE_PROGRAMS = ("valkey-server", "redis-server", "redis-check-rdb")
-# Debian starts it as a service of the machine (127.0.0.1:1883), which nothing here uses.
-MQTT_BROKER_PACKAGES = ("mosquitto",)
-# Debian starts it as a service of the machine (127.0.0.1:6432), which nothing here uses.
-POOLER_PACKAGES = ("pgbouncer",)
-# The driver of tests of the console comes with the Python packages; the browser is Debian's own.
-BROWSER_PACKAGES = ("chromium",)
+# What the tests start, by what it is: any of these programs, or else the package. Debian starts the
+# broker and the pooler as services of the machine (127.0.0.1:1883 and 6432), which nothing here
+# uses. The package of Redis' tools has the server too, as one file with redis-check-rdb.
+TEST_PROGRAMS = {
+    "a Redis-compatible server": (
+        ("valkey-server", "redis-server", "redis-check-rdb"),
+        "redis-tools",
+    ),
+    "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
+    "pgbouncer": (("pgbouncer",), "pgbouncer"),
+    "the browser Chromium": (("chromium",), "chromium"),
+    "PHP": (("php",), "php-cli"),
+}
 RTSP_SERVER_PROBE = (
     "/usr/bin/python3",
     "-c",
@@ -85,11 +89,7 @@ def main(level: str) -> None:
             resolve_jars("s3")
             archive_classes()
         if level == "test":
-            install_rtsp_server()
-            install_limit_store()
-            install_mqtt_broker()
-            install_pooler()
-            install_browser()
+            install_test_programs()
 
 
 def install_packages(lock_file: Path) -> None:
@@ -261,36 +261,21 @@ def archive_classes() -> None:
     write(stamp, wanted)
 
 
-def install_rtsp_server() -> None:
-    """Have GStreamer's RTSP server, which plays the cameras in the tests."""
+def install_test_programs() -> None:
+    """Have what the tests start beside our own servers, and the RTSP server of their cameras."""
+    # Where Debian keeps servers: not on every user's path.
+    path = os.environ.get("PATH", "") + ":/usr/sbin"
+    missing: list[str] = []
+    packages: tuple[str, ...] = ()
+    for name, (programs, package) in TEST_PROGRAMS.items():
+        if not any(shutil.which(program, path=path) for program in programs):
+            missing.append(name)
+            packages += (package,)
     if subprocess.call(RTSP_SERVER_PROBE, stderr=subprocess.DEVNULL) != 0:
-        apt_install(RTSP_SERVER_PACKAGES, "GStreamer's RTSP server for the tests")
-
-
-def install_limit_store() -> None:
-    """Have a Redis-compatible server, in which the tests let several processes count limits."""
-    if not any(shutil.which(name) for name in LIMIT_STORE_PROGRAMS):
-        apt_install(LIMIT_STORE_PACKAGES, "a Redis-compatible server for the tests")
-
-
-def install_mqtt_broker() -> None:
-    """Have Mosquitto, to which the tests publish; it is not on every user's path."""
-    path = os.environ.get("PATH", "") + ":/usr/sbin"
-    if not shutil.which("mosquitto", path=path):
-        apt_install(MQTT_BROKER_PACKAGES, "the MQTT broker Mosquitto for the tests")
-
-
-def install_pooler() -> None:
-    """Have pgbouncer, behind which the tests use PostgreSQL; it is not on every user's path."""
-    path = os.environ.get("PATH", "") + ":/usr/sbin"
-    if not shutil.which("pgbouncer", path=path):
-        apt_install(POOLER_PACKAGES, "pgbouncer for the tests")
-
-
-def install_browser() -> None:
-    """Have Chromium, in which the tests use the console."""
-    if not shutil.which("chromium"):
-        apt_install(BROWSER_PACKAGES, "the browser Chromium for the tests")
+        missing.append("GStreamer's RTSP server")
+        packages += RTSP_SERVER_PACKAGES
+    if missing:
+        apt_install(packages, ", ".join(missing) + " for the tests")
 
 
 def apt_install(packages: tuple[str, ...], purpose: str) -> None:

@@ -1,4 +1,5 @@
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,11 +14,7 @@ _STEPS_BESIDE = (
     "install_java",
     "resolve_jars",
     "archive_classes",
-    "install_rtsp_server",
-    "install_limit_store",
-    "install_mqtt_broker",
-    "install_pooler",
-    "install_browser",
+    "install_test_programs",
 )
 
 
@@ -262,3 +259,16 @@ def test_an_environment_that_was_cut_off_is_made_again(environment: Environment)
     environment.ask_for("run")
 
     assert environment.made == 2
+
+
+def test_what_the_tests_start_is_installed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    present = {"mosquitto", "redis-server", "chromium"}
+    wanted: list[tuple[tuple[str, ...], str]] = []
+    monkeypatch.setattr(shutil, "which", lambda name, path: name if name in present else None)
+    monkeypatch.setattr(subprocess, "call", lambda *_, **__: 0)
+    monkeypatch.setattr(bootstrap, "apt_install", lambda *given: wanted.append(given))
+    bootstrap.install_test_programs()
+    present |= {"php", "pgbouncer"}
+    bootstrap.install_test_programs()
+
+    assert wanted == [(("pgbouncer", "php-cli"), "pgbouncer, PHP for the tests")]
