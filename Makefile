@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -188,8 +188,9 @@ BUILDER ?= docker build
 BASE ?= python:3.11-slim-bookworm
 IMAGE ?= platestream:latest
 
-image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=
+image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=, VARIANT=gpu
 	$(BUILDER) --file deploy/Dockerfile --tag $(IMAGE) --build-arg BASE=$(BASE) $(BUILD) \
+		--build-arg VARIANT=$(or $(VARIANT),service) \
 		--build-arg VERSION=$$(tools/scripts/version.sh) \
 		--build-arg REVISION=$$(git rev-parse HEAD) .
 
@@ -221,6 +222,10 @@ release: $(if $(shell command -v go),$(CHART_TOOLS)/stamp) ## Make all that a re
 
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py
+
+resolutions: ## Say on which Pythons and machines the locked packages can be installed
+	$(BOOTSTRAP) python
+	$(PYTHON) -m tools.scripts.resolutions
 
 jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
 	$(BOOTSTRAP) python

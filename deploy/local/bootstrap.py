@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -26,6 +27,8 @@ PYTHON = VENV / "bin" / "python"
 INSTALLERS = CLONE / "requirements" / "bootstrap.txt"
 RUNTIME = CLONE / "requirements" / "runtime.txt"
 DEVELOPMENT = CLONE / "requirements" / "dev.txt"
+# By machine what has no wheel there, and is built from the locked source; without a compiler, too.
+BUILT_FROM_SOURCE = {"aarch64": "faust-streaming"}
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
     "gir1.2-gst-rtsp-server-1.0",
@@ -114,13 +117,19 @@ def install_packages(lock_file: Path) -> None:
     say("installing the locked Python packages")
     pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
     run(*pip, "--require-hashes", "-r", str(INSTALLERS))
-    locked = ("--require-hashes", "--only-binary", ":all:", "-r", str(lock_file))
+    locked = ("--require-hashes", "--only-binary", ":all:", *from_source(), "-r", str(lock_file))
     # Compiled once, or each process of the stack would compile what it imports when it starts.
     install = uv("pip", "install", "--quiet", "--compile-bytecode", *locked)
     if subprocess.call(install, env=uv_environment()) != 0:
         say("uv could not install them, trying pip (slower)")
         run(*pip, *locked)
     write(stamp, wanted)
+
+
+def from_source() -> tuple[str, ...]:
+    """Return the option that lets a package be built where it has no wheel."""
+    built = BUILT_FROM_SOURCE.get(platform.machine())
+    return ("--no-binary", built) if built else ()
 
 
 def wanted_stamp(lock_file: Path) -> str:

@@ -76,7 +76,13 @@ class _OnnxRuntimeModel:
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
         options.log_severity_level = 3
         providers = settings.recognition_providers.split(",")
+        if "CUDAExecutionProvider" in providers:
+            # NVIDIA's libraries of the extra gpu lie where no loader looks.
+            onnxruntime.preload_dlls()
         self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        # It goes on with others, and tells nobody.
+        if providers[0] not in (used := self._session.get_providers()):
+            raise RuntimeError(f"{providers[0]} cannot be used here, only {', '.join(used)}")
         self._input = self._session.get_inputs()[0].name
         self._outputs = [output.name for output in self._session.get_outputs()]
 

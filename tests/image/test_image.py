@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -41,6 +43,24 @@ def test_it_has_a_bill_of_what_is_in_it(image: BuiltImage) -> None:
     assert any(url.startswith("pkg:pypi/fastapi@") for url in urls)
     assert any(url.startswith("pkg:deb/debian/libssl3@") for url in urls)
     assert "plate-detector" in urls
+
+
+def test_debian_has_mended_nothing_that_is_in_it(image: BuiltImage) -> None:
+    scanner = shutil.which("debsecan")
+    if scanner is None:
+        pytest.skip("Debian's debsecan is not installed")
+    release = (image.root / "etc/os-release").read_text()
+    (suite,) = re.findall(r"^VERSION_CODENAME=(\w+)$", release, re.MULTILINE)
+    # Its list comes from Debian's security tracker, or a copy of it.
+    source = os.environ.get("PLATESTREAM_TEST_DEBSECAN_SOURCE")
+    command = [scanner, f"--suite={suite}", f"--status={image.root}/var/lib/dpkg/status"]
+    command += ["--only-fixed", "--format=detail", *([f"--source={source}"] if source else [])]
+
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    if "while downloading" in found.stderr:
+        pytest.skip("Debian's list of vulnerabilities cannot be reached")
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
 
 
 def test_it_has_no_compiler_and_writes_nothing_but_its_state(image: BuiltImage) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 CLONE = Path(__file__).resolve().parents[2]
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "service": ("pyproject.toml",),
+    "gpu": ("pyproject.toml", "--extra=gpu", "--overrides=requirements/gpu-overrides.txt"),
     "runtime": ("pyproject.toml", "--extra=local"),
     "dev": ("pyproject.toml", "--extra=local", "--extra=dev"),
     "train": ("pyproject.toml", "--extra=train"),

