@@ -1,4 +1,8 @@
--- The plates (normalised) that an owner's rows name.
+-- Question: which plates do an owner's rows name?
+--
+-- Parameters: user_id.
+-- Result: plate (normalised), each once.
+-- Sort key: user_id, of both tables; all rows of the owner are read.
 SELECT DISTINCT plate FROM recognitions WHERE user_id = {user_id:UUID}
 UNION DISTINCT
 SELECT DISTINCT plate FROM alert_triggers WHERE user_id = {user_id:UUID} AND plate != ''

@@ -1,4 +1,7 @@
--- The tables that hold rows of their own, with the columns that are written.
+-- Question: which tables hold rows of their own, for a backup?
+--
+-- Result: name, columns (those that are written, in their order), by name.
+-- Sort key: none; the server's own lists of tables and columns.
 SELECT t.name, groupArray(c.name) AS columns
 FROM system.tables AS t
 INNER JOIN
