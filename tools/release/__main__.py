@@ -75,7 +75,7 @@ def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> N
         _say(f"image, by {builder.split()[0]}")
         parts.image(source, builder, base)
     else:
-        left_out.append("the image: neither docker nor podman nor buildah is here")
+        left_out.append("the image: no builder was named, and none is here")
     _check(source, installed)
     _write_sums()
     for line in left_out:
