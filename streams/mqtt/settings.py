@@ -114,7 +114,7 @@ class MqttPictureSettings(Fragment):
         "vehicles and people are personal data, and a broker has many readers.",
     )
     mqtt_picture_bytes: int = Field(
-        262_144,
+        1_000_000,
         ge=1024,
         le=16_777_216,
         description="Largest picture that goes to the MQTT broker; of a larger one none is shown.",
