@@ -4,16 +4,18 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from analytics_sql.backup import stored_plates
 from analytics_sql.client import clickhouse_errors
 from analytics_sql.erasure import Erasure
-from api.backup.manifest import Steps
+from api.backup.manifest import BackupError, Steps
 from api.db.engine import in_transaction
 from api.db.tables import CorrectionEntry, Owner
 from api.erasure.models import Misreading
@@ -27,12 +29,38 @@ from api.erasure.service import (
 from api.recognitions.correction_rows import corrections_to, erase_corrections
 from api.trail.entries import erase_from_entries
 
-_Noted = tuple[UUID, str, int]
+Noted = tuple[UUID, str, int]
 """Owner, hash of the plate (empty: all of the owner), before (Unix ms, UTC)."""
+
+_FILE: Final = "erased.json"
+
+
+def remembered(folder: Path, noted: Sequence[Noted]) -> list[Noted]:
+    """Return what is noted, and what a restore that was cut off had found, kept in the folder.
+
+    Raises:
+        BackupError: it cannot be kept there, and would be lost with what is replaced.
+    """
+    file = folder / _FILE
+    try:
+        before = msgspec.json.decode(file.read_bytes(), type=list[Noted]) if file.exists() else []
+        found = [*before, *(each for each in noted if each not in before)]
+        if found:
+            fresh = file.with_suffix(".new")
+            fresh.write_bytes(msgspec.json.encode(found))
+            fresh.replace(file)
+    except OSError as error:
+        raise BackupError(f"what was erased cannot be noted in {folder}: {error}") from error
+    return found
+
+
+def forget_remembered(folder: Path) -> None:
+    """Note that all of it was erased again."""
+    (folder / _FILE).unlink(missing_ok=True)
 
 
 def apply_erasures(
-    settings: ErasureSettings, engine: Engine, client: Any, noted: Sequence[_Noted], steps: Steps
+    settings: ErasureSettings, engine: Engine, client: Any, noted: Sequence[Noted], steps: Steps
 ) -> int:
     """Erase again what is noted, and return how many plates and accounts were found again.
 
@@ -49,7 +77,7 @@ def apply_erasures(
     )
 
 
-def _note(client: Any, noted: Iterable[_Noted]) -> None:
+def _note(client: Any, noted: Iterable[Noted]) -> None:
     """Keep the notes: Kafka may bring what was erased for as long as they are kept."""
     lines = [
         [owner_id, plate_hash, datetime.fromtimestamp(before_ms / 1000, UTC)]

@@ -28,7 +28,7 @@ from analytics_sql.migrate import (
     roll_back,
 )
 from analytics_sql.settings import AnalyticsSettings
-from api.backup.erasures import apply_erasures
+from api.backup.erasures import apply_erasures, forget_remembered, remembered
 from api.backup.images import count_missing, dump_images, load_images
 from api.backup.manifest import (
     AppliedSchema,
@@ -136,7 +136,8 @@ def restore(settings: BackupSettings, folder: Path, steps: Steps, *, replaces: b
         check_nobody_works(engine)
         if not replaces and not (has_no_accounts(engine) and has_no_recognitions(client)):
             raise BackupError("there are accounts or recognitions already; --replace removes them")
-        noted = list(erased_plates(client))
+        # Before anything goes: a restore that is cut off takes the notes with it.
+        noted = remembered(folder, list(erased_plates(client)))
         load_tables(engine, folder, manifest.revision, manifest.sequences, manifest.postgres, steps)
         _load_rows(settings, client, folder, manifest, steps)
         with _bucket(settings) as bucket:
@@ -146,6 +147,7 @@ def restore(settings: BackupSettings, folder: Path, steps: Steps, *, replaces: b
             missing = count_missing(bucket, folder, manifest.images)
         erased = apply_erasures(settings, engine, client, noted, steps)
         in_transaction(engine, republish_all)
+        forget_remembered(folder)
     return Restored(manifest, put_back, missing, erased)
 
 

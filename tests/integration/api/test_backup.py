@@ -226,6 +226,7 @@ def test_what_was_erased_since_does_not_come_back(
     assert "AB12CD" not in str({**answers, "alerts": None})
     assert "XY99Z" in str(answers["clickhouse recognitions"])
     assert len(answers["clickhouse erasures"]) == 1
+    assert not (folder / "erased.json").exists()
 
 
 def test_what_is_no_whole_backup_of_this_installation_changes_nothing(
