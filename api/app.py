@@ -25,6 +25,7 @@ from api.live import routes as live_routes
 from api.middleware.error_handlers import install_error_handlers
 from api.middleware.guard import permission_table
 from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
+from api.oidc import routes as oidc_routes
 from api.openapi import install_openapi
 from api.people import routes as people_routes
 from api.pictures import routes as pictures_routes
@@ -52,6 +53,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     deliveries_routes.recognition_router,
     api_keys_routes.router,
     sessions_routes.router,
+    oidc_routes.router,
     people_routes.router,
     analytics_routes.router,
     audit_routes.router,

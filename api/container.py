@@ -41,6 +41,7 @@ from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.service import LiveRecognitions, live_recognitions
 from api.live.topics import TopicCaches, followed_topics
+from api.oidc.service import OidcLogIn
 from api.paging.cursor import CursorSealer
 from api.people.invitations import Invitations, invitation_rules
 from api.people.service import People
@@ -56,7 +57,7 @@ from api.security.client_address import TrustedProxies
 from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.devices import Devices
-from api.sessions.service import Sessions
+from api.sessions.service import Sessions, log_in_ways
 from api.settings import ApiSettings
 from api.trail.notes import AuditNotes
 from api.validation.fields import ValidationRules, operator_rules
@@ -130,6 +131,7 @@ class Services:
     api_keys: ApiKeys
     sessions: Sessions
     own_account: OwnAccount
+    oidc_log_in: OidcLogIn
     people: People
     invitations: Invitations
     webhooks: Webhooks
@@ -174,7 +176,7 @@ class Services:
     async def close(self) -> None:
         """Let what is under way in the background end."""
         closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
-        for service in (*closing, self.pictures, self.audit_notes):
+        for service in (*closing, self.oidc_log_in, self.pictures, self.audit_notes):
             await service.close()
 
 
@@ -308,6 +310,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
         own_account=OwnAccount(sessions),
+        oidc_log_in=OidcLogIn(settings, sessions, box, authenticator.failures, limits),
         people=People(database, authenticator),
         invitations=Invitations(
             database, sessions, authenticator.failures, limits, invitation_rules(settings)
@@ -353,6 +356,8 @@ def _sessions(
     notes: AuditNotes,
 ) -> Sessions:
     attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
-    lifetime = timedelta(hours=settings.session_hours)
+    ways, lifetime = log_in_ways(settings), timedelta(hours=settings.session_hours)
     devices, database = Devices(box), outside.database
-    return Sessions(database, authenticator, attempts, devices, limits, notes, lifetime=lifetime)
+    return Sessions(
+        database, authenticator, attempts, devices, limits, notes, ways, lifetime=lifetime
+    )

@@ -32,6 +32,9 @@ class Dependency(StrEnum):
     BROKER = "message broker"
     """Kafka."""
 
+    IDENTITY_PROVIDER = "identity provider"
+    """The OpenID Connect provider by which people log in."""
+
 
 class DependencyUnavailableError(TransientError):
     """A dependency is unavailable, or too slow: the sentence names it and nothing of where or why.
@@ -77,6 +80,14 @@ class ErrorCode(StrEnum):
     LAST_ADMINISTRATOR = "last_administrator"
     PERSON_EXISTS = "person_exists"
     INVITATION_OVER = "invitation_over"
+    INVITATION_FOR_ANOTHER = "invitation_for_another"
+    LOG_IN_EXPIRED = "log_in_expired"
+    LOG_IN_REFUSED = "log_in_refused"
+    EMAIL_NOT_VERIFIED = "email_not_verified"
+    UNKNOWN_PERSON = "unknown_person"
+    PERSON_SWITCHED_OFF = "person_switched_off"
+    BOUND_TO_ANOTHER = "bound_to_another"
+    PASSWORD_LOG_IN_OFF = "password_log_in_off"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     IDEMPOTENCY_KEY_IN_USE = "idempotency_key_in_use"
     BODY_TOO_LARGE = "body_too_large"
@@ -101,6 +112,7 @@ class ErrorRule:
 
 
 _BAD = HTTPStatus.BAD_REQUEST
+_FORBIDDEN = HTTPStatus.FORBIDDEN
 _FAULT = HTTPStatus.INTERNAL_SERVER_ERROR
 
 ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
@@ -153,6 +165,32 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ),
     ErrorCode.INVITATION_OVER: ErrorRule(
         HTTPStatus.NOT_FOUND, "The invitation was used, was taken back or has expired."
+    ),
+    ErrorCode.INVITATION_FOR_ANOTHER: ErrorRule(
+        _FORBIDDEN, "The invitation is for another e-mail address than the identity provider's."
+    ),
+    ErrorCode.LOG_IN_EXPIRED: ErrorRule(
+        _BAD, "The log-in was begun in another browser, or over ten minutes ago; begin again."
+    ),
+    ErrorCode.LOG_IN_REFUSED: ErrorRule(
+        _FORBIDDEN, "The identity provider's answer is not good; begin again."
+    ),
+    ErrorCode.EMAIL_NOT_VERIFIED: ErrorRule(
+        _FORBIDDEN, "The identity provider has not verified the e-mail address."
+    ),
+    ErrorCode.UNKNOWN_PERSON: ErrorRule(
+        _FORBIDDEN, "Nobody with this e-mail address logs in here; ask for an invitation."
+    ),
+    ErrorCode.PERSON_SWITCHED_OFF: ErrorRule(
+        _FORBIDDEN, "The log-in is switched off; ask an administrator of the account."
+    ),
+    ErrorCode.BOUND_TO_ANOTHER: ErrorRule(
+        _FORBIDDEN,
+        "Somebody else at the identity provider logs in with this e-mail address here; an "
+        "administrator can remove that person, and invite you.",
+    ),
+    ErrorCode.PASSWORD_LOG_IN_OFF: ErrorRule(
+        _FORBIDDEN, "Nobody logs in with a password here; use the identity provider."
     ),
     ErrorCode.IDEMPOTENCY_KEY_REUSED: ErrorRule(
         HTTPStatus.CONFLICT, "This Idempotency-Key was used with another request."

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
 from analytics_sql.settings import RecognitionRetentionSettings
+from api.oidc_settings import OidcSettings
 from common.mail_settings import EmailSettings
 from common.metrics import CameraMetricsSettings
 from common.owner_limits import DeliveryLimitSettings
@@ -149,6 +150,7 @@ class ApiSettings(
     CameraAddressSettings,
     WebhookAddressSettings,
     EmailSettings,
+    OidcSettings,
     RecognitionRetentionSettings,
     SampleRateSettings,
     RecognizerPoolSettings,

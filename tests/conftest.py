@@ -38,6 +38,7 @@ pytest_plugins = [
     "tests.services.clickhouse",
     "tests.services.kafka",
     "tests.services.mqtt",
+    "tests.services.oidc",
     "tests.services.postgres",
     "tests.services.redis",
     "tests.services.s3",

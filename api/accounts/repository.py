@@ -12,8 +12,8 @@ from api.db.tables import ApiKey, CreditAccount, Owner
 from api.security.permissions import Role
 from common.errors import InvalidInputError
 
-_NO_PASSWORD = ""
-"""Is the hash of none."""
+NO_PASSWORD = ""
+"""The hash of who has none: it is that of no password."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,11 @@ def find_log_in(session: Session, email: str) -> LogInRecord | None:
     None also for a person who is switched off.
     """
     person = session.scalar(select(Person).where(Person.email == email, Person.enabled))
-    if person is None:
-        return None
+    return None if person is None else log_in_record(person)
+
+
+def log_in_record(person: Person) -> LogInRecord:
+    """Return a person as one who logs in."""
     return LogInRecord(person.id, person.owner_id, person.password_hash)
 
 
@@ -141,13 +144,13 @@ def set_password(
 
 
 def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
-    """Let nobody in any more: no password fits, all sessions and keys are deleted; how many.
+    """Let nobody in any more: people are switched off, sessions and keys are deleted; how many.
 
     Nobody who was invited becomes a person either.
     """
     lock_owner(session, owner_id)
     of_owner = update(Person).where(Person.owner_id == owner_id)
-    session.execute(of_owner.values(password_hash=_NO_PASSWORD))
+    session.execute(of_owner.values(password_hash=NO_PASSWORD, enabled=False))
     session.execute(delete(Invitation).where(Invitation.owner_id == owner_id))
     sessions = delete(LoginSession).where(LoginSession.owner_id == owner_id)
     keys = delete(ApiKey).where(ApiKey.owner_id == owner_id)

@@ -27,6 +27,7 @@ VIEWS = (
     "/keys",
     "/people",
     "/invitation",
+    "/log-in/oidc",
     "/account",
     "/analytics",
     "/audit",

@@ -12,12 +12,19 @@ _KNOWN_ROLE = "role IN ('viewer', 'operator', 'administrator')"
 
 
 class Person(Base):
-    """Somebody who logs in to an account. ``email`` is lower case, and of one account only."""
+    """Somebody who logs in to an account. ``email`` is lower case, and of one account only.
+
+    ``oidc_issuer`` and ``oidc_subject`` are who they are at the provider, once they came by it.
+    """
 
     __tablename__ = "people"
     __table_args__ = (
         CheckConstraint(_KNOWN_ROLE, name="role_known"),
+        CheckConstraint(
+            "(oidc_issuer IS NULL) = (oidc_subject IS NULL)", name="oidc_identity_whole"
+        ),
         Index("ix_people_owner_id_created_at", "owner_id", "created_at"),
+        Index("uq_people_oidc_identity", "oidc_issuer", "oidc_subject", unique=True),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -27,6 +34,8 @@ class Person(Base):
     role: Mapped[str]
     password_hash: Mapped[str]
     enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    oidc_issuer: Mapped[str | None]
+    oidc_subject: Mapped[str | None]
     last_log_in_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -125,14 +125,15 @@ class Invitations:
 
         Raises:
             ApiError: 404, also for a link that was used; 409, somebody logs in with the address
-                already; 429.
+                already; 429; 403, nobody logs in with a password.
         """
-        known = await self.find(acceptance.token, address)
+        self._sessions.ways.require_password()
+        await self.find(acceptance.token, address)
         password_hash = await self._sessions.in_thread(
             credentials.hash_password, acceptance.password
         )
         return await self._database.run(
-            lambda session: _accept(session, known.owner_id, acceptance, password_hash)
+            lambda session: accept_invitation(session, acceptance, password_hash)
         )
 
     async def sweep(self) -> int:
@@ -169,14 +170,33 @@ class Invitations:
         return row, owner.timezone
 
 
-def _accept(session: Session, owner_id: UUID, acceptance: Acceptance, password_hash: str) -> Person:
-    lock_owner(session, owner_id)
-    open_one = repository.find_invitation(session, credentials.token_hash(acceptance.token))
-    if open_one is None:
+def require_invitation(session: Session, token: str) -> Invitation:
+    """Return the open invitation of a link, its account locked.
+
+    Raises:
+        ApiError: 404.
+    """
+    digest = credentials.token_hash(token)
+    known = repository.find_invitation(session, digest)
+    if known is not None:
+        lock_owner(session, known.owner_id)
+        # It may have been used while somebody else had the lock.
+        known = repository.find_invitation(session, digest)
+    if known is None:
         raise ApiError(ErrorCode.INVITATION_OVER)
+    return known
+
+
+def accept_invitation(session: Session, acceptance: Acceptance, password_hash: str) -> Person:
+    """Make the invited a person of the account, once.
+
+    Raises:
+        ApiError: 404; 409, somebody logs in with the address already.
+    """
+    open_one = require_invitation(session, acceptance.token)
     person = Person(
         id=uuid4(),
-        owner_id=owner_id,
+        owner_id=open_one.owner_id,
         email=open_one.email,
         name=acceptance.name,
         role=open_one.role,

@@ -136,7 +136,12 @@ async def find_invitation(
     "/api/invitations/accept",
     status_code=201,
     summary="Accept an invitation",
-    responses=error_responses(*BODY_ERRORS, ErrorCode.INVITATION_OVER, ErrorCode.PERSON_EXISTS),
+    responses=error_responses(
+        *BODY_ERRORS,
+        ErrorCode.INVITATION_OVER,
+        ErrorCode.PERSON_EXISTS,
+        ErrorCode.PASSWORD_LOG_IN_OFF,
+    ),
 )
 @requires(Public.ANYBODY, BodyKind.JSON)
 async def accept_invitation(

@@ -13,7 +13,7 @@ from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARA
 from api.security.permissions import Role
 from api.validation.fields import check_email_address
 
-_MAX_NAME_CHARACTERS = 200
+MAX_NAME_CHARACTERS = 200
 _MAX_TOKEN_CHARACTERS = 100
 
 RoleField = Annotated[
@@ -136,9 +136,7 @@ class InvitationAcceptance(RequestModel):
     """What the invited send."""
 
     token: TokenField
-    name: Annotated[
-        NameText, Field(min_length=1, max_length=_MAX_NAME_CHARACTERS, examples=["Ana"])
-    ]
+    name: Annotated[NameText, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, examples=["Ana"])]
     password: Annotated[
         str, Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS)
     ]

@@ -14,7 +14,6 @@ from api.middleware.guard import GuardedRoute, check_origin, counted_address
 from api.openapi import BODY_ERRORS, error_responses
 from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp, TimeZone
 from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
-from api.security.csrf import is_loopback_host
 from api.security.permissions import (
     SESSION_COOKIE,
     AnyCaller,
@@ -26,7 +25,8 @@ from api.security.permissions import (
     requires,
 )
 from api.sessions.account import AccountChange, OwnAccount
-from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
+from api.sessions.cookies import SESSION_PATH, delete_session, set_session
+from api.sessions.devices import DEVICE_COOKIE
 from api.sessions.service import Credential, Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
 
@@ -148,14 +148,22 @@ class SessionList(ResponseModel):
     sessions: list[OpenSession]
 
 
+class LogInWaysAnswer(ResponseModel):
+    """How people may log in."""
+
+    password: bool = Field(description="Whether by e-mail address and password.")
+    provider: str | None = Field(
+        description="Name of the OpenID Connect provider by which they may; null: there is none.",
+        examples=["Example"],
+    )
+
+
 router = APIRouter(route_class=GuardedRoute, tags=["Session"])
 
 SessionsDep = Annotated[Sessions, Depends(service(Sessions))]
 AccountDep = Annotated[OwnAccount, Depends(service(OwnAccount))]
 
-_PATH = "/api/session"
-
-_COOKIE: dict[int | str, dict[str, Any]] = {
+COOKIES: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
             "Set-Cookie": {
@@ -170,7 +178,11 @@ _COOKIE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post(_PATH, summary="Log in", responses={**error_responses(*BODY_ERRORS), **_COOKIE})
+@router.post(
+    SESSION_PATH,
+    summary="Log in",
+    responses={**error_responses(*BODY_ERRORS, ErrorCode.PASSWORD_LOG_IN_OFF), **COOKIES},
+)
 @requires(Public.ANYBODY, BodyKind.JSON)
 async def log_in(
     request: Request, sessions: SessionsDep, response: Response, body: LogIn
@@ -180,30 +192,18 @@ async def log_in(
     made = await sessions.log_in(
         body.email, body.password, counted_address(request), request.cookies.get(DEVICE_COOKIE)
     )
-    lifetime = made.record.expires_at - made.record.created_at
-    response.set_cookie(
-        SESSION_COOKIE,
-        made.token,
-        max_age=round(lifetime.total_seconds()),
-        path="/",
-        httponly=True,
-        samesite="lax",
-        secure=_is_secure(request),
-    )
-    response.set_cookie(
-        DEVICE_COOKIE,
-        made.device,
-        max_age=DEVICE_SECONDS,
-        path=_PATH,
-        httponly=True,
-        samesite="strict",
-        secure=_is_secure(request),
-    )
-    response.headers["Cache-Control"] = "no-store"
+    set_session(request, response, made)
     return session_answer(made.credential)
 
 
-@router.get(_PATH, summary="Who calls", responses=error_responses())
+@router.get(f"{SESSION_PATH}/ways", summary="How people log in", responses=error_responses())
+@requires(Public.ANYBODY)
+async def get_ways(sessions: SessionsDep) -> LogInWaysAnswer:
+    """Return by what people may log in, for a page on which they do."""
+    return LogInWaysAnswer(password=sessions.ways.password, provider=sessions.ways.provider)
+
+
+@router.get(SESSION_PATH, summary="Who calls", responses=error_responses())
 @requires(AnyCaller.KNOWN)
 async def get_session(sessions: SessionsDep, response: Response, caller: Caller) -> SessionAnswer:
     """Return the account, the scopes and the limits of the session or the key that calls."""
@@ -212,7 +212,7 @@ async def get_session(sessions: SessionsDep, response: Response, caller: Caller)
 
 
 @router.delete(
-    _PATH,
+    SESSION_PATH,
     status_code=204,
     response_class=Response,
     summary="Log out",
@@ -224,9 +224,7 @@ async def log_out(
 ) -> None:
     """End the session that the cookie stands for."""
     await sessions.log_out(caller.credential_id)
-    response.delete_cookie(
-        SESSION_COOKIE, path="/", httponly=True, samesite="lax", secure=_is_secure(request)
-    )
+    delete_session(request, response)
 
 
 @router.get("/api/sessions", summary="List sessions", responses=error_responses())
@@ -273,9 +271,3 @@ async def update_account(
         caller, body.change(), counted_address(request), request.cookies.get(DEVICE_COOKIE)
     )
     return session_answer(changed)
-
-
-def _is_secure(request: Request) -> bool:
-    # Browsers do not keep a Secure cookie that came over plain HTTP, which is what the local
-    # stack speaks.
-    return not is_loopback_host(request.headers.get("host", ""))

@@ -13,6 +13,7 @@ from api.accounts.repository import (
     find_log_in,
     get_owner,
     lock_owner,
+    log_in_record,
 )
 from api.adapters.background import BoundedThreadPool
 from api.db.actors import announce_person
@@ -28,6 +29,7 @@ from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Sco
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.devices import Devices
+from api.settings import ApiSettings
 from api.trail.entries import ActSubject, act_in_hand
 from api.trail.notes import AuditNotes
 
@@ -37,6 +39,29 @@ _TOO_BUSY = "Too many people log in at once; wait, then try again."
 _COMPARISON_CONCURRENCY = 2
 _COMPARISON_SLOTS = 20
 _SESSIONS_PER_PERSON = 100
+
+
+@dataclass(frozen=True)
+class LogInWays:
+    """How people may log in: by password, by the provider of this name (None: there is none)."""
+
+    password: bool = True
+    provider: str | None = None
+
+    def require_password(self) -> None:
+        """Refuse a log-in by password where that is switched off.
+
+        Raises:
+            ApiError: 403.
+        """
+        if not self.password:
+            raise ApiError(ErrorCode.PASSWORD_LOG_IN_OFF)
+
+
+def log_in_ways(settings: ApiSettings) -> LogInWays:
+    """Return the operator's ways."""
+    provider = settings.oidc_label if settings.oidc_issuer else None
+    return LogInWays(settings.password_log_in, provider)
 
 
 @dataclass(frozen=True)
@@ -78,10 +103,12 @@ class Sessions:
         devices: Devices,
         limits: OwnerLimits,
         notes: AuditNotes,
+        ways: LogInWays,
         *,
         lifetime: timedelta,
     ) -> None:
         """``lifetime`` is how long a session lasts, whether it is used or not."""
+        self.ways = ways
         self._notes = notes
         self._database = database
         self._limits = limits
@@ -105,15 +132,26 @@ class Sessions:
         Takes as long for an account that does not exist as for a wrong password.
 
         Raises:
-            ApiError: 401 for either, 429 for too many attempts.
+            ApiError: 401 for either, 429 for too many attempts; 403, nobody logs in so.
         """
+        self.ways.require_password()
         email = email.strip().lower()
         device = self.device(device_cookie, email)
         found = await self.check_password(email, password, Origin(address, device))
-        cookie = self._devices.cookie(device, email)
-        made = await self._database.run(lambda session: self._insert(session, found, cookie))
-        self._authenticator.expect_session(made.token)
-        return made
+        return await self._begun(lambda session: found, device_cookie)
+
+    async def begin(
+        self, prove: Callable[[Session], Person], device_cookie: str | None = None
+    ) -> NewSession:
+        """Return a new session of a person who was let in otherwise than by a password.
+
+        ``prove`` returns the person, in the transaction in which the session is made.
+        """
+
+        def find(session: Session) -> LogInRecord:
+            return log_in_record(prove(session))
+
+        return await self._begun(find, device_cookie)
 
     async def credential(self, caller: Principal) -> Credential:
         """Return the caller's own credential.
@@ -167,6 +205,15 @@ class Sessions:
         """Let comparisons end."""
         await self._threads.close()
 
+    async def _begun(
+        self, find: Callable[[Session], LogInRecord], device_cookie: str | None
+    ) -> NewSession:
+        made = await self._database.run(
+            lambda session: self._insert(session, find(session), device_cookie)
+        )
+        self._authenticator.expect_session(made.token)
+        return made
+
     async def _person(self, email: str, password: str) -> LogInRecord:
         found = await self._database.run(lambda session: find_log_in(session, email))
         with self._threads.slot():
@@ -183,7 +230,9 @@ class Sessions:
         subject = ActSubject("person", found.person_id, email)
         self._notes.note(act_in_hand(found.owner_id, Action.PASSWORD_REFUSED, subject))
 
-    def _insert(self, session: Session, found: LogInRecord, device: str) -> NewSession:
+    def _insert(
+        self, session: Session, found: LogInRecord, device_cookie: str | None
+    ) -> NewSession:
         token = credentials.new_session_token()
         own = lock_owner(session, found.owner_id).limits
         person = session.get(Person, found.person_id)
@@ -201,7 +250,8 @@ class Sessions:
         )
         owner, scopes = get_owner(session, found.owner_id), ROLE_SCOPES[record.person.role]
         credential = self._credential(owner, record, scopes, own, record.person)
-        return NewSession(credential, record, token, device)
+        device = self.device(device_cookie, person.email)
+        return NewSession(credential, record, token, self._devices.cookie(device, person.email))
 
     def _read(self, session: Session, caller: Principal) -> Credential:
         owner = get_owner(session, caller.owner_id)

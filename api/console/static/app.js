@@ -23,7 +23,7 @@ import { HealthPage } from "./pages/health.js";
 import { InvitationPage } from "./pages/invitation.js";
 import { KeysPage } from "./pages/keys.js";
 import { LivePage } from "./pages/live.js";
-import { LogInAgain, LogInPage } from "./pages/login.js";
+import { LogInAgain, LogInPage, LogInReturnPage } from "./pages/login.js";
 import { PeoplePage } from "./pages/people.js";
 import { RecognitionPage } from "./pages/recognition.js";
 import { SearchPage } from "./pages/search.js";
@@ -48,6 +48,7 @@ const ROUTES = [
   { form: "/keys", view: KeysPage, title: () => t("Keys") },
   { form: "/people", view: PeoplePage, title: () => t("People") },
   { form: "/invitation", view: InvitationPage, title: () => t("Invitation"), isForAnybody: true },
+  { form: "/log-in/oidc", view: LogInReturnPage, title: () => t("Log in"), isForAnybody: true },
   { form: "/account", view: AccountPage, title: () => t("Account") },
   { form: "/analytics", view: AnalyticsPage, title: () => t("Analytics") },
   { form: "/audit", view: AuditPage, title: () => t("Audit") },
@@ -213,10 +214,10 @@ function Shell() {
 }
 
 function Console() {
-  const { path, fragment } = useSignal(place);
+  const { path, query, fragment } = useSignal(place);
   const now = useSignal(state);
   const found = match(ROUTES, path);
-  if (found?.route.isForAnybody) return html`<${found.route.view} key=${fragment} fragment=${fragment} />`;
+  if (found?.route.isForAnybody) return html`<${found.route.view} key=${fragment} query=${query} fragment=${fragment} />`;
   return now === "out" ? html`<${LogInPage} />` : html`<${Shell} />`;
 }
 

@@ -6,6 +6,7 @@ import { unsaved } from "./router.js";
 import { signal, useSignal } from "./signal.js";
 
 const NOTE = "platestream.session";
+const RETURN = "platestream.return";
 /** What only administrators may do needs this in the place of a scope. */
 export const ADMINISTRATOR = "administrator";
 
@@ -42,6 +43,32 @@ export async function logIn(email, password) {
   const answer = await call("POST", "/api/session", { body: { email, password } });
   note(answer.session);
   enter(answer.session);
+}
+
+/**
+ * Sends a window to the provider, and notes where this one stood.
+ * @param {Window} target
+ * @param {string} [invitation] token of the link that is accepted by it
+ */
+export async function goToProvider(target, invitation) {
+  const { url } = await call("POST", "/api/session/oidc", { body: { invitation } });
+  sessionStorage.setItem(RETURN, invitation || target !== window ? "/" : location.pathname + location.search);
+  target.location.assign(url);
+}
+
+/**
+ * Logs in whom the provider sent back, and returns where they stood before.
+ * @param {{code?: string, state?: string, iss?: string}} given
+ */
+export async function logInByProvider({ code, state: begun = "", iss }) {
+  const answer = await call("POST", "/api/session/oidc/return", { body: { code, state: begun, iss } });
+  const target = sessionStorage.getItem(RETURN) ?? "/";
+  sessionStorage.removeItem(RETURN);
+  // Before the page is shown: where somebody else was there it begins anew, at that place.
+  history.replaceState(null, "", target);
+  note(answer.session);
+  enter(answer.session);
+  return target;
 }
 
 /**

@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 6577c5bebd1d4adf540ceef16d3accd7bc911426faac18d56528cc8ce854ea9e
+# Made by `make client-types` from the API's schemas: sha256 d3d033a5463e17d69c26952d7d30256bf89593b9268a2698d46d09635f77eda8
 
 from __future__ import annotations
 
@@ -372,6 +372,14 @@ ErrorCode: TypeAlias = Literal[
     "last_administrator",
     "person_exists",
     "invitation_over",
+    "invitation_for_another",
+    "log_in_expired",
+    "log_in_refused",
+    "email_not_verified",
+    "unknown_person",
+    "person_switched_off",
+    "bound_to_another",
+    "password_log_in_off",
     "idempotency_key_reused",
     "idempotency_key_in_use",
     "body_too_large",
@@ -475,6 +483,15 @@ class LogIn(TypedDict):
     """The password."""
 
 
+class LogInWaysAnswer(TypedDict):
+    """How people may log in."""
+
+    password: bool
+    """Whether by e-mail address and password."""
+    provider: str | None
+    """Name of the OpenID Connect provider by which they may; null: there is none."""
+
+
 MatchMode: TypeAlias = Literal["exact", "prefix", "substring", "wildcard", "fuzzy"]
 """The comparison of a text with a plate, both normalised."""
 
@@ -484,6 +501,31 @@ class NotificationTest(TypedDict):
 
     notification: NotRequired[int]
     """Its place among the notifications, from 0."""
+
+
+class OidcBegin(TypedDict):
+    """How the log-in is to begin."""
+
+    invitation: NotRequired[str | None]
+    """Token of an invitation that is to be accepted by it; null: none."""
+
+
+class OidcBegun(TypedDict):
+    """Where the log-in goes on."""
+
+    url: str
+    """Address at the provider to which the browser goes."""
+
+
+class OidcReturn(TypedDict):
+    """What the provider sent the browser back with."""
+
+    code: str
+    """The parameter `code`."""
+    state: str
+    """The parameter `state`."""
+    iss: NotRequired[str | None]
+    """The parameter `iss`; null where there was none."""
 
 
 class OpenSession(TypedDict):

@@ -12,17 +12,27 @@ from tests.e2e.console.stack import Account, ConsoleStack, console_stack
 from tests.integration.api.application import NO_LIMITS
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.clickhouse import create_database as create_clickhouse
+from tests.services.oidc import OidcProvider
 from tests.services.postgres import create_database as create_postgres
 from tests.services.s3 import fresh_bucket
 
 
 @pytest.fixture(scope="package")
 def stack(
-    postgres_url: str, clickhouse_server: ClickHouseAddress, s3_server: S3Settings
+    postgres_url: str,
+    clickhouse_server: ClickHouseAddress,
+    s3_server: S3Settings,
+    oidc_provider: OidcProvider,
 ) -> Iterator[ConsoleStack]:
     """The API over fresh databases and an empty bucket."""
     database, clickhouse = create_postgres(postgres_url), create_clickhouse(clickhouse_server)
-    with console_stack(database, clickhouse, fresh_bucket(s3_server), limits=NO_LIMITS) as running:
+    with console_stack(
+        database,
+        clickhouse,
+        fresh_bucket(s3_server),
+        limits=NO_LIMITS,
+        more=oidc_provider.settings,
+    ) as running:
         yield running
 
 

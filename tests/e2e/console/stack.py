@@ -5,7 +5,7 @@ import io
 import queue
 import threading
 import uuid
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +38,7 @@ from common.records.object_keys import crop_key, photo_key, snapshot_key
 from common.records.recognitions import Recognition
 from common.settings import DatabaseSettings, S3Settings
 from common.timestamps import now_ms
+from deploy.local.ports import free_ports
 from tests.e2e.console.footage import SEEN, Seen, pictures, scaled_box
 from tests.integration.api.application import Application, Options, running_application
 from tests.integration.api.camera_worker import unconfirmed_cameras
@@ -144,8 +145,13 @@ class ConsoleStack:
 
     def put_images(self, row: Recognition, seen: int) -> None:
         """Store photo and crop of a recognition."""
-        assert row.photo_key is not None and row.crop_key is not None
+        assert row.photo_key is not None
         self._put(row.photo_key, pictures()[seen].photo, {})
+        self.put_crop(row, seen)
+
+    def put_crop(self, row: Recognition, seen: int) -> None:
+        """Store the crop of a recognition."""
+        assert row.crop_key is not None
         self._put(row.crop_key, pictures()[seen].crop, {})
 
     def _put(
@@ -209,14 +215,19 @@ def console_stack(
     s3: S3Settings,
     *,
     limits: LimitRules,
+    more: Mapping[str, object] | None = None,
 ) -> Iterator[ConsoleStack]:
-    """Yield a running API over fresh, empty servers; a stand-in takes cameras at once."""
+    """Yield a running API over fresh, empty servers; a stand-in takes cameras at once.
+
+    ``more`` are settings beside those of all tests.
+    """
     engine = open_engine(database)
     migrate(engine)
     engine.dispose()
     schema = clickhouse.client()
     migrate_clickhouse(schema, retention_days=36_500)
     schema.close()
+    (port,) = free_ports(1)
     started: queue.Queue[ConsoleStack | BaseException] = queue.Queue()
     stop = asyncio.Event()
 
@@ -242,11 +253,12 @@ def console_stack(
                 allowed_networks="127.0.0.0/8",
                 feeds_streams=True,
                 now_ms=now_ms,
+                more={**(more or {}), "public_url": f"http://127.0.0.1:{port}"},
             )
             application = await held.enter_async_context(running_application(opened, options))
             application.recent.reset({0: 0})
             loop = asyncio.get_running_loop()
-            address = await held.enter_async_context(served(application))
+            address = await held.enter_async_context(served(application, port=port))
             stack = ConsoleStack(address, application, rows, s3, loop)
             taking = asyncio.create_task(_take_cameras(stack))
             started.put(stack)

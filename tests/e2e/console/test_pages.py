@@ -31,6 +31,7 @@ PAGES = {
     "/keys": "everything",
     "/people": "Nobody is invited.",
     "/invitation": "This invitation is good no more",
+    "/log-in/oidc": "This log-in is over",
     "/account": "granted",
     "/analytics": "Most frequent plates",
     "/audit": "logged in",

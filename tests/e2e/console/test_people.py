@@ -135,6 +135,6 @@ def test_what_one_person_typed_is_not_shown_to_another_of_the_account(
     dialog = console.page.get_by_role("dialog")
     dialog.get_by_label("E-mail address").fill(email)
     dialog.get_by_label("Password").fill(PASSWORD)
-    dialog.get_by_role("button", name="Log in").click()
+    dialog.get_by_role("button", name="Log in", exact=True).click()
     expect(console.page.locator(".who")).to_have_text(email)
     expect(console.page.get_by_label("Name", exact=True)).to_have_value("")

@@ -43,7 +43,7 @@ def test_a_session_that_ends_loses_no_input(
     console.sees("The session has ended")
     dialog = console.page.get_by_role("dialog")
     dialog.get_by_label("Password").fill(PASSWORD)
-    dialog.get_by_role("button", name="Log in").click()
+    dialog.get_by_role("button", name="Log in", exact=True).click()
     expect(dialog).to_have_count(0)
     expect(console.page.get_by_label("Name", exact=True)).to_have_value("Half typed")
     console.press("Make the alert")

@@ -1,7 +1,7 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -356,6 +356,8 @@ class Options:
     camera_files: Path | None = None
     attempts: AttemptRules = NO_ATTEMPT_RULES
     feeds_streams: bool = False
+    more: Mapping[str, object] = field(default_factory=dict)
+    """Settings of one test's own."""
     now_ms: Callable[[], int] = lambda: NOW_MS
 
     def settings(self, secret_keys: str) -> ApiSettings:
@@ -381,7 +383,7 @@ class Options:
             "login_attempts_per_address_per_minute": self.attempts.per_address_per_minute,
             "login_attempts_per_account_per_hour": self.attempts.per_account_per_hour,
         }
-        return ApiSettings.model_validate({**_SETTINGS, **given})
+        return ApiSettings.model_validate({**_SETTINGS, **given, **self.more})
 
     def repositories(self) -> Repositories:
         """Return what stands for ClickHouse."""

@@ -14,13 +14,13 @@ from tests.integration.api.waiting import until
 
 @asynccontextmanager
 async def served(
-    application: Application, limits: ConnectionLimits | None = None
+    application: Application, limits: ConnectionLimits | None = None, port: int = 0
 ) -> AsyncIterator[str]:
-    """Serve the application on a free port of loopback."""
+    """Serve the application on a port of loopback; 0: a free one."""
     config = uvicorn.Config(
         application.app,
         host="127.0.0.1",
-        port=0,
+        port=port,
         lifespan="off",
         log_config=None,
         http=http_protocol(limits or ConnectionLimits(0, 0)),

@@ -82,6 +82,8 @@ CHANGES: Mapping[tuple[str, str], str] = {
 UNNOTED = {
     ("POST", "/api/recognize"): "the ledger has a row of each",
     ("POST", "/api/demo"): "is nobody's",
+    ("POST", "/api/session/oidc"): "begins a log-in, of whom nobody knows yet",
+    ("POST", "/api/session/oidc/return"): "a session that starts, in test_oidc_log_in.py",
     ("POST", "/api/invitations/find"): "shows the invited what the mail with the link said",
     ("GET", "/api/erasures"): "shows two characters of each plate",
     ("GET", "/api/erasures/{id}"): "shows two characters of the plate, for who knows the id",

@@ -9,7 +9,7 @@ import { logIn, logOut, state } from "../session.js";
 import { useSignal } from "../signal.js";
 import { Fault, FormFault, Moment, TextField, Waiting } from "../ui.js";
 import { t } from "../words.js";
-import { Entrance } from "./login.js";
+import { Entrance, ProviderButton, useWays } from "./login.js";
 
 /** Whether a link is good no more, or never was. @param {import("../api.js").Failure | null} failure */
 const isOver = (failure) => failure?.status === 404 || failure?.fault("token") !== undefined;
@@ -28,6 +28,7 @@ function Joining({ token, invitation }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const isSomebodyIn = useSignal(state) !== "out";
+  const ways = useWays();
   const { isBusy, failure, run } = useAction();
   const submit = (event) => {
     event.preventDefault();
@@ -44,8 +45,10 @@ function Joining({ token, invitation }) {
     });
   };
   if (isOver(failure)) return html`<${Over} />`;
+  if (!ways.isKnown) return html`<${Waiting} rows=${4} />`;
   return html`<p>${t("{inviter} invites you to join as {role}.", { inviter: invitation.invitedBy, role: ROLES[invitation.role].name() })} <span class="note">${t("Good until")} <${Moment} at=${invitation.expiresAt} /></span></p>
-    <form class="log-in" onSubmit=${submit}>
+    ${ways.provider && html`<div class="log-in"><${ProviderButton} provider=${ways.provider} text=${t("Join with {provider}", { provider: ways.provider })} invitation=${token} isMain=${!ways.password} />${ways.password && html`<p class="note">${t("or")}</p>`}</div>`}
+    ${ways.password && html`<form class="log-in" onSubmit=${submit}>
       <${FormFault} failure=${failure} shown=${["name", "password"]} />
       ${failure?.code === "person_exists" && html`<p>${t("Log in with it, or ask for an invitation of another address.")}</p><${WayOn} />`}
       <${TextField} label=${t("E-mail address")} type="email" autocomplete="username" readonly value=${invitation.email} onValue=${() => {}} />
@@ -53,7 +56,7 @@ function Joining({ token, invitation }) {
       <${TextField} label=${t("Password")} type="password" required minlength="8" maxlength="1024" autocomplete="new-password" hint=${t("At least 8 characters.")} value=${password} onValue=${setPassword} fault=${failure?.fault("password")} />
       ${isSomebodyIn && html`<p class="note">${t("Somebody is logged in in this browser; joining logs them out.")}</p>`}
       <button class="main" disabled=${isBusy}>${isBusy ? t("Joining …") : t("Join")}</button>
-    </form>`;
+    </form>`}`;
 }
 
 function Invited({ token }) {

@@ -1,12 +1,41 @@
-/** @file The log-in: as a page, or over the page whose session ended. */
+/** @file The log-in: as a page, or over the page whose session ended; and the way back from a provider. */
 
 import { html, useEffect, useState } from "../html.js";
-import { useAction } from "../load.js";
-import { logIn } from "../session.js";
-import { Dialog, FormFault, TextField } from "../ui.js";
+import { get } from "../api.js";
+import { useAction, useLoad } from "../load.js";
+import { Link, go } from "../router.js";
+import { goToProvider, logIn, logInByProvider } from "../session.js";
+import { Dialog, FormFault, TextField, Waiting } from "../ui.js";
 import { chooseLanguage, language, languages, t } from "../words.js";
 
-function LogInForm({ email: given = "" }) {
+/** By what people log in: by password where nobody says otherwise. `isKnown` once that was asked. */
+export function useWays() {
+  const { data, failure } = useLoad((abort) => get("/api/session/ways", {}, abort), ["ways"]);
+  return { password: data?.password ?? true, provider: data?.provider ?? null, isKnown: Boolean(data || failure) };
+}
+
+/**
+ * The way to the provider: in this tab, or in another one beside a page that is to stay as it is.
+ * @param {{provider: string, text?: string, invitation?: string, isMain?: boolean, isBeside?: boolean}} props
+ */
+export function ProviderButton({ provider, text, invitation, isMain = false, isBeside = false }) {
+  const { isBusy, failure, run } = useAction();
+  const start = () => {
+    // Opened by the press itself: a browser lets no later moment open anything.
+    const tab = isBeside ? open("", "_blank") : null;
+    return run(() => goToProvider(tab ?? window, invitation)).then((isDone) => !isDone && tab?.close());
+  };
+  return html`<${FormFault} failure=${failure} />
+    <button type="button" class=${isMain ? "main" : undefined} disabled=${isBusy} onClick=${start}>${text ?? t("Log in with {provider}", { provider })}</button>
+    ${isBeside && html`<p class="note">${t("It opens beside this page, which then goes on by itself.")}</p>`}`;
+}
+
+function LogInForm({ ways, email, isBeside = false }) {
+  return html`${ways.password && html`<${PasswordForm} email=${email} />`}
+    ${ways.provider && html`<div class="log-in">${ways.password && html`<p class="note">${t("or")}</p>`}<${ProviderButton} provider=${ways.provider} isMain=${!ways.password} isBeside=${isBeside} /></div>`}`;
+}
+
+function PasswordForm({ email: given = "" }) {
   const [email, setEmail] = useState(given);
   const [password, setPassword] = useState("");
   const { isBusy, failure, run } = useAction();
@@ -39,12 +68,40 @@ export function Entrance({ title, children }) {
 }
 
 export function LogInPage() {
-  return html`<${Entrance} title=${t("Log in")}><${LogInForm} /></${Entrance}>`;
+  const ways = useWays();
+  // Nothing moves once it is shown.
+  if (!ways.isKnown) return null;
+  return html`<${Entrance} title=${t("Log in")}><${LogInForm} ways=${ways} /></${Entrance}>`;
 }
 
 export function LogInAgain({ email }) {
+  const ways = useWays();
   return html`<${Dialog} title=${t("The session has ended")} onClose=${() => {}} isKept>
     <p>${t("Log in again to go on; what you have typed is still there.")}</p>
-    <${LogInForm} email=${email} />
+    ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${email} isBeside />`}
   </${Dialog}>`;
+}
+
+/** @param {{code?: string, error?: string}} given */
+function overSentence({ code, error }) {
+  if (error === "access_denied") return t("The provider did not let you in.");
+  if (error) return t("The provider could not do it ({error}).", { error });
+  return code ? "" : t("This log-in is over; begin again.");
+}
+
+/** Where the provider sends browsers back to. */
+export function LogInReturnPage({ query }) {
+  // Kept from the address bar as it was: it is used up here.
+  const [given] = useState(query);
+  const { failure, run } = useAction();
+  const over = overSentence(given);
+  useEffect(() => {
+    history.replaceState(null, "", location.pathname);
+    if (!over) run(async () => go(await logInByProvider(given), { replace: true }));
+  }, []);
+  return html`<${Entrance} title=${t("Log in")}>
+    ${over && html`<div class="alarm" role="alert"><p>${over}</p></div>`}
+    <${FormFault} failure=${failure} />
+    ${over || failure ? html`<div class="actions"><${Link} class="button" href="/">${t("To the log-in")}</${Link}></div>` : html`<${Waiting} rows=${3} />`}
+  </${Entrance}>`;
 }

@@ -86,5 +86,5 @@ volumeMounts:
 {{- end }}
 
 {{- define "platestream.paths" -}}
-/ /api /console /search /recognitions /cameras /alerts /webhooks /keys /account /people /audit /invitation /analytics /health
+/ /api /console /search /recognitions /cameras /alerts /webhooks /keys /account /people /audit /invitation /log-in /analytics /health
 {{- end }}

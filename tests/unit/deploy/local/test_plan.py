@@ -88,6 +88,7 @@ def test_what_is_no_setting_reaches_the_services_own_processes(tmp_path: Path) -
         ("PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD", {"clickhouse"}),
         ("PLATESTREAM_SMTP_PASSWORD", {"api", "webhooks"}),
         ("PLATESTREAM_MQTT_PASSWORD", {"mqtt"}),
+        ("PLATESTREAM_OIDC_CLIENT_SECRET", {"api"}),
         ("PLATESTREAM_RATE_LIMIT_STORE_URL", {"api"}),
         ("PLATESTREAM_OF_ANOTHER_RELEASE", set()),
     ],

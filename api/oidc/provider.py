@@ -1,0 +1,254 @@
+"""The OpenID Connect provider, over HTTP: its description, its tokens, its keys.
+
+Where it is the operator said, and all other addresses are those that it names itself: a provider
+within one's own network is as good as any. Redirects are not followed, proxies of the environment
+are not used, and answers are bounded in time and size.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import quote_plus
+
+import aiohttp
+import msgspec
+import structlog
+from cachetools import TTLCache
+
+from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
+from api.oidc.flow import Flow, Identity
+from api.oidc.protocol import (
+    ReceivedTokens,
+    RefusedTokenError,
+    authorization_url,
+    checked_claims,
+)
+from api.oidc_settings import OidcSettings
+
+log = structlog.get_logger()
+
+_SECONDS: Final = 10.0
+"""For each call: somebody waits for it."""
+
+_MAX_BYTES: Final = 256 * 1024
+_CONNECTIONS: Final = 20
+_DESCRIBED_SECONDS: Final = 600
+_MAX_SUBJECT_CHARACTERS: Final = 255
+_WRONG: Final = "answers with what is not valid"
+_T = TypeVar("_T")
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What of a discovery document is used. **Source:** OpenID Connect Discovery 1.0, section 3."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+
+
+class _Tokens(msgspec.Struct, frozen=True):
+    id_token: str
+    access_token: str
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    error: str = ""
+
+
+class IdentityProvider:
+    """The provider of the settings. Connections open at the first use."""
+
+    def __init__(self, settings: OidcSettings, redirect_url: str) -> None:
+        """``redirect_url`` is where the provider sends browsers back to."""
+        self._settings = settings
+        self._redirect_url = redirect_url
+        self._described: TTLCache[str, Description] = TTLCache(1, _DESCRIBED_SECONDS)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def authorization_url(self, flow: Flow) -> str:
+        """Return where a browser goes to log in.
+
+        Raises:
+            DependencyUnavailableError: the provider does not answer, or not as it should.
+        """
+        described = await self._description()
+        return authorization_url(
+            described.authorization_endpoint,
+            client_id=self._settings.oidc_client_id,
+            redirect_url=self._redirect_url,
+            scopes=self._settings.oidc_scopes,
+            flow=flow,
+        )
+
+    async def identity(self, flow: Flow, code: str) -> Identity:
+        """Return who logged in, by the code with which the provider sent the browser back.
+
+        Raises:
+            ApiError: 403, the code or what it was exchanged for is not good.
+            DependencyUnavailableError: the provider does not answer, or not as it should.
+        """
+        described = await self._description()
+        tokens = await self._tokens(described, flow, code)
+        keys = await self._json(described.jwks_uri, dict[str, Any])
+        try:
+            claims = checked_claims(
+                ReceivedTokens(tokens.id_token, tokens.access_token, keys),
+                issuer=described.issuer,
+                client_id=self._settings.oidc_client_id,
+                flow=flow,
+            )
+        except RefusedTokenError as error:
+            log.warning("oidc_token_refused", reason=str(error))
+            raise ApiError(ErrorCode.LOG_IN_REFUSED) from error
+        if "email" not in claims and described.userinfo_endpoint is not None:
+            claims = {**await self._more(described.userinfo_endpoint, tokens, claims), **claims}
+        return self._identity(described.issuer, claims)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _description(self) -> Description:
+        issuer = self._settings.oidc_issuer
+        found = self._described.get(issuer)
+        if found is None:
+            found = await self._json(f"{issuer.rstrip('/')}/{_WELL_KNOWN}", Description)
+            check_description(found, issuer)
+            self._described[issuer] = found
+        return found
+
+    async def _tokens(self, described: Description, flow: Flow, code: str) -> _Tokens:
+        client, secret = self._client()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._redirect_url,
+            "code_verifier": flow.verifier,
+        }
+        headers = dict(_ACCEPTS)
+        methods = described.token_endpoint_auth_methods_supported
+        if secret and ("client_secret_basic" in methods or "client_secret_post" not in methods):
+            # **Source:** RFC 6749, section 2.3.1: both are encoded as in a form.
+            login = aiohttp.encode_basic_auth(quote_plus(client), quote_plus(secret))
+            headers["Authorization"] = login
+        else:
+            form |= {"client_id": client, **({"client_secret": secret} if secret else {})}
+        status, body = await self._exchange(
+            "POST", described.token_endpoint, data=form, headers=headers
+        )
+        if status == 200:
+            return _decoded(body, _Tokens)
+        fault = _fault(body)
+        log.warning("oidc_code_refused", status=status, error=fault)
+        if fault == "invalid_grant":
+            raise ApiError(ErrorCode.LOG_IN_REFUSED)
+        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "refuses this installation")
+
+    async def _more(
+        self, endpoint: str, tokens: _Tokens, claims: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return what the provider tells beside the token, of the same person."""
+        bearer = {**_ACCEPTS, "Authorization": f"Bearer {tokens.access_token}"}
+        told = await self._json(endpoint, dict[str, Any], bearer)
+        if told.get("sub") != claims.get("sub"):
+            raise ApiError(ErrorCode.LOG_IN_REFUSED)
+        return told
+
+    def _client(self) -> tuple[str, str]:
+        settings = self._settings
+        return settings.oidc_client_id, settings.oidc_client_secret.get_secret_value()
+
+    def _identity(self, issuer: str, claims: Mapping[str, Any]) -> Identity:
+        subject, email = claims.get("sub"), claims.get("email")
+        if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT_CHARACTERS:
+            raise ApiError(ErrorCode.LOG_IN_REFUSED)
+        # Some providers send texts for what is true or false.
+        is_verified = claims.get("email_verified") in (True, "true")
+        is_trusted = self._settings.oidc_trusts_email and "email_verified" not in claims
+        is_good = isinstance(email, str) and (is_verified or is_trusted)
+        name = claims.get("name")
+        return Identity(
+            issuer,
+            subject,
+            str(email).strip().lower() if is_good else None,
+            name if isinstance(name, str) else "",
+        )
+
+    async def _json(self, url: str, kind: type[_T], headers: Mapping[str, str] | None = None) -> _T:
+        status, body = await self._exchange("GET", url, headers=headers or _ACCEPTS)
+        if status != 200:
+            log.warning("oidc_provider_refused", url=url, status=status)
+            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "answers with an error")
+        return _decoded(body, kind)
+
+    async def _exchange(self, method: str, url: str, **given: Any) -> tuple[int, bytes]:
+        try:
+            async with self._opened().request(
+                method, url, allow_redirects=False, **given
+            ) as response:
+                return response.status, await _bounded(response)
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            log.warning("oidc_provider_away", url=url, reason=f"{type(error).__name__}: {error}")
+            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER) from error
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+                timeout=aiohttp.ClientTimeout(total=_SECONDS),
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+
+_WELL_KNOWN: Final = ".well-known/openid-configuration"
+_ACCEPTS: Final = {"Accept": "application/json"}
+
+
+def check_description(described: Description, issuer: str) -> None:
+    """Refuse a provider that is another one, or that somebody on the way could play.
+
+    Raises:
+        DependencyUnavailableError: it names itself otherwise, or an address without TLS.
+    """
+    named = (
+        described.authorization_endpoint,
+        described.token_endpoint,
+        described.jwks_uri,
+        described.userinfo_endpoint or issuer,
+    )
+    needed = "https://" if issuer.startswith("https://") else "http"
+    if described.issuer != issuer or not all(url.startswith(needed) for url in named):
+        log.warning("oidc_description_refused", issuer=described.issuer)
+        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    read = bytearray()
+    async for chunk in response.content.iter_any():
+        read += chunk
+        if len(read) > _MAX_BYTES:
+            response.close()
+            log.warning("oidc_answer_too_long", url=str(response.url))
+            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
+    return bytes(read)
+
+
+def _decoded(body: bytes, kind: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        log.warning("oidc_answer_not_valid", reason=str(error))
+        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG) from error
+
+
+def _fault(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Fault).error
+    except msgspec.DecodeError:
+        return ""

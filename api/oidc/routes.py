@@ -1,0 +1,141 @@
+"""``/api/session/oidc``: the way to the provider, and back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import Field
+
+from api.deps import service
+from api.errors import ErrorCode
+from api.middleware.guard import GuardedRoute, check_origin, counted_address
+from api.oidc.flow import FLOW_COOKIE, FLOW_SECONDS
+from api.oidc.service import OidcLogIn, ProviderAnswer
+from api.openapi import BODY_ERRORS, error_responses
+from api.people.schemas import TokenField
+from api.schemas import CleanText, RequestModel, ResponseModel
+from api.security.permissions import BodyKind, Public, requires
+from api.sessions.cookies import SESSION_PATH, is_secure, set_session
+from api.sessions.devices import DEVICE_COOKIE
+from api.sessions.routes import COOKIES, SessionAnswer, session_answer
+
+_PATH = f"{SESSION_PATH}/oidc"
+_MAX_CODE_CHARACTERS = 4096
+_MAX_STATE_CHARACTERS = 512
+
+
+class OidcBegin(RequestModel):
+    """How the log-in is to begin."""
+
+    invitation: TokenField | None = Field(
+        default=None,
+        description="Token of an invitation that is to be accepted by it; null: none.",
+        examples=["p8QkS1TzK0s7mT2b0n3vJq9rXyEoWc5hUu4iLdAaGfM"],
+    )
+
+
+class OidcBegun(ResponseModel):
+    """Where the log-in goes on."""
+
+    url: str = Field(
+        description="Address at the provider to which the browser goes.",
+        examples=["https://login.example.com/authorize?response_type=code"],
+    )
+
+
+class OidcReturn(RequestModel):
+    """What the provider sent the browser back with."""
+
+    code: Annotated[
+        CleanText,
+        Field(
+            min_length=1,
+            max_length=_MAX_CODE_CHARACTERS,
+            description="The parameter `code`.",
+            examples=["SplxlOBeZQQYbYS6WxSbIA"],
+        ),
+    ]
+    state: Annotated[
+        CleanText,
+        Field(
+            min_length=1,
+            max_length=_MAX_STATE_CHARACTERS,
+            description="The parameter `state`.",
+            examples=["af0ifjsldkj"],
+        ),
+    ]
+    iss: Annotated[CleanText, Field(max_length=_MAX_STATE_CHARACTERS)] | None = Field(
+        default=None,
+        description="The parameter `iss`; null where there was none.",
+        examples=["https://login.example.com"],
+    )
+
+
+router = APIRouter(route_class=GuardedRoute, tags=["Session"])
+
+OidcDep = Annotated[OidcLogIn, Depends(service(OidcLogIn))]
+
+
+@router.post(
+    _PATH,
+    summary="Begin a log-in by OpenID Connect",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+@requires(Public.ANYBODY, BodyKind.JSON)
+async def begin_oidc(
+    request: Request, oidc: OidcDep, response: Response, body: OidcBegin
+) -> OidcBegun:
+    """Return where the browser goes to log in; a cookie goes with it until it comes back."""
+    check_origin(request, required=False)
+    begun = await oidc.begin(body.invitation, counted_address(request))
+    response.set_cookie(
+        FLOW_COOKIE,
+        begun.cookie,
+        max_age=FLOW_SECONDS,
+        path=_PATH,
+        httponly=True,
+        samesite="strict",
+        secure=is_secure(request),
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return OidcBegun(url=begun.url)
+
+
+@router.post(
+    f"{_PATH}/return",
+    summary="Finish a log-in by OpenID Connect",
+    responses={
+        **error_responses(
+            *BODY_ERRORS,
+            ErrorCode.NOT_FOUND,
+            ErrorCode.INVITATION_OVER,
+            ErrorCode.INVITATION_FOR_ANOTHER,
+            ErrorCode.LOG_IN_EXPIRED,
+            ErrorCode.LOG_IN_REFUSED,
+            ErrorCode.EMAIL_NOT_VERIFIED,
+            ErrorCode.UNKNOWN_PERSON,
+            ErrorCode.PERSON_SWITCHED_OFF,
+            ErrorCode.BOUND_TO_ANOTHER,
+            ErrorCode.PERSON_EXISTS,
+            ErrorCode.LIMIT_REACHED,
+        ),
+        **COOKIES,
+    },
+)
+@requires(Public.ANYBODY, BodyKind.JSON)
+async def finish_oidc(
+    request: Request, oidc: OidcDep, response: Response, body: OidcReturn
+) -> SessionAnswer:
+    """Log in whom the provider let in; the answer sets the session cookie."""
+    check_origin(request, required=False)
+    cookies = request.cookies
+    made = await oidc.finish(
+        ProviderAnswer(body.code, body.state, body.iss),
+        cookies.get(FLOW_COOKIE),
+        counted_address(request),
+        cookies.get(DEVICE_COOKIE),
+    )
+    set_session(request, response, made)
+    response.delete_cookie(
+        FLOW_COOKIE, path=_PATH, httponly=True, samesite="strict", secure=is_secure(request)
+    )
+    return session_answer(made.credential)

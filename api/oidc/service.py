@@ -1,0 +1,193 @@
+"""Logs people in by an OpenID Connect provider."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+from uuid import uuid4
+
+import structlog
+from sqlalchemy.orm import Session
+
+from api.accounts.repository import NO_PASSWORD, find_owner, find_person, lock_owner
+from api.db.actors import announce_person
+from api.db.people_tables import Person
+from api.errors import ApiError, ErrorCode
+from api.limits.limiter import FailedAuthentications
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
+from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
+from api.oidc.repository import bind, find_bound
+from api.people.invitations import Acceptance, accept_invitation, require_invitation
+from api.people.repository import add_person, count_people
+from api.people.schemas import MAX_NAME_CHARACTERS
+from api.security.permissions import Role
+from api.sessions.service import NewSession, Sessions
+from api.settings import ApiSettings
+from common.secrets import SecretBox
+
+log = structlog.get_logger()
+
+_RETURN_PATH: Final = "/log-in/oidc"
+"""The console's view to which the provider sends browsers back."""
+
+
+@dataclass(frozen=True, repr=False)
+class BegunLogIn:
+    """A log-in that goes on at the provider: where, and what the browser keeps meanwhile."""
+
+    url: str
+    cookie: str
+
+
+@dataclass(frozen=True, repr=False)
+class ProviderAnswer:
+    """What the provider sent the browser back with. ``issuer`` is there where it names itself."""
+
+    code: str
+    state: str
+    issuer: str | None
+
+
+class Provider(Protocol):
+    """Knows who logs in."""
+
+    async def authorization_url(self, flow: Flow) -> str:
+        """Return where a browser goes to log in."""
+
+    async def identity(self, flow: Flow, code: str) -> Identity:
+        """Return who logged in, by the code with which the provider sent the browser back."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+class OidcLogIn:
+    """Logs people in by the provider of the settings, where one is set."""
+
+    def __init__(
+        self,
+        settings: ApiSettings,
+        sessions: Sessions,
+        box: SecretBox,
+        failures: FailedAuthentications,
+        limits: OwnerLimits,
+    ) -> None:
+        """``box`` encrypts what browsers keep; ``failures`` are counted with those of keys."""
+        self._settings = settings
+        self._sessions = sessions
+        self._cookies = FlowCookies(box)
+        self._failures = failures
+        self._limits = limits
+        self._provider = _provider(settings) if settings.oidc_issuer else None
+
+    async def begin(self, invitation: str | None, address: str) -> BegunLogIn:
+        """Begin a log-in; ``invitation`` is the token of a link that it is to accept.
+
+        Raises:
+            ApiError: 404, there is no provider; 429, too much has failed from the address.
+            DependencyUnavailableError: the provider does not answer.
+        """
+        provider = self._required()
+        await self._failures.check(address)
+        flow = new_flow(invitation)
+        return BegunLogIn(await provider.authorization_url(flow), self._cookies.cookie(flow))
+
+    async def finish(
+        self, answer: ProviderAnswer, cookie: str | None, address: str, device_cookie: str | None
+    ) -> NewSession:
+        """Return a session of whom the provider let in, by the cookie of the beginning.
+
+        Raises:
+            ApiError: 400, the browser did not begin it, or too long ago; 403, nobody who may log
+                in; 404, there is no provider, or the invitation is over; 409, 429.
+            DependencyUnavailableError: the provider does not answer.
+        """
+        provider = self._required()
+        await self._failures.check(address)
+        try:
+            return await self._finished(provider, answer, cookie, device_cookie)
+        except ApiError:
+            await self._failures.note(address)
+            raise
+
+    async def close(self) -> None:
+        """Close the connections to the provider."""
+        if self._provider is not None:
+            await self._provider.close()
+
+    def _required(self) -> Provider:
+        if self._provider is None:
+            raise ApiError(ErrorCode.NOT_FOUND)
+        return self._provider
+
+    async def _finished(
+        self,
+        provider: Provider,
+        answer: ProviderAnswer,
+        cookie: str | None,
+        device_cookie: str | None,
+    ) -> NewSession:
+        flow = self._cookies.flow(cookie, answer.state)
+        # **Source:** RFC 9207: an answer of another provider is none.
+        if flow is None or answer.issuer not in (None, self._settings.oidc_issuer):
+            raise ApiError(ErrorCode.LOG_IN_EXPIRED)
+        identity = await provider.identity(flow, answer.code)
+        return await self._sessions.begin(
+            lambda session: self._person(session, identity, flow.invitation), device_cookie
+        )
+
+    def _person(self, session: Session, identity: Identity, invitation: str | None) -> Person:
+        known = find_bound(session, identity)
+        if known is not None:
+            if not known.enabled:
+                raise ApiError(ErrorCode.PERSON_SWITCHED_OFF)
+            return known
+        if identity.email is None:
+            raise ApiError(ErrorCode.EMAIL_NOT_VERIFIED)
+        if invitation is not None:
+            person = _invited(session, identity.email, identity.name, invitation)
+        else:
+            person = find_person(session, identity.email) or self._joined(
+                session, identity.email, identity.name
+            )
+        bind(session, person, identity)
+        return person
+
+    def _joined(self, session: Session, email: str, name: str) -> Person:
+        """Return a new person of the account that strangers join, where there is one."""
+        settings = self._settings
+        if not settings.oidc_join_account:
+            raise ApiError(ErrorCode.UNKNOWN_PERSON)
+        owner = find_owner(session, settings.oidc_join_account.strip().lower())
+        if owner is None:
+            log.warning("oidc_join_account_unknown", account=settings.oidc_join_account)
+            raise ApiError(ErrorCode.UNKNOWN_PERSON)
+        own = lock_owner(session, owner.id).limits
+        self._limits.require(OwnerLimit.PEOPLE, owner.id, own, count_people(session, owner.id) + 1)
+        person = Person(
+            id=uuid4(),
+            owner_id=owner.id,
+            email=email,
+            name=_shown(name),
+            role=Role(settings.oidc_join_role).value,
+            password_hash=NO_PASSWORD,
+        )
+        announce_person(session, person.id, person.email)
+        if not add_person(session, person):
+            raise ApiError(ErrorCode.PERSON_EXISTS)
+        return person
+
+
+def _provider(settings: ApiSettings) -> Provider:
+    # What checks tokens takes a moment to import: an installation without a provider goes without.
+    from api.oidc.provider import IdentityProvider
+
+    return IdentityProvider(settings, settings.public_url.rstrip("/") + _RETURN_PATH)
+
+
+def _invited(session: Session, email: str, name: str, token: str) -> Person:
+    if require_invitation(session, token).email != email:
+        raise ApiError(ErrorCode.INVITATION_FOR_ANOTHER)
+    return accept_invitation(session, Acceptance(token, _shown(name), NO_PASSWORD), NO_PASSWORD)
+
+
+def _shown(name: str) -> str:
+    return "".join(filter(str.isprintable, name)).strip()[:MAX_NAME_CHARACTERS]

@@ -1,0 +1,81 @@
+"""Logging in through a provider, from the log-in page and back to where one was."""
+
+import pytest
+from playwright.sync_api import expect
+
+from api.security.permissions import Role
+from tests.e2e.console.browser import ConsolePage
+from tests.e2e.console.stack import Account, ConsoleStack
+from tests.integration.api.people import invite, logged_in, new_address
+from tests.services.oidc import OidcProvider
+
+pytestmark = pytest.mark.e2e
+
+UNAUTHORISED, FORBIDDEN = "401 (Unauthorized)", "403 (Forbidden)"
+OF_THE_PROVIDER = ("net::ERR_NAME_NOT_RESOLVED", "404 (Not Found)")
+"""Its own pages want a style sheet from elsewhere, and have no icon."""
+
+
+def _let_in(console: ConsolePage, subject: str) -> None:
+    """Log in at the provider's own page."""
+    console.page.get_by_placeholder("sub").fill(subject)
+    console.press("Authorize")
+
+
+def test_log_in_join_and_go_on_through_a_provider(
+    console: ConsolePage, stack: ConsoleStack, account: Account, oidc_provider: OidcProvider
+) -> None:
+    page, email = console.page, new_address()
+    oidc_provider.know("owner", email=account.email, email_verified=True)
+    oidc_provider.know("invited", email=email, email_verified=True, name="Ana")
+    oidc_provider.know("stranger", email=new_address(), email_verified=True)
+    console.expected += [UNAUTHORISED, FORBIDDEN, *OF_THE_PROVIDER]
+
+    console.go("/search?plate=AB12&match=prefix")
+    console.press("Log in with Example")
+    page.get_by_role("button", name="Deny").click()
+    console.sees("The provider did not let you in.")
+    assert console.violations() == []
+    console.follow("To the log-in")
+    console.press("Log in with Example")
+    _let_in(console, "stranger")
+    console.sees("Ask an administrator of the account for an invitation.")
+    assert "code=" not in page.url
+
+    console.go("/search?plate=AB12&match=prefix")
+    console.press("Log in with Example")
+    _let_in(console, "owner")
+    expect(page.locator(".who")).to_have_text(account.email)
+    expect(page).to_have_url(f"{stack.address}/search?plate=AB12&match=prefix")
+
+    # The session ends while somebody types: the provider opens beside the page.
+    console.go("/alerts/new")
+    console.fill("Name", "Half typed")
+    page.context.clear_cookies(name="session")
+    console.press("Make the alert")
+    with page.context.expect_page() as opened:
+        console.press("Log in with Example")
+    beside = opened.value
+    beside.get_by_placeholder("sub").fill("owner")
+    beside.get_by_role("button", name="Authorize").click()
+    expect(beside.locator(".who")).to_have_text(account.email)
+    beside.close()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Half typed")
+
+    console.press("Log out")
+    token = stack.run(_invitation(stack, account, email))
+    page.on("dialog", lambda dialog: dialog.accept())
+    console.go(f"/invitation#{token}")
+    console.sees("invites you to join as viewer")
+    assert console.violations() == []
+    console.press("Join with Example")
+    _let_in(console, "invited")
+    expect(page.locator(".who")).to_have_text(email)
+    expect(page).to_have_url(f"{stack.address}/")
+
+
+async def _invitation(stack: ConsoleStack, account: Account, email: str) -> str:
+    async with logged_in(stack.application, account.email) as administrator:
+        made = await invite(administrator, email, Role.VIEWER)
+    return str(made["token"])

@@ -1,0 +1,259 @@
+"""Logging in by an OpenID Connect provider: who may, who may not, and what is said to whom."""
+
+import uuid
+from collections.abc import AsyncIterator
+from http.cookies import SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from api.db.database import Database
+from api.erasure.service import end_account
+from api.security.permissions import Role
+from deploy.local.ports import free_ports
+from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.people import accept, browser_of, invite, logged_in, new_address
+from tests.services.oidc import CLIENT, OidcProvider
+
+pytestmark = pytest.mark.integration
+
+BEGIN, RETURN = "/api/session/oidc", "/api/session/oidc/return"
+
+
+@pytest.fixture
+async def application(
+    database: Database, oidc_provider: OidcProvider
+) -> AsyncIterator[Application]:
+    async with running_application(database, Options(more=oidc_provider.settings)) as app:
+        yield app
+
+
+@pytest.fixture
+async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
+    async with browser_of(application) as opened:
+        yield opened
+
+
+async def _begin(browser: httpx.AsyncClient, **body: str) -> str:
+    answer = await browser.post(BEGIN, json=body)
+    assert answer.status_code == 200, answer.text
+    url: str = answer.json()["url"]
+    return url
+
+
+async def _log_in(
+    browser: httpx.AsyncClient, provider: OidcProvider, subject: str, **body: str
+) -> httpx.Response:
+    back = provider.let_in(await _begin(browser, **body), subject)
+    return await browser.post(RETURN, json=back)
+
+
+def _said(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+def _subject(provider: OidcProvider, email: str, *, verified: object = True) -> str:
+    """Have the provider know somebody new of an address."""
+    subject = uuid.uuid4().hex
+    provider.know(subject, email=email, email_verified=verified, name="Ana")
+    return subject
+
+
+async def _entries(application: Application, owner: Caller, action: str) -> list[Any]:
+    async with application.client(owner) as client:
+        answer = await client.get("/api/audit", params={"action": action})
+    return list(answer.json()["entries"])
+
+
+async def test_somebody_of_the_account_logs_in_as_by_password(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    subject = _subject(oidc_provider, owner.email.upper())
+    ways = (await browser.get("/api/session/ways")).json()
+    url = await _begin(browser)
+    asked = parse_qs(urlsplit(url).query)
+    answer = await browser.post(RETURN, json=oidc_provider.let_in(url, subject))
+    shown = (await browser.get("/api/session")).json()
+    cookies = SimpleCookie()
+    for header in answer.headers.get_list("set-cookie"):
+        cookies.load(header)
+
+    assert ways == {"password": True, "provider": "Example"}
+    assert asked["redirect_uri"] == ["https://plates.example.com/log-in/oidc"]
+    assert (asked["response_type"], asked["code_challenge_method"]) == (["code"], ["S256"])
+    assert len(asked["code_challenge"][0]) == 43
+    assert asked["nonce"] != asked["state"]
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == shown
+    assert shown["session"]["person"]["email"] == owner.email
+    assert (cookies["session"]["httponly"], cookies["session"]["samesite"]) == (True, "lax")
+    assert cookies["oidc"].value == ""
+    logged_in_by = await _entries(application, owner, "session.started")
+    assert [one["actor"]["name"] for one in logged_in_by] == [owner.email]
+    assert logged_in_by[0]["address"] == "127.0.0.1"
+    out = await browser.delete("/api/session")
+    assert out.status_code == 204
+    assert _said(await browser.get("/api/session"))[0] == 401
+
+
+async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_address(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    subject = _subject(oidc_provider, owner.email)
+    assert (await _log_in(browser, oidc_provider, subject)).status_code == 200
+    oidc_provider.know(subject, email=new_address(), email_verified=False)
+    again = await _log_in(browser, oidc_provider, subject)
+    other = _subject(oidc_provider, owner.email)
+    refused = await _log_in(browser, oidc_provider, other)
+
+    assert again.json()["session"]["person"]["email"] == owner.email
+    assert _said(refused) == (403, "bound_to_another")
+    (entry,) = await _entries(application, owner, "person.updated")
+    assert [one["field"] for one in entry["changes"]] == ["oidcIssuer", "oidcSubject"]
+
+
+async def test_who_is_not_to_log_in_is_told_why(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    stranger = _subject(oidc_provider, new_address())
+    unverified = _subject(oidc_provider, owner.email, verified=False)
+    email = new_address()
+    async with logged_in(application, owner.email) as administrator:
+        made = await invite(administrator, email, Role.VIEWER)
+        await accept(application, made["token"])
+        people = (await administrator.get("/api/people")).json()["people"]
+        person = next(one for one in people if one["email"] == email)
+        off = await administrator.put(f"/api/people/{person['id']}", json={"enabled": False})
+        assert off.status_code == 200
+
+    assert _said(await _log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
+    assert _said(await _log_in(browser, oidc_provider, unverified)) == (403, "email_not_verified")
+    switched_off = await _log_in(browser, oidc_provider, _subject(oidc_provider, email))
+    assert _said(switched_off) == (403, "person_switched_off")
+    assert "session" not in browser.cookies
+    (entry,) = await _entries(application, owner, "person.updated")
+    assert [one["field"] for one in entry["changes"]] == ["enabled"]
+
+
+async def test_a_way_back_is_good_once_and_in_the_browser_that_went(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    subject = _subject(oidc_provider, owner.email)
+    back = oidc_provider.let_in(await _begin(browser), subject)
+    async with browser_of(application) as another:
+        assert _said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
+        await _begin(another)
+        assert _said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
+    elsewhere = {**back, "iss": "https://evil.example"}
+    assert _said(await browser.post(RETURN, json=elsewhere)) == (400, "log_in_expired")
+    made_up = {**back, "code": "made-up"}
+    assert _said(await browser.post(RETURN, json=made_up)) == (403, "log_in_refused")
+    cookie = browser.cookies["oidc"]
+    assert (await browser.post(RETURN, json=back)).status_code == 200
+    browser.cookies.set("oidc", cookie, domain="127.0.0.1", path=BEGIN)
+    assert _said(await browser.post(RETURN, json=back)) == (403, "log_in_refused")
+    foreign = await browser.post(BEGIN, json={}, headers={"Origin": "https://evil.example"})
+    assert _said(foreign) == (403, "cross_site_request")
+
+
+async def test_an_invitation_is_accepted_by_its_address_alone(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    email = new_address()
+    async with logged_in(application, owner.email) as administrator:
+        token = (await invite(administrator, email, Role.OPERATOR))["token"]
+    invited = _subject(oidc_provider, email)
+    # The link is what joins an account: whoever invites an address gets nobody by that alone.
+    assert _said(await _log_in(browser, oidc_provider, invited)) == (403, "unknown_person")
+    other = _subject(oidc_provider, new_address())
+    wrong = await _log_in(browser, oidc_provider, other, invitation=token)
+    joined = await _log_in(browser, oidc_provider, invited, invitation=token)
+    late = _subject(oidc_provider, email)
+    again = await _log_in(browser, oidc_provider, late, invitation=token)
+
+    assert _said(wrong) == (403, "invitation_for_another")
+    person = joined.json()["session"]["person"]
+    assert (person["email"], person["role"], person["name"]) == (email, "operator", "Ana")
+    assert joined.json()["session"]["ownerId"] == str(owner.owner_id)
+    assert _said(again) == (404, "invitation_over")
+    # Who never had a password has none.
+    for password in ("", " ", "x"):
+        answer = await browser.post("/api/session", json={"email": email, "password": password})
+        assert answer.status_code in (400, 401)
+    await application.database.run(lambda session: end_account(session, owner.owner_id))
+    assert _said(await _log_in(browser, oidc_provider, invited)) == (403, "person_switched_off")
+
+
+async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password(
+    database: Database, application: Application, owner: Caller, oidc_provider: OidcProvider
+) -> None:
+    more = {
+        **oidc_provider.settings,
+        "oidc_join_account": owner.email,
+        "password_log_in": False,
+        "people_per_owner": 2,
+    }
+    async with (
+        running_application(database, Options(more=more)) as joining,
+        browser_of(joining) as browser,
+    ):
+        ways = (await browser.get("/api/session/ways")).json()
+        first = await _log_in(browser, oidc_provider, _subject(oidc_provider, new_address()))
+        second = await _log_in(browser, oidc_provider, _subject(oidc_provider, new_address()))
+        login = {"email": owner.email, "password": "a password"}
+        by_password = await browser.post("/api/session", json=login)
+        accepted = await accept(joining, "x" * 43)
+
+    assert ways == {"password": False, "provider": "Example"}
+    assert first.json()["session"]["person"]["role"] == "viewer"
+    assert first.json()["session"]["ownerId"] == str(owner.owner_id)
+    assert _said(second) == (409, "limit_reached")
+    assert _said(by_password) == _said(accepted) == (403, "password_log_in_off")
+
+
+async def test_a_provider_that_is_away_or_not_set_is_told(
+    database: Database, application: Application, oidc_provider: OidcProvider
+) -> None:
+    (port,) = free_ports(1)
+    away = {**CLIENT, "oidc_issuer": f"http://127.0.0.1:{port}"}
+    async with running_application(database, Options(more=away)) as app, browser_of(app) as browser:
+        answer = await browser.post(BEGIN, json={})
+    assert _said(answer) == (500, "dependency_unavailable")
+    assert answer.json()["error"] == "The identity provider does not answer; try again later."
+    # It names itself by its address alone.
+    renamed = {**CLIENT, "oidc_issuer": oidc_provider.issuer + "/"}
+    async with (
+        running_application(database, Options(more=renamed)) as app,
+        browser_of(app) as browser,
+    ):
+        assert _said(await browser.post(BEGIN, json={})) == (500, "dependency_unavailable")
+    async with running_application(database) as app, browser_of(app) as browser:
+        assert _said(await browser.post(BEGIN, json={})) == (404, "not_found")
+        back = {"code": "c", "state": "s"}
+        assert _said(await browser.post(RETURN, json=back)) == (404, "not_found")
+        ways = await browser.get("/api/session/ways")
+        assert ways.json() == {"password": True, "provider": None}
+
+
+async def test_an_identity_stands_whole_or_not_at_all(database: Database, owner: Caller) -> None:
+    half = "UPDATE people SET oidc_issuer = 'https://login.example.com'"
+    with pytest.raises(Exception, match="ck_people_oidc_identity_whole"):
+        await database.run(lambda session: session.execute(text(half)))

@@ -1,0 +1,91 @@
+"""A provider that answers what it should not: never a failure of ours, never without end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from msgspec.structs import replace
+
+from api.errors import DependencyUnavailableError
+from api.oidc.flow import new_flow
+from api.oidc.provider import Description, IdentityProvider, check_description
+from api.oidc_settings import OidcSettings
+
+pytestmark = pytest.mark.integration
+
+_JSON = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@asynccontextmanager
+async def _provider(answer: Callable[[int], bytes]) -> AsyncIterator[IdentityProvider]:
+    """Yield a provider whose server answers everything alike; ``answer`` is given its port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer(port))
+        with suppress(ConnectionError):
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    settings = OidcSettings.model_validate(
+        {"oidc_issuer": f"http://127.0.0.1:{port}", "oidc_client_id": "platestream"}
+    )
+    provider = IdentityProvider(settings, "http://127.0.0.1:8000/log-in/oidc")
+    try:
+        yield provider
+    finally:
+        await provider.close()
+        server.close()
+
+
+def _body(text: str) -> bytes:
+    return f"{_JSON}Content-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda port: b"", "does not answer"),
+        (lambda port: b"SSH-2.0-OpenSSH\r\n", "does not answer"),
+        (lambda port: _body("<html>"), "answers with what is not valid"),
+        (lambda port: _body("[]"), "answers with what is not valid"),
+        (lambda port: _body('{"issuer": 1}'), "answers with what is not valid"),
+        (lambda port: f"{_JSON}\r\n{'x' * 300_000}".encode(), "answers with what is not valid"),
+        (
+            lambda port: (
+                f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}/x\r\n"
+                "Content-Length: 0\r\n\r\n"
+            ).encode(),
+            "answers with an error",
+        ),
+        (lambda port: b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n", "answers with an error"),
+    ],
+    ids=["nothing", "no-http", "html", "list", "numbers", "endless", "redirect", "error"],
+)
+async def test_an_answer_that_is_none_is_told(
+    answer: Callable[[int], bytes], sentence: str
+) -> None:
+    async with _provider(answer) as provider:
+        with pytest.raises(DependencyUnavailableError) as raised:
+            await provider.authorization_url(new_flow(None))
+
+    assert raised.value.sentence == f"The identity provider {sentence}; try again later."
+
+
+def test_a_provider_over_tls_names_no_address_without_and_itself_as_it_is_set() -> None:
+    issuer = "https://login.example.com"
+    good = Description(issuer, f"{issuer}/a", f"{issuer}/t", f"{issuer}/k")
+    check_description(good, issuer)
+    bad = "http://login.example.com/x"
+    for other in (
+        replace(good, issuer="https://another.example"),
+        replace(good, token_endpoint=bad),
+        replace(good, jwks_uri=bad),
+        replace(good, userinfo_endpoint=bad),
+    ):
+        with pytest.raises(DependencyUnavailableError):
+            check_description(other, issuer)

@@ -1,0 +1,90 @@
+"""An OpenID Connect provider for tests: a process that lets in whoever is named to it."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import httpx
+import pytest
+
+from deploy.local.ports import free_ports
+from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+from tests.services.process import ServerProcess
+
+CLIENT = {"oidc_client_id": "platestream", "oidc_client_secret": "not+secret:at all"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OidcServer:
+    """A provider in memory, for any client."""
+
+    directory: Path
+    port: int
+    name: str = "oidc"
+
+    @property
+    def issuer(self) -> str:
+        """Its address, by which it names itself."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return the one port."""
+        return (PortUse(self.port, "none"),)
+
+    def prepare(self) -> None:
+        """Make its folder."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def program(self) -> Program:
+        """Return the server's process."""
+        words = ("-m", "oidc_provider_mock", "--port", str(self.port), "--require-nonce")
+        return Program(name=self.name, command=tied(sys.executable, *words), directory=Path.cwd())
+
+    def check(self) -> None:
+        """Ask for its description.
+
+        Raises:
+            NotReadyError: there is none.
+        """
+        check_port(self.port)
+        try:
+            httpx.get(f"{self.issuer}/.well-known/openid-configuration").raise_for_status()
+        except httpx.HTTPError as error:
+            raise NotReadyError("no description") from error
+
+    def initialise(self) -> None:
+        """Have nothing to make."""
+
+
+@dataclass(frozen=True)
+class OidcProvider:
+    """A running provider, as tests use it."""
+
+    issuer: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The service's settings of it."""
+        return {**CLIENT, "oidc_issuer": self.issuer, "oidc_label": "Example"}
+
+    def know(self, subject: str, **claims: object) -> None:
+        """Have it tell this of somebody."""
+        answer = httpx.put(f"{self.issuer}/users/{quote(subject)}", json=claims)
+        answer.raise_for_status()
+
+    def let_in(self, url: str, subject: str) -> dict[str, str]:
+        """Log in at it as somebody; return what the browser is sent back with."""
+        answer = httpx.post(url, data={"sub": subject})
+        assert answer.status_code == 302, answer.text
+        return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+
+
+@pytest.fixture(scope="session")
+def oidc_provider(services_directory: Path) -> Iterator[OidcProvider]:
+    """The test run's provider."""
+    (port,) = free_ports(1)
+    server = OidcServer(directory=services_directory / "oidc", port=port)
+    with ServerProcess(server, services_directory / "logs"):
+        yield OidcProvider(server.issuer)

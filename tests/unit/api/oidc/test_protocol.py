@@ -1,0 +1,97 @@
+"""Tokens: what is believed, and what is not."""
+
+import base64
+import hmac
+import json
+import time
+from typing import Any
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import KeySet, RSAKey
+
+from api.oidc.flow import new_flow
+from api.oidc.protocol import ReceivedTokens, RefusedTokenError, checked_claims
+
+ISSUER, CLIENT = "https://login.example.com", "platestream"
+KEY, OTHER_KEY = (RSAKey.generate_key(2048, {"kid": "one"}) for _ in range(2))
+KEYS = KeySet([KEY]).as_dict(private=False)
+FLOW = new_flow(None)
+
+
+def _claims(**changes: object) -> dict[str, Any]:
+    now = int(time.time())
+    claims = {
+        "iss": ISSUER,
+        "aud": CLIENT,
+        "sub": "ana",
+        "exp": now + 300,
+        "iat": now,
+        "nonce": FLOW.nonce,
+        **changes,
+    }
+    return {name: value for name, value in claims.items() if value is not None}
+
+
+def _token(*, key: RSAKey = KEY, **changes: Any) -> str:
+    return jwt.encode({"alg": "RS256", "kid": "one"}, _claims(**changes), key)
+
+
+def _checked(token: str, keys: object = KEYS) -> Any:
+    return checked_claims(
+        ReceivedTokens(token, "access", keys), issuer=ISSUER, client_id=CLIENT, flow=FLOW
+    )
+
+
+def _forged(algorithm: str, secret: bytes) -> str:
+    """Return a token that names an algorithm without a key of the provider's alone."""
+    parts = ({"alg": algorithm, "kid": "one"}, _claims())
+    head = b".".join(_encoded(json.dumps(part).encode()) for part in parts)
+    signature = hmac.digest(secret, head, "sha256") if secret else b""
+    return (head + b"." + _encoded(signature)).decode()
+
+
+def _encoded(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def test_a_token_of_this_log_in_is_believed() -> None:
+    assert _checked(_token(email="ana@example.com"))["email"] == "ana@example.com"
+    both = _token(aud=[CLIENT, "another"], azp=CLIENT)
+    assert _checked(both)["sub"] == "ana"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": "https://evil.example"},
+        {"aud": "another"},
+        {"aud": None},
+        {"aud": [CLIENT, "another"], "azp": "another"},
+        {"nonce": "of another log-in"},
+        {"nonce": None},
+        {"exp": int(time.time()) - 3600},
+        {"exp": None},
+        {"iat": int(time.time()) + 3600},
+        {"sub": None},
+        {"at_hash": "of another access token"},
+    ],
+    ids=lambda changes: " ".join(f"{name}={str(value)[:20]}" for name, value in changes.items()),
+)
+def test_a_token_for_something_else_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(RefusedTokenError):
+        _checked(_token(**changes))
+
+
+def test_a_token_that_the_provider_did_not_sign_is_refused() -> None:
+    public = KEY.as_pem(private=False)
+    unsigned, by_public_key = _forged("none", b""), _forged("HS256", public)
+    for token in (_token(key=OTHER_KEY), unsigned, by_public_key, "", "a.b.c", _token()[:-4]):
+        with pytest.raises(RefusedTokenError):
+            _checked(token)
+
+
+@pytest.mark.parametrize("keys", [{}, {"keys": []}, {"keys": ["x"]}, {"keys": None}, []])
+def test_a_key_set_that_is_none_is_refused(keys: object) -> None:
+    with pytest.raises(RefusedTokenError):
+        _checked(_token(), keys)
