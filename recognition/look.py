@@ -11,9 +11,13 @@ from common.records.frames import Box
 
 @dataclass(frozen=True)
 class Look:
-    """How an image is looked at: plates found in one of the ``known`` places are not read."""
+    """How an image is looked at: plates found in one of the ``known`` places are not read.
+
+    ``part`` is where there may be others; None: anywhere.
+    """
 
     known: tuple[Box, ...] = ()
+    part: Box | None = None
 
 
 NOTHING_KNOWN: Final = Look()

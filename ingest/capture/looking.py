@@ -5,6 +5,8 @@ from typing import Final, Protocol
 
 import structlog
 
+from common.records.frames import Box
+from ingest.capture.changes import ChangedParts
 from ingest.capture.messages import EncodedImage, Looked, LookSettings, Moment, Report, Seen
 from ingest.capture.sampling import GreyImage, MotionGate, Sampler
 from ingest.clocks import Instant
@@ -57,6 +59,9 @@ class FrameLooker:
         """Frames a second to look at. May be set by any thread."""
         self._sampler = Sampler()
         self._gate = None if settings.motion is None else MotionGate(settings.motion)
+        self._changes = ChangedParts()
+        self._grey: GreyImage | None = None
+        """The last frame that was judged for motion."""
         self._opens_connection = True
         self._snapshot_due_seconds = 0.0
         self._report_due_seconds = 0.0
@@ -129,6 +134,9 @@ class FrameLooker:
         if not moves and not is_snapshot:
             return
         image = frame.jpeg(self._settings.jpeg_quality, self._settings.max_width_px)
+        changed: tuple[Box, ...] | None = None
+        if moves and self._grey is not None:
+            changed = self._changes.sent(self._grey, image.width_px, image.height_px)
         if is_snapshot:
             interval_seconds = self._settings.snapshot_interval_seconds
             self._snapshot_due_seconds = arrival.seconds + interval_seconds
@@ -140,6 +148,7 @@ class FrameLooker:
                 image=image,
                 moves=moves,
                 is_snapshot=is_snapshot,
+                changed=changed,
             )
         )
 
@@ -148,11 +157,13 @@ class FrameLooker:
             return True
         if self._opens_connection:
             self._gate.reset()
+            self._changes.reset()
             self._opens_connection = False
         return self._moves(self._gate, frame, captured_ms)
 
     def _moves(self, gate: MotionGate, frame: SourceFrame, captured_ms: int) -> bool:
-        passes = gate.passes(frame.grey(), captured_ms)
+        self._grey = frame.grey()
+        passes = gate.passes(self._grey, captured_ms)
         self.is_still = not passes
         return passes
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from common.logs import LogFormat
+from common.records.frames import Box
 from common.urls.streams import StreamUrl, StreamUrlRules
 from ingest.errors import CaptureErrorCode
 
@@ -139,7 +140,8 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Looked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A sampled frame as JPEG: something moves in it, or it is to be the snapshot, or both.
 
-    ``width_px`` is that of the frame as captured.
+    ``width_px`` is that of the frame as captured; ``changed`` as in
+    :class:`common.records.frames.FrameMeta`.
     """
 
     number: int
@@ -148,6 +150,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     image: EncodedImage
     moves: bool
     is_snapshot: bool
+    changed: tuple[Box, ...] | None = None
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):

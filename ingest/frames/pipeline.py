@@ -224,6 +224,7 @@ class FramePipeline:
                 min_plate_width_px=round(self.config.min_plate_width_px * scale),
                 zones=self.config.zones,
                 counts=counted.counts(),
+                changed=looked.changed,
             )
             sent = self._deps.frames.send_frame(meta, image.data)
             now = self._deps.now()

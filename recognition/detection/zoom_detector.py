@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from common.records.frames import Box as Part
 from recognition.detection.detector import Detector, suppress_overlapping
 from recognition.detection.known_places import is_known
 from recognition.look import NOTHING_KNOWN, Look
@@ -21,6 +22,12 @@ window does not confirm keeps its own score, and is dropped where the threshold 
 
 _WINDOW_INPUT_PX = (256, 160)
 """Width and height of a window as the detector gets it; grown to multiples of its stride."""
+
+CANVASES_PX = ((256, 160), (384, 320), (768, 320), (576, 448))
+"""Inputs for parts of an image, the cheapest first: few, as runtimes prepare for each size."""
+
+_GRID_PX = 8
+"""Of the input: the finest step of the network. A part that lies on it looks as in the whole."""
 
 _PLATE_WIDTH_PX = 80.0
 """The width that a plate should have in its window."""
@@ -40,8 +47,8 @@ class ZoomDetector:
     def __init__(self, detector: Detector) -> None:
         """Use a detector that takes images of any size."""
         self._detector = detector
-        width, height = (-(-side // detector.stride) * detector.stride for side in _WINDOW_INPUT_PX)
-        self._input_px = (width, height)
+        self._input_px = _grown_px(_WINDOW_INPUT_PX, detector.stride)
+        self._canvases_px = [_grown_px(canvas, detector.stride) for canvas in CANVASES_PX]
 
     def detect_all(
         self, images: list[BgrImage], looks: Sequence[Look] | None = None
@@ -55,8 +62,8 @@ class ZoomDetector:
         Those in known places are not searched again: nothing is to be read there.
         """
         threshold = self._detector.threshold
-        candidates = self._detector.search(image, min(COARSE_SCORE_THRESHOLD, threshold))
         scale = self._detector.scale(image)
+        candidates = self._search(image, look.part, scale, min(COARSE_SCORE_THRESHOLD, threshold))
         unclear = [
             one
             for one in candidates
@@ -68,9 +75,36 @@ class ZoomDetector:
             [found for found in fine if found.score >= threshold], self._detector.iou_threshold
         )
 
+    def _search(
+        self, image: BgrImage, part: Part | None, scale: float, threshold: float
+    ) -> list[Detection]:
+        """Return what is found in a part of the image, at the scale of all of it."""
+        canvas = None if part is None else self._canvas_px(part, image, scale)
+        if part is None or canvas is None:
+            return self._detector.search(image, threshold)
+        middles = (part.x + part.width / 2, part.y + part.height / 2)
+        left, top, right, bottom = _on_grid(_window(middles, image, canvas, scale), scale)
+        found = self._detector.search(image[top:bottom, left:right], threshold, input_px=canvas)
+        return [_moved(one, left, top) for one in found]
+
+    def _canvas_px(self, part: Part, image: BgrImage, scale: float) -> tuple[int, int] | None:
+        """Return the input that a part fits into, None where all of the image costs no more."""
+        height, width = image.shape[:2]
+        for canvas in self._canvases_px:
+            if canvas[0] * canvas[1] >= width * height * scale**2:
+                return None
+            room = (canvas[0] - _GRID_PX, canvas[1] - _GRID_PX)
+            if part.width * scale <= room[0] and part.height * scale <= room[1]:
+                return canvas
+        return None
+
     def _zoom_in(self, image: BgrImage, candidate: Detection, scale: float) -> Detection:
         zoom = _zoom_scale(candidate, scale) or scale
-        left, top, right, bottom = _window(candidate, image, self._input_px, zoom)
+        middles = (
+            (candidate.left + candidate.right) / 2,
+            (candidate.top + candidate.bottom) / 2,
+        )
+        left, top, right, bottom = _window(middles, image, self._input_px, zoom)
         part = image[top:bottom, left:right]
         closer = self._detector.search(part, self._detector.threshold, input_px=self._input_px)
         moved = [_moved(found, left, top) for found in closer]
@@ -86,11 +120,24 @@ def _zoom_scale(found: Detection, scale: float) -> float | None:
     return None if is_clear or zoom < _MIN_GAIN * scale else zoom
 
 
+def _grown_px(size: tuple[int, int], stride: int) -> tuple[int, int]:
+    """Return a size whose sides are multiples of a stride."""
+    width, height = (-(-side // stride) * stride for side in size)
+    return width, height
+
+
+def _on_grid(window: tuple[int, int, int, int], scale: float) -> tuple[int, int, int, int]:
+    """Return a window whose pixels become those that they are in all of the image, shrunk."""
+    left, top, right, bottom = window
+    step = max(1, round(_GRID_PX / scale))
+    by_x, by_y = left % step, top % step
+    return left - by_x, top - by_y, right - by_x, bottom - by_y
+
+
 def _window(
-    found: Detection, image: BgrImage, input_px: tuple[int, int], zoom: float
+    middles: tuple[float, float], image: BgrImage, input_px: tuple[int, int], zoom: float
 ) -> tuple[int, int, int, int]:
-    """Return left, top, right, bottom of the window, inside the image, in its pixels."""
-    middles = ((found.left + found.right) / 2, (found.top + found.bottom) / 2)
+    """Return left, top, right, bottom of the window around a point, inside the image."""
     height, width = image.shape[:2]
     spans = []
     for middle, side, input_side in zip(middles, (width, height), input_px, strict=True):

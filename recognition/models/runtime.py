@@ -6,6 +6,8 @@ Vendor types stop here.
 import math
 import os
 import sys
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +33,15 @@ from recognition.types import BgrImage
 MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
 """Numbers in the tensor of one image, up to which it is small. The zoom detector's windows have
 256x160 px, grown to the stride."""
+
+_OWN_COPIES = 4
+_COMES_AGAIN = 20
+"""A large size that came so often gets a copy of its own, as the usual one has, if there are not so
+many already: where sizes take turns, each takes a quarter to a half longer without. Those that come
+again are the canvases of the zoom detector."""
+
+_MAX_COUNTED = 1_000
+"""Sizes; photos of callers may have any."""
 
 _KEPT_PREPARATIONS = 100
 """Of a network's layers, the latest ones: enough for a process's memory to stay, while an image of
@@ -129,8 +140,11 @@ class _OpenVinoModel:
         with ThreadPoolExecutor(1) as executor:
             of_usual = None if alone is None else executor.submit(compiled, alone)
             self._compiled = compiled(model)
-        self._usual = usual
-        self._of_usual = None if of_usual is None else of_usual.result().create_infer_request()
+        self._of_one_size: dict[Shape, Any] = {}
+        if of_usual is not None and usual is not None:
+            self._of_one_size[usual] = of_usual.result().create_infer_request()
+        self._compile_for = partial(_compiled_for, compiled, model)
+        self._came = Counter[Shape]()
         self._of_any_size: dict[bool, Any] = {}
         """By whether they are for small images; each is made when it is first needed."""
         self._lock = Lock()
@@ -150,15 +164,32 @@ class _OpenVinoModel:
 
     def _request(self, shape: Shape) -> Any:
         """Return the copy that tensors of this shape go to."""
-        if self._of_usual is not None and shape == self._usual:
-            return self._of_usual
+        if shape in self._of_one_size:
+            return self._of_one_size[shape]
         is_small = self._has_copies and math.prod(shape[1:]) <= MAX_SMALL_TENSOR_VALUES
+        if not is_small and self._gets_own(shape):
+            self._of_one_size[shape] = self._compile_for(shape)
+            return self._of_one_size[shape]
         if is_small not in self._of_any_size:
             # What was compiled at the start serves the size that comes first.
             is_first = not self._of_any_size
             own = self._compiled if is_first else self._import(self._compiled.export_model())
             self._of_any_size[is_small] = own.create_infer_request()
         return self._of_any_size[is_small]
+
+    def _gets_own(self, shape: Shape) -> bool:
+        """Note that a shape came; return whether it is to have a copy of its own from now on."""
+        if not self._has_copies or len(self._of_one_size) > _OWN_COPIES:
+            return False
+        if shape not in self._came and len(self._came) >= _MAX_COUNTED:
+            self._came.clear()
+        self._came[shape] += 1
+        return self._came[shape] >= _COMES_AGAIN
+
+
+def _compiled_for(compiled: Callable[[Any], Any], model: Any, shape: Shape) -> Any:
+    """Return a request of a copy for one shape, which the network is known to take."""
+    return compiled(_of_one_size(model, shape)).create_infer_request()
 
 
 def _fix_batch(model: Any) -> bool:

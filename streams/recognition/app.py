@@ -24,6 +24,7 @@ from streams.recognition.reading.agent import ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, FrameStore
 from streams.recognition.reading.late_pace import LatePace
+from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.reading.ordered_worker import (
     OrderedFrameWorker,
     OrderedTaskPool,
@@ -102,6 +103,7 @@ def _add_reading(
         fair_share=FairShare(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
+        looks=LookPlanner(round(settings.reading_whole_frame_seconds * 1000)),
         late_pace=LatePace(round(settings.reading_deadline_seconds * 1000)),
         now_ms=now_ms,
     )

@@ -53,6 +53,13 @@ class ReadingSettings(Fragment):
         "recognition has caught up; it should outlast the fail-over of a dead worker (session "
         "time-out and rebalance).",
     )
+    reading_whole_frame_seconds: float = Field(
+        2.0,
+        ge=0,
+        le=60,
+        description="All of a frame is looked at so often, in between what changed and where "
+        "plates are expected; 0: all of every frame.",
+    )
     reading_frames_per_worker: int = Field(
         4,
         ge=1,

@@ -1,12 +1,13 @@
 """What recognition takes for each frame of a camera, part by part, and what passes come out.
 
-    python -m tools.benchmarks.looks [CLIP ...] [--fps 5] [--behind 0]
+    python -m tools.benchmarks.looks [CLIP ...] [--fps 5] [--behind 0] [--whole 2]
 
 Plays clips (``road`` is the demo scene) through ingest's choice of frames, the reading agent with
 its engine, and tracking, one after the other in one process, without Kafka: the same frames give
 the same passes at every run. Printed is processor time, which other work on the machine hardly
 changes. A clip's passes are in ``passes.jsonl`` beside it (see :mod:`tools.benchmarks.clips`).
-Tracking is ``--behind`` so many frames while one is read.
+Tracking is ``--behind`` so many frames while one is read; all of a frame is looked at every
+``--whole`` seconds.
 """
 
 import argparse
@@ -25,10 +26,12 @@ import cv2
 import msgspec
 
 from common.records.codec import encode
+from common.records.counts import CaptureCounts
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
 from common.records.recognitions import FrameReadings
 from common.settings import load_settings
 from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
+from ingest.capture.changes import ChangedParts
 from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.messages import MotionRules
 from ingest.capture.sampling import MotionGate, Sampler
@@ -46,6 +49,7 @@ from streams.recognition.reading.agent import FrameRecord, ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
+from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.tracking.passes import Pass, TrackingRules
 from streams.recognition.tracking.state import TrackerState
 from tools.benchmarks.clips import true_passes
@@ -74,13 +78,14 @@ class Spent:
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     runs: Counter[str] = field(default_factory=Counter)
     passes: list[Pass] = field(default_factory=list)
-    early_ms: list[int] = field(default_factory=list)
-    """When each vehicle was reported provisionally, from the first frame on."""
+    early: list[tuple[int, str]] = field(default_factory=list)
+    """When plates were reported provisionally, ms from the first frame on, and as what."""
 
 
 def sent_frames(clip: Path, fps: float) -> Iterator[Sent]:
     """Yield the frames of a clip that ingest would send."""
     sampler, gate = Sampler(), MotionGate(MotionRules(hold_seconds=_HOLD_SECONDS))
+    changes, sent = ChangedParts(), 0
     with av.open(str(clip)) as container:
         first: float | None = None
         for each in container.decode(video=0):
@@ -88,9 +93,12 @@ def sent_frames(clip: Path, fps: float) -> Iterator[Sent]:
             seconds = each.time - first
             captured_ms = _START_MS + round(seconds * 1000)
             frame = DecodedFrame(each)
-            if not sampler.takes(seconds, fps) or not gate.passes(frame.grey(), captured_ms):
+            if not sampler.takes(seconds, fps):
                 continue
-            image = frame.jpeg(_JPEG_QUALITY)
+            grey = frame.grey()
+            if not gate.passes(grey, captured_ms):
+                continue
+            image, sent = frame.jpeg(_JPEG_QUALITY), sent + 1
             meta = FrameMeta(
                 kind=FrameKind.FRAME,
                 camera_id=_CAMERA,
@@ -99,6 +107,8 @@ def sent_frames(clip: Path, fps: float) -> Iterator[Sent]:
                 captured_ms=captured_ms,
                 width_px=image.width_px,
                 height_px=image.height_px,
+                counts=CaptureCounts(since_ms=_START_MS, sent=sent),
+                changed=changes.sent(grey, image.width_px, image.height_px),
             )
             yield Sent(meta, image.data)
 
@@ -133,7 +143,7 @@ class _Engine:
 class Stage:
     """Reading and tracking of one camera."""
 
-    def __init__(self, recognizer: Recognizer, behind: int) -> None:
+    def __init__(self, recognizer: Recognizer, behind: int, whole_ms: int) -> None:
         self.spent = Spent()
         self._states = deque([TrackerState()], maxlen=behind + 1)
         self._rules = TrackingRules()
@@ -144,6 +154,7 @@ class Stage:
             publish=self._track,
             metrics=RecognitionMetrics(),
             fair_share=FairShare(time.monotonic, readers=1, is_busy=lambda: False),
+            looks=LookPlanner(whole_ms),
             late_pace=LatePace(10**12),
             now_ms=lambda: _START_MS,
         )
@@ -162,7 +173,8 @@ class Stage:
         step = self._states[-1].apply_frame(frame, self._rules)
         self._states.append(step.state)
         self.spent.passes += step.ended.passes
-        self.spent.early_ms += [frame.captured_ms - _START_MS for _ in step.reported]
+        now_ms = frame.captured_ms - _START_MS
+        self.spent.early += [(now_ms, one.plate) for one in step.reported]
 
 
 async def _at_once() -> None:
@@ -212,8 +224,8 @@ def report(name: str, frames: list[Sent], spent: Spent, true_plates: list[str]) 
         )
     score = score_passes(true_plates, [one.plate for one in spent.passes])
     print(f"  {score}")
-    if spent.early_ms:
-        print(f"  reported provisionally, ms: {spent.early_ms}, sum {sum(spent.early_ms)}")
+    early = (f"{ms} {plate}" for ms, plate in spent.early)
+    print(f"  reported provisionally, ms: {', '.join(early)}")
 
 
 def _demo_plates() -> list[str]:
@@ -227,6 +239,7 @@ def main() -> None:
     parser.add_argument("clips", nargs="*", default=["road"])
     parser.add_argument("--fps", type=float, default=5.0)
     parser.add_argument("--behind", type=int, default=0)
+    parser.add_argument("--whole", type=float, default=2.0)
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     spent = Spent()
@@ -247,7 +260,7 @@ def main() -> None:
             known = true_passes(clip.parent)
             plates = [one.plate for one in known if one.clip == clip.name and one.readable]
         frames = list(sent_frames(clip, arguments.fps))
-        stage = Stage(recognizer, arguments.behind)
+        stage = Stage(recognizer, arguments.behind, round(arguments.whole * 1000))
         spent = stage.spent
         report(clip.name, frames, play(stage, frames), plates)
         sys.stdout.flush()

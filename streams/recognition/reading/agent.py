@@ -20,9 +20,8 @@ from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.tracking.settled import settled_tracks
+from streams.recognition.reading.look_plan import LookPlan, LookPlanner
 from streams.recognition.tracking.state import TrackerState
-from streams.recognition.tracking.tracks import expected_box
 
 log = structlog.get_logger()
 
@@ -97,6 +96,7 @@ class ReadingAgent:
         publish: Publish,
         metrics: RecognitionMetrics,
         fair_share: FairShare,
+        looks: LookPlanner,
         late_pace: LatePace,
         now_ms: Callable[[], int],
     ) -> None:
@@ -109,6 +109,7 @@ class ReadingAgent:
         self._publish = publish
         self._metrics = metrics
         self._fair_share = fair_share
+        self._looks = looks
         self._late_pace = late_pace
         self._now_ms = now_ms
         self._logged_ms: dict[tuple[str, UUID], int] = {}
@@ -130,14 +131,19 @@ class ReadingAgent:
         found: _Found | None = None
         left_out = self._left_out(meta)
         if meta.kind is not FrameKind.FRAME or left_out is not None:
+            if left_out is not None:
+                self._looks.leave_out(meta)
             give_room()
         else:
+            plan = self._looks.plan(meta, self._state_of(record.key) or TrackerState())
             try:
-                found = await self._read(record, meta)
+                found = await self._read(record, meta, plan)
             except PoisonFrameError as error:
                 poison = error
             except InvalidInputError as error:
                 self._log_refused(meta, error)
+            if found is None:
+                self._looks.forget(meta.camera_id)
         await await_turn()
         await self._publish(record.key, _frame_readings(record, meta, found, left_out))
         self._count(meta, found, left_out)
@@ -191,23 +197,28 @@ class ReadingAgent:
             return FrameOutcome.STALE
         return None
 
-    async def _read(self, record: FrameRecord, meta: FrameMeta) -> _Found:
-        settled = settled_tracks(self._state_of(record.key) or TrackerState(), meta.captured_ms)
-        look = Look(known=tuple(expected_box(track, meta.captured_ms) for track in settled))
-        found = await self._read_within_tries(record.value, meta.min_plate_width_px, look)
+    async def _read(self, record: FrameRecord, meta: FrameMeta, plan: LookPlan) -> _Found:
+        size = (meta.width_px, meta.height_px)
+        if plan.look is None:
+            unchanged = in_zones(plan.unchanged, meta.zones, *size)
+            return _Found(ImageReadings((), *size, duration_ms=0.0), unchanged)
+        found = await self._read_within_tries(record.value, meta.min_plate_width_px, plan.look)
         size = (found.width_px, found.height_px)
         wanted = in_zones(found.readings, meta.zones, *size)
-        followed = (
-            FollowedPlate(track=settled[each.place].name, box=each.box)
+        followed = {
+            plan.settled[each.place].name: each.box
             for each in found.followed
             if each.box.width >= meta.min_plate_width_px
-        )
+        }
+        unchanged = tuple(each for each in plan.unchanged if each.track not in followed)
+        plates = (FollowedPlate(track=track, box=box) for track, box in followed.items())
         if wanted:
             self._cache.put(record.key, record.reference, record.value)
         outside = len(found.readings) - len(wanted)
         left = msgspec.structs.replace(found.left, outside=outside)
         return _Found(
-            replace(found, readings=wanted, left=left), in_zones(tuple(followed), meta.zones, *size)
+            replace(found, readings=wanted, left=left),
+            in_zones((*plates, *unchanged), meta.zones, *size),
         )
 
     async def _read_within_tries(

@@ -167,6 +167,24 @@ def test_the_copy_of_the_usual_size_says_the_same() -> None:
     assert not is_for_one_size(model, other)
 
 
+def test_a_size_that_comes_again_and_again_gets_a_copy_that_says_the_same() -> None:
+    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
+    model = load_model(settings.detector_path, settings, Precision.F32)
+    image = an_input(384, 320)
+    first = model.run(image)["output0"]
+    assert not is_for_one_size(model, image)
+
+    for _ in range(20):
+        said = model.run(image)["output0"]
+
+    assert is_for_one_size(model, image)
+    assert np.abs(said[:, 4] - first[:, 4]).max() < 1e-4
+    small = an_input(256, 160)
+    for _ in range(21):
+        model.run(small)
+    assert not is_for_one_size(model, small)
+
+
 def test_a_usual_size_that_a_model_does_not_take_is_left_alone() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     image = an_input(160, 96)
@@ -209,7 +227,8 @@ def test_openvino_pins_no_process_to_a_core() -> None:
     detector = Detector.load(settings)
 
     model = detector._model
-    requests = [model._of_usual, *model._of_any_size.values()]  # type: ignore[attr-defined]
+    kept = (model._of_one_size, model._of_any_size)  # type: ignore[attr-defined]
+    requests = [request for of_shape in kept for request in of_shape.values()]
     copies = [request.get_compiled_model() for request in requests]
     assert [copy.get_property("ENABLE_CPU_PINNING") for copy in copies] == [False, False]
     assert [copy.get_property("INFERENCE_NUM_THREADS") for copy in copies] == [1, 1]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from common.records.frames import Box
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
     EncodedImage,
@@ -132,6 +133,24 @@ def test_motion_opens_the_gate_with_the_very_frame_that_moved() -> None:
 
     assert len(view.looked()) == 5
     assert not view.looker.is_still
+
+
+def test_a_frame_says_where_it_differs_from_those_before() -> None:
+    view = View(GATED)
+    view.play(1, FakeFrame())
+    view.play(1, FakeFrame(brightness=180))
+    view.looker.connected()
+    view.play(0.1, FakeFrame(brightness=180))
+
+    everywhere = (Box(x=0, y=0, width=960, height=540),)
+    told = [report.changed for report in view.looked()]
+    assert told == [None, *[()] * 4, everywhere, *[()] * 4, None]
+
+
+def test_without_a_gate_nobody_knows_what_changed() -> None:
+    view = View(OPEN)
+    view.play(1, FakeFrame())
+    assert {report.changed for report in view.looked()} == {None}
 
 
 def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:

@@ -9,13 +9,14 @@ import pytest
 
 from common.records.cameras import CameraConfig
 from common.records.counts import CaptureCounts
-from common.records.frames import FrameKind, FrameMeta, Zone, ZoneKind
+from common.records.frames import Box, FrameKind, FrameMeta, Zone, ZoneKind
 from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
 from ingest.clocks import Instant
 from ingest.frames.pipeline import FramePipeline, PipelineDeps, Snapshot
 from ingest.metrics import IngestMetrics
 
 START = Instant(1_800_000_000_000, 5_000.0)
+CHANGED = (Box(x=10, y=20, width=30, height=40),)
 CONFIG = CameraConfig(
     camera_id=UUID(int=1),
     owner_id=UUID(int=2),
@@ -74,6 +75,7 @@ class World:
             image=EncodedImage(b"jpeg", 960, 540),
             moves=moves,
             is_snapshot=is_snapshot,
+            changed=CHANGED,
         )
 
     def seen(self, *, is_still: bool, holds_back: bool = False, still: int = 0) -> Seen:
@@ -138,6 +140,7 @@ def test_a_frame_goes_out_with_what_recognition_needs(world: World) -> None:
         min_plate_width_px=30,
         zones=CONFIG.zones,
         counts=CaptureCounts(since_ms=START.unix_ms, sent=1),
+        changed=CHANGED,
     )
 
 

@@ -3,8 +3,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from common.records.frames import Box
 from recognition.detection.detector import Detector
 from recognition.detection.zoom_detector import ZoomDetector
+from recognition.look import Look
 from recognition.models.runtime import Tensor
 from recognition.types import Detection
 from tests.unit.recognition.cards import (
@@ -109,6 +111,41 @@ def test_the_window_fits_a_detector_of_large_strides() -> None:
     ZoomDetector(Detector(card, model, recognizer_settings())).detect(IMAGE)
 
     assert [fed.shape[2:] for fed in model.inputs] == [(192, 320), (192, 256)]
+
+
+@pytest.mark.parametrize(
+    ("part", "size_px"),
+    [
+        (Box(x=900, y=500, width=200, height=150), (160, 256)),
+        (Box(x=0, y=0, width=1280, height=300), (192, 320)),
+    ],
+    ids=["a part", "what all of it is cheaper than"],
+)
+def test_a_part_is_searched_at_the_scale_of_all_of_it(part: Box, size_px: tuple[int, int]) -> None:
+    model = SaidModel(lambda _: {"output0": centre_rows((100, 60, 40, 12, 0.9))})
+    detector = Detector(detector_card(dynamic_size=True), model, recognizer_settings())
+    (found,) = ZoomDetector(detector).detect(IMAGE, Look(part=part))
+    assert [fed.shape[2:] for fed in model.inputs] == [size_px]
+    assert (found.width_px, found.height_px) == pytest.approx((160, 48), abs=1)
+
+
+def test_what_is_found_in_a_part_has_its_place_in_the_image() -> None:
+    # The part is widened to 1024 x 640 px, from (256, 64) on, which the network's steps divide.
+    part = Box(x=900, y=500, width=200, height=150)
+    model = SaidModel(lambda _: {"output0": centre_rows((100, 60, 40, 12, 0.9))})
+    detector = Detector(detector_card(dynamic_size=True), model, recognizer_settings())
+    (found,) = ZoomDetector(detector).detect(IMAGE, Look(part=part))
+    assert box(found) == pytest.approx((576, 280, 736, 328), abs=1)
+
+
+def test_plates_in_known_places_get_no_window() -> None:
+    finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
+    place = Box(x=608, y=348, width=64, height=24)
+
+    (found,) = finder.detect(IMAGE, Look(known=(place,)))
+
+    assert len(model.inputs) == 1
+    assert found.score == pytest.approx(0.5)
 
 
 def test_looks_are_bounded() -> None:

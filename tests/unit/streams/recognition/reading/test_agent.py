@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from common.errors import InvalidInputError, TransientError
 from common.records.codec import encode
-from common.records.counts import PlatesLeft
+from common.records.counts import CaptureCounts, PlatesLeft
 from common.records.frames import (
     FRAME_META_HEADER,
     Box,
@@ -31,6 +31,7 @@ from streams.recognition.reading.agent import POISON_FRAME, FrameRecord, Reading
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
+from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.reading.ordered_worker import Turn
 from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import START_MS, frame, play, reading
@@ -100,6 +101,7 @@ def stage(
         publish=published,
         metrics=RecognitionMetrics(registry),
         fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
+        looks=LookPlanner(2_000),
         late_pace=LatePace(60_000),
         now_ms=lambda: NOW_MS,
     )
@@ -112,6 +114,8 @@ def record(
     zones: tuple[Zone, ...] = (),
     camera: UUID = CAMERA,
     min_plate_width_px: int = 33,
+    sent: int = 1,
+    changed: tuple[Box, ...] = (),
     **headers: bytes,
 ) -> FrameRecord:
     meta = FrameMeta(
@@ -124,6 +128,8 @@ def record(
         height_px=500,
         min_plate_width_px=min_plate_width_px,
         zones=zones,
+        counts=CaptureCounts(since_ms=1, sent=sent),
+        changed=changed,
     )
     return FrameRecord(
         key=b"camera",
@@ -316,6 +322,30 @@ async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
     ((_, out),) = published.records
     boxes = [(one.track, one.box) for one in out.followed]
     assert boxes == [(state.tracks[0].name, FOLLOWED)][:expected]
+
+
+async def test_a_frame_in_which_nothing_is_new_is_not_looked_at() -> None:
+    state, _ = play(SETTLED)
+    pool, published = ScriptedPool((), ()), Published()
+    agent = stage(pool, published, state=state)
+    await agent.handle(record(captured_ms=START_MS + 600, sent=1), turn, keep_room)
+    await agent.handle(record(captured_ms=START_MS + 800, sent=2), turn, keep_room)
+    assert len(pool.asked) == 1
+    first, second = (out for _, out in published.records)
+    assert not second.stale
+    assert not second.refused
+    assert [one.track for one in second.followed] == [state.tracks[0].name]
+    assert (second.width_px, second.height_px) == (first.width_px, first.height_px)
+
+
+async def test_after_an_image_that_cannot_be_read_all_of_the_next_is_looked_at() -> None:
+    refusal = InvalidInputError("Not such an image.", code="unreadable_image")
+    pool = ScriptedPool((), refusal, ())
+    agent = stage(pool, Published())
+    car = (Box(x=0, y=0, width=100, height=100),)
+    for sent in (1, 2, 3):
+        await agent.handle(record(sent=sent, changed=car), turn, keep_room)
+    assert [look.part is None for look in pool.looks] == [True, False, True]
 
 
 async def test_a_plate_that_is_followed_out_of_the_zones_is_left_out() -> None:

@@ -1,0 +1,193 @@
+"""Where a frame is looked at: where something changed, and where tracks expect plates.
+
+Of a road most is the same from frame to frame. Ingest says of each frame which parts differ from
+those sent before. The whole frame is looked at now and then, where nobody knows what changed, and
+where most of it did.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from cachetools import LRUCache
+
+from common.records.counts import CaptureCounts
+from common.records.frames import Box, FrameMeta
+from common.records.recognitions import FollowedPlate
+from recognition.look import Look
+from streams.recognition.geometry import around, inside, moved, overlap, share_within
+from streams.recognition.tracking.settled import settled_tracks
+from streams.recognition.tracking.state import TrackerState
+from streams.recognition.tracking.tracks import Track, expected_box
+
+_MAX_CAMERAS = 10_000
+
+_MAX_PARTS = 16
+"""Parts of one camera that are to be looked at yet; what more there are is taken together."""
+
+_WHOLE_SHARE = 0.6
+"""Of the frame: a larger part costs as much as the whole."""
+
+_FOLLOW_EVERY_MS = 350
+"""Where nothing but settled tracks moves, every other frame of five a second is looked at: a track
+ends after two seconds unseen, so none is lost."""
+
+_EXPECTED_MS = 600
+"""A track that is unseen for longer is where something changes, if anywhere."""
+
+_EXPLAINED_SHARE = 0.9
+"""Of a changed part, within the vehicle of a settled track: so it is that vehicle that moves."""
+
+# Around a plate, in its widths: the vehicle that carries it.
+_ASIDE, _ABOVE, _BELOW = 1.75, 2.5, 0.75
+
+_ROOM_WIDTHS = 1.0
+"""Around an expected plate, which may come to be elsewhere."""
+
+
+@dataclass(frozen=True)
+class LookPlan:
+    """How a frame is looked at; None: not at all, as nothing in it is new.
+
+    ``settled`` are the tracks whose plates are known, in the order of the look's places.
+    ``unchanged`` are plates that are where they were: nothing changed there.
+    """
+
+    look: Look | None
+    settled: tuple[Track, ...] = ()
+    unchanged: tuple[FollowedPlate, ...] = ()
+
+
+@dataclass
+class _Camera:
+    """What is known of a camera's frames: parts not looked at since they changed, None: all."""
+
+    counts: CaptureCounts | None = None
+    whole_ms: int = 0
+    parts: list[Box] | None = field(default=None)
+
+
+class LookPlanner:
+    """Plans the looks at the frames of one worker's cameras. Not thread-safe."""
+
+    def __init__(self, whole_every_ms: int) -> None:
+        """Whole frames are looked at every ``whole_every_ms``; 0: always."""
+        self._whole_every_ms = whole_every_ms
+        self._cameras: LRUCache[UUID, _Camera] = LRUCache(_MAX_CAMERAS)
+
+    def leave_out(self, meta: FrameMeta) -> None:
+        """Note a frame that is not looked at. Frames come in their camera's order."""
+        self._noted(meta)
+
+    def forget(self, camera_id: UUID) -> None:
+        """Forget what was looked at: a look failed."""
+        self._cameras.pop(camera_id, None)
+
+    def plan(self, meta: FrameMeta, state: TrackerState) -> LookPlan:
+        """Return how a frame is looked at, with what tracking knows of its camera."""
+        camera, now_ms = self._noted(meta), meta.captured_ms
+        settled = settled_tracks(state, now_ms)
+        known = tuple(expected_box(track, now_ms) for track in settled)
+        parts, passed_ms = camera.parts, now_ms - camera.whole_ms
+        if parts is not None and 0 <= passed_ms < self._whole_every_ms:
+            explained = [part for part in parts if _is_explained(part, settled, now_ms)]
+            wanted = [part for part in parts if part not in explained]
+            wanted += _expected(state, settled, meta, parts)
+            if not wanted:
+                return LookPlan(None, settled, _unchanged(settled, parts))
+            part = inside(around(wanted), _frame(meta))
+            if share_within(_frame(meta), part) < _WHOLE_SHARE:
+                camera.parts = [one for one in explained if share_within(one, part) < 1]
+                unchanged = _unchanged(settled, [*parts, part])
+                return LookPlan(Look(known=known, part=part), settled, unchanged)
+        camera.parts, camera.whole_ms = [], now_ms
+        return LookPlan(Look(known=known), settled)
+
+    def _noted(self, meta: FrameMeta) -> _Camera:
+        camera = self._cameras.get(meta.camera_id) or _Camera()
+        self._cameras[meta.camera_id] = camera
+        follows = _follows(camera.counts, meta.counts)
+        camera.counts = meta.counts
+        if not follows or meta.changed is None:
+            camera.parts = None
+        elif camera.parts is not None:
+            parts = [*camera.parts, *meta.changed]
+            camera.parts = parts if len(parts) <= _MAX_PARTS else [around(parts)]
+        return camera
+
+
+def _follows(before: CaptureCounts | None, now: CaptureCounts | None) -> bool:
+    """Return whether no frame of a camera was lost between two records of it."""
+    return (
+        before is not None
+        and now is not None
+        and (now.since_ms, now.slow, now.unsent) == (before.since_ms, before.slow, before.unsent)
+        and now.sent == before.sent + 1
+    )
+
+
+def _frame(meta: FrameMeta) -> Box:
+    return Box(x=0, y=0, width=meta.width_px, height=meta.height_px)
+
+
+def _is_explained(part: Box, settled: Iterable[Track], now_ms: int) -> bool:
+    return any(
+        share_within(part, _vehicle(track, now_ms)) >= _EXPLAINED_SHARE
+        for track in settled
+        if now_ms - track.last_seen_ms < _FOLLOW_EVERY_MS
+    )
+
+
+def _vehicle(track: Track, now_ms: int) -> Box:
+    """Return where a track's vehicle was and is."""
+    places = [_grown(box, _ASIDE, _ABOVE, _BELOW) for box in _places(track, now_ms)]
+    return around(places)
+
+
+def _places(track: Track, now_ms: int) -> list[Box]:
+    return [track.last_box, expected_box(track, now_ms)]
+
+
+def _expected(
+    state: TrackerState, settled: tuple[Track, ...], meta: FrameMeta, parts: list[Box]
+) -> list[Box]:
+    """Return where tracks expect plates that are to be read, or were not seen for a while.
+
+    One that is expected outside the frame has left it.
+    """
+    now_ms, frame = meta.captured_ms, _frame(meta)
+    return [
+        _grown(around(_places(track, now_ms)), *(_ROOM_WIDTHS,) * 3)
+        for track in state.tracks
+        if now_ms - track.last_seen_ms <= _EXPECTED_MS
+        and share_within(expected_box(track, now_ms), frame) > 0
+        and (track not in settled or _is_due(track, now_ms, parts))
+    ]
+
+
+def _is_due(track: Track, now_ms: int, parts: list[Box]) -> bool:
+    return now_ms - track.last_seen_ms >= _FOLLOW_EVERY_MS and not _stays(track, parts)
+
+
+def _unchanged(settled: Iterable[Track], parts: list[Box]) -> tuple[FollowedPlate, ...]:
+    return tuple(
+        FollowedPlate(track=track.name, box=track.last_box)
+        for track in settled
+        if _stays(track, parts)
+    )
+
+
+def _stays(track: Track, parts: list[Box]) -> bool:
+    """Return whether a plate is where it was: it never moved, and nothing changed there."""
+    return track.still and not any(overlap(track.last_box, part) for part in parts)
+
+
+def _grown(box: Box, aside: float, above: float, below: float) -> Box:
+    """Return a plate's box grown by so many of its widths."""
+    wider = moved(box, -aside * box.width, -above * box.width)
+    return Box(
+        x=wider.x,
+        y=wider.y,
+        width=box.width * (1 + 2 * aside),
+        height=box.height + box.width * (above + below),
+    )
