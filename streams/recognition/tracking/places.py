@@ -89,7 +89,7 @@ def _sight(plate: SuppressedPlate, frame: FrameReadings) -> Sight:
         return Sight.EMPTY if was_empty else Sight.UNKNOWN
     if frame.kind is not FrameKind.FRAME or not frame.view:
         return Sight.UNKNOWN
-    if any(overlap(plate.box, reading.box) for reading in frame.readings):
+    if any(overlap(plate.box, seen.box) for seen in (*frame.readings, *frame.followed)):
         return Sight.OTHER
     size = (frame.width_px, frame.height_px)
     return Sight.EMPTY if is_empty(plate.view, frame.view, plate.box, size) else Sight.OTHER

@@ -8,7 +8,7 @@ import pytest
 
 from common.records.codec import decode, encode
 from common.records.frames import Box, FrameKind
-from common.records.recognitions import FrameReadings
+from common.records.recognitions import FollowedPlate, FrameReadings
 from recognition.scene import scene_view
 from recognition.types import BgrImage
 from streams.recognition.tracking.places import is_empty
@@ -159,6 +159,20 @@ def test_a_place_that_was_empty_for_a_moment_only_says_nothing(film: Film, stree
         film.show(lambda _: street.lit(street.with_car()), seconds=2)
     film.stand()
     assert film.passes() == ["AB123CD"]
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_a_plate_that_is_followed_is_in_its_place(
+    film: Film, street: Street, is_followed: bool
+) -> None:
+    film.stand()
+    film.wait(5, still=False)
+    film.show(lambda _: street.lit(street.empty()), seconds=1)
+    plate = FollowedPlate(track="of no matter", box=PLATE)
+    followed = (plate,) if is_followed else ()
+    film.frames[-1] = msgspec.structs.replace(film.frames[-1], followed=followed)
+    (suppressed,) = play(film.frames)[0].suppressed
+    assert (suppressed.empty_since_ms is None) is is_followed
 
 
 @pytest.mark.parametrize("cover", [0, 128, 255], ids=["black", "grey", "white"])
