@@ -10,6 +10,7 @@ are spread over 3 million, and 3 per cent bear a plate that is read once.
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -136,11 +137,38 @@ def _common(start_ms: float, step: float) -> str:
     )
 
 
-def _recognitions(first: int, count: int, start_ms: float, step: float) -> str:
-    digits = ", ".join(
+def passes_of(owner: UUID, cameras: Sequence[UUID], count: int, span_ms: tuple[int, int]) -> str:
+    """Return the statement that inserts passes of one owner, without pictures, evenly over a span.
+
+    A third of them are of a thousand vehicles.
+    """
+    start_ms, end_ms = span_ms
+    step = (end_ms - start_ms) / count
+    of_cameras = ", ".join(f"toUUID('{camera}')" for camera in cameras)
+    return f"""
+    INSERT INTO recognitions (user_id, id, ts, camera_id, camera_name, plate, confidence,
+        character_confidences, region, plate_type, source, first_seen, last_seen, readings_count,
+        photo_key, crop_key, box_x, box_y, box_width, box_height, ingested_at)
+    WITH sipHash64(number, 1) AS h, sipHash64(number, 2) AS g, sipHash64(number, 3) AS k,
+        fromUnixTimestamp64Milli(toInt64({start_ms} + number * {step}), 'UTC') AS at,
+        h % {len(cameras)} AS camera,
+        if(g % 3 = 0, sipHash64('regular', g % 1000), k) % {_PLATES} AS vehicle
+    SELECT toUUID('{owner}'), {_identifier(4)}, at, [{of_cameras}][1 + camera],
+        concat('Camera ', toString(camera)), concat({_digits()}), round(0.5 + (k % 500) / 1000, 4),
+        arrayMap(i -> round(0.5 + (sipHash64(k, i) % 500) / 1000, 3), range(7)),
+        'Germany', 'car', 'camera', at - 0.8, at + 0.7, 2 + k % 28, '', '',
+        k % 1800, k % 1000, 120, 40, at + 2
+    FROM numbers({count})"""
+
+
+def _digits() -> str:
+    return ", ".join(
         f"substring('{LETTERS}', 1 + intDiv(vehicle, {len(LETTERS) ** place}) % {len(LETTERS)}, 1)"
         for place in range(7)
     )
+
+
+def _recognitions(first: int, count: int, start_ms: float, step: float) -> str:
     return f"""
     INSERT INTO recognitions (user_id, id, ts, camera_id, camera_name, plate, confidence,
         character_confidences, region, plate_type, source, first_seen, last_seen, readings_count,
@@ -151,7 +179,7 @@ def _recognitions(first: int, count: int, start_ms: float, step: float) -> str:
                 h % 100 < 97, sipHash64('passing', g % 3000000),
                 sipHash64('once', number)) % {_PLATES} AS vehicle
     SELECT owner, {_identifier(4)}, at, camera_uuid, concat('Camera ', toString(camera)),
-        concat({digits}), round(0.5 + 0.5 * toFloat64(k % 10007) / 10007, 4),
+        concat({_digits()}), round(0.5 + 0.5 * toFloat64(k % 10007) / 10007, 4),
         arrayMap(i -> round(0.5 + 0.5 * toFloat64(sipHash64(k, i) % 10007) / 10007, 3), range(7)),
         'Germany', 'car', 'camera', at - 0.8, at + 0.7, 2 + k % 28, '=', '=',
         intDiv(k, 7) % 1800, intDiv(k, 12600) % 1000, 120, 40, at + 2
