@@ -237,7 +237,8 @@ class EngineSession:
         Raises:
             ClickHouseError: there is no such table, or the head is none.
         """
-        engine = "Memory" if in_memory else "MergeTree ORDER BY tuple()"
+        # Named, or it would have the primary key of the target, and no sorting key that begins so.
+        engine = "Memory" if in_memory else "MergeTree PRIMARY KEY tuple() ORDER BY tuple()"
         self._query(f"CREATE TEMPORARY TABLE {_GATHERED} ENGINE = {engine} AS {head.target}")
         columns = "" if head.columns == "*" else f" ({head.columns})"
         gather = f"INSERT INTO {_GATHERED}{columns} {head.options}"

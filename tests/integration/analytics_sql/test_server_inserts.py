@@ -147,6 +147,20 @@ class TestInserts:
 
         assert _count(client) == 200_000
 
+    def test_a_long_insert_takes_a_table_whose_primary_key_is_shorter_than_its_order(
+        self, client: Client
+    ) -> None:
+        client.command(
+            "CREATE TABLE t (n UInt64, text String)"
+            " ENGINE = MergeTree PRIMARY KEY n ORDER BY (n, text)"
+        )
+        # More than the server gathers in memory.
+        lines = b"".join(b"%d\t%01024d\n" % (n, n) for n in range(20_000))
+
+        client.raw_insert("t", ["n", "text"], lines, fmt="TSV")
+
+        assert _count(client) == 20_000
+
     def test_values_and_query_results_are_inserted(self, client: Client) -> None:
         _create(client, {"n": "UInt64", "text": "String"})
 
