@@ -89,7 +89,8 @@ def _sight(plate: SuppressedPlate, frame: FrameReadings) -> Sight:
         return Sight.EMPTY if was_empty else Sight.UNKNOWN
     if frame.kind is not FrameKind.FRAME or not frame.view:
         return Sight.UNKNOWN
-    if any(overlap(plate.box, seen.box) for seen in (*frame.readings, *frame.followed)):
+    seen = [one.box for one in frame.readings] + [one.box for one in frame.followed]
+    if any(overlap(plate.box, box) for box in seen):
         return Sight.OTHER
     size = (frame.width_px, frame.height_px)
     return Sight.EMPTY if is_empty(plate.view, frame.view, plate.box, size) else Sight.OTHER
