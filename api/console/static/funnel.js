@@ -1,10 +1,10 @@
 /** @file How far a camera's frames and vehicles come, what is lost on the way, and what to do about it. */
 
-import { html, useState } from "./html.js";
+import { html, useRef, useState } from "./html.js";
 import { get } from "./api.js";
 import { Figure } from "./charts.js";
 import { number, shortDateTime } from "./format.js";
-import { useLoad } from "./load.js";
+import { isKnown, useLoad } from "./load.js";
 import { Fault, Segments, Waiting } from "./ui.js";
 import { t } from "./words.js";
 
@@ -80,13 +80,20 @@ function Bars({ steps }) {
     <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.log1p(value)) / top}%` }}></span></span><span class="number">${number(value)}</span></li>`)}</ol>`;
 }
 
-export function Funnel({ camera }) {
+/**
+ * How far a camera's frames come; `children` stand below it, once it is known how long it is.
+ * @param {{camera: any, children?: any}} props
+ */
+export function Funnel({ camera, children }) {
   const [hours, setHours] = useState("24");
   const found = useLoad(
     (abort) => get(`/api/cameras/${camera.id}/funnel`, { from: new Date(Date.now() - (Number(hours) - 1) * HOUR_MS).toISOString() }, abort).then((answer) => answer.hours),
     [camera.id, hours],
     { everySeconds: 60 },
   );
+  // For good: what is typed below stays where it is while another time is asked for.
+  const wasKnown = useRef(false);
+  wasKnown.current ||= isKnown(found);
   const sum = found.data && sumOf(found.data);
   const steps = sum ? stepsOf(sum) : [];
   const losses = sum ? Object.entries(LOSSES).filter(([name]) => sum[name]) : [];
@@ -104,5 +111,6 @@ export function Funnel({ camera }) {
       ${sum && (steps[0][1] ? html`<${Bars} steps=${steps} />` : html`<p class="note">${t("No frame was looked at in this time.")}</p>`)}
       ${sum && hintsOf(sum, steps[1][1]).map((hint) => html`<p key=${hint} class="note">${hint}</p>`)}
     </${Figure}>
-  </section>`;
+  </section>
+  ${wasKnown.current && children}`;
 }

@@ -69,6 +69,12 @@ export function useLoad(read, inputs, { everySeconds = 0 } = {}) {
 }
 
 /**
+ * Tells whether all of what a view reads has come, or could not: what stands below it moves no more.
+ * @param {...{data: unknown, failure: unknown}} read
+ */
+export const isKnown = (...read) => read.every(({ data, failure }) => data !== null || failure !== null);
+
+/**
  * Does something once at a time, and keeps how it failed.
  * @returns {{isBusy: boolean, failure: Failure | null, run: (work: () => Promise<unknown>) => Promise<boolean>, clear: () => void}}
  */

@@ -87,7 +87,6 @@ export function CameraPage({ id }) {
       ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}
     </${Head}>
     <${State} camera=${camera} />
-    <${Funnel} camera=${camera} />
-    <${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} />
+    <${Funnel} camera=${camera}><${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} /></${Funnel}>
     ${isRemoving && html`<${Remove} camera=${camera} onClose=${() => setRemoving(false)} />`}`;
 }

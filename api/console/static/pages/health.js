@@ -4,7 +4,7 @@ import { html } from "../html.js";
 import { get, request } from "../api.js";
 import { useCameras } from "../filters.js";
 import { ago, number } from "../format.js";
-import { useLoad } from "../load.js";
+import { isKnown, useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { useMay } from "../session.js";
 import { Badge, CameraStateBadge, Empty, Fault, Head, Table, Waiting } from "../ui.js";
@@ -38,20 +38,26 @@ function IllWebhooks() {
 export function HealthPage() {
   const ready = useLoad(readiness, ["readiness"], { everySeconds: 5 });
   const cameras = useCameras({ everySeconds: 15 });
-  const seesWebhooks = useMay("webhooks:read");
   const about = useLoad((abort) => get("/api/openapi.json", {}, abort).then((description) => description.info.version), ["version"]);
-  const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
   const faults = ready.data ? Object.values(ready.data.checks).filter((check) => check !== "ok").length : 0;
   return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : ""}>
       ${ready.data && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
     </${Head}>
     <${Fault} failure=${ready.failure} retry=${ready.reload} />
-    ${!ready.data && ready.isLoading && html`<${Waiting} rows=${5} />`}
-    ${ready.data && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
+    ${!isKnown(ready, cameras) && html`<${Waiting} rows=${5} />`}
+    ${isKnown(ready, cameras) && html`<${Known} ready=${ready} cameras=${cameras} />`}`;
+}
+
+/** What stands there once both are known. */
+function Known({ ready, cameras }) {
+  const seesWebhooks = useMay("webhooks:read");
+  const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
+  return html`${ready.data && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
       ${Object.entries(ready.data.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
         <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
     </${Table}>`}
     ${ready.data?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${ready.data.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
+    <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>
     <div class="columns">
       <section class="panel"><h2>${t("Cameras without a picture")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>
         <${Fault} failure=${cameras.failure} retry=${cameras.reload} />
@@ -60,6 +66,5 @@ export function HealthPage() {
           ${away.map((camera) => html`<tr key=${camera.id}><td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td><td><${CameraStateBadge} state=${camera.status} /></td><td>${ago(camera.lastSeenAt)}</td><td><bdi>${camera.lastError ?? ""}</bdi></td></tr>`)}
         </${Table}>`}</section>
       ${seesWebhooks && html`<${IllWebhooks} />`}
-    </div>
-    <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>`;
+    </div>`;
 }

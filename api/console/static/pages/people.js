@@ -3,7 +3,7 @@
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { date } from "../format.js";
-import { useAction, useLoad } from "../load.js";
+import { isKnown, useAction, useLoad } from "../load.js";
 import { ROLES, RoleField } from "../roles.js";
 import { ADMINISTRATOR, askWho, useMay } from "../session.js";
 import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, FormFault, Head, Moment, Table, TextField, Waiting, tell } from "../ui.js";
@@ -67,8 +67,7 @@ function Person({ one, isBusy, onRole, onToggle, onRemove }) {
   </tr>`;
 }
 
-function People() {
-  const found = useLoad((abort) => get("/api/people", {}, abort).then((answer) => answer.people), ["people"]);
+function People({ found }) {
   const [changed, setChanged] = useState(/** @type {any} */ (null));
   const [removed, setRemoved] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run, clear } = useAction();
@@ -118,6 +117,7 @@ function OpenInvitations({ found }) {
 }
 
 function ForAdministrators() {
+  const people = useLoad((abort) => get("/api/people", {}, abort).then((answer) => answer.people), ["people"]);
   const invitations = useLoad((abort) => get("/api/invitations", {}, abort).then((answer) => answer.invitations), ["invitations"]);
   const [isInviting, setInviting] = useState(false);
   const [made, setMade] = useState(/** @type {any} */ (null));
@@ -127,8 +127,8 @@ function ForAdministrators() {
     invitations.reload();
   };
   return html`<${Head} title=${t("People")} note=${t("Who logs in to this account. A change counts within a second.")}><button type="button" class="main" onClick=${() => setInviting(true)}>${t("Invite somebody")}</button></${Head}>
-    <${People} />
-    <${OpenInvitations} found=${invitations} />
+    <${People} found=${people} />
+    ${isKnown(people) && html`<${OpenInvitations} found=${invitations} />`}
     ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} onMade=${onMade} />`}
     ${made && html`<${LinkShownOnce} made=${made} onClose=${() => setMade(null)} />`}`;
 }
