@@ -1,8 +1,8 @@
 """Where a frame is looked at: where something changed, and where tracks expect plates.
 
 Of a road most is the same from frame to frame. Ingest says of each frame which parts differ from
-those sent before. The whole frame is looked at now and then, where nobody knows what changed, and
-where most of it did.
+those sent before. The whole frame is looked at now and then, where nobody knows what changed,
+where most of it did, and while a plate is to be read.
 """
 
 from collections.abc import Iterable
@@ -89,10 +89,11 @@ class LookPlanner:
         settled = settled_tracks(state, now_ms)
         known = tuple(expected_box(track, now_ms) for track in settled)
         parts, passed_ms = camera.parts, now_ms - camera.whole_ms
-        if parts is not None and 0 <= passed_ms < self._whole_every_ms:
+        is_due = not 0 <= passed_ms < self._whole_every_ms
+        if parts is not None and not (is_due or _is_one_to_be_read(state, settled, meta)):
             explained = [part for part in parts if _is_explained(part, settled, now_ms)]
             wanted = [part for part in parts if part not in explained]
-            wanted += _expected(state, settled, meta, parts)
+            wanted += _expected(settled, meta, parts)
             if not wanted:
                 return LookPlan(None, settled, _unchanged(settled, parts))
             part = inside(around(wanted), _frame(meta))
@@ -148,20 +149,28 @@ def _places(track: Track, now_ms: int) -> list[Box]:
     return [track.last_box, expected_box(track, now_ms)]
 
 
-def _expected(
-    state: TrackerState, settled: tuple[Track, ...], meta: FrameMeta, parts: list[Box]
-) -> list[Box]:
-    """Return where tracks expect plates that are to be read, or were not seen for a while.
+def _is_one_to_be_read(state: TrackerState, settled: tuple[Track, ...], meta: FrameMeta) -> bool:
+    """Return whether there is a track whose plate is to be read: all of the frame is looked at.
 
-    One that is expected outside the frame has left it.
+    A part is not read to the last pixel as the whole is, and an early alert waits for a reading.
     """
-    now_ms, frame = meta.captured_ms, _frame(meta)
+    return any(track not in settled and _is_in_view(track, meta) for track in state.tracks)
+
+
+def _is_in_view(track: Track, meta: FrameMeta) -> bool:
+    """Return whether a track was seen just now, and is expected inside the frame."""
+    now_ms = meta.captured_ms
+    is_inside = share_within(expected_box(track, now_ms), _frame(meta)) > 0
+    return now_ms - track.last_seen_ms <= _EXPECTED_MS and is_inside
+
+
+def _expected(settled: tuple[Track, ...], meta: FrameMeta, parts: list[Box]) -> list[Box]:
+    """Return where settled tracks expect plates that were not seen for a while."""
+    now_ms = meta.captured_ms
     return [
         _grown(around(_places(track, now_ms)), *(_ROOM_WIDTHS,) * 3)
-        for track in state.tracks
-        if now_ms - track.last_seen_ms <= _EXPECTED_MS
-        and share_within(expected_box(track, now_ms), frame) > 0
-        and (track not in settled or _is_due(track, now_ms, parts))
+        for track in settled
+        if _is_in_view(track, meta) and _is_due(track, now_ms, parts)
     ]
 
 
