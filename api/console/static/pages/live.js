@@ -1,6 +1,6 @@
 /** @file The newest passes as they come, the alerts that they set off, and the cameras' pictures. */
 
-import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html.js";
+import { html, useCallback, useEffect, useRef, useState } from "../html.js";
 import { get, hasBudget } from "../api.js";
 import { FilterFields, filterOf, useCameras } from "../filters.js";
 import { number, time } from "../format.js";
@@ -90,25 +90,6 @@ function Pass({ row, fired }) {
   </li>`;
 }
 
-/**
- * Returns what is drawn of each pass, made anew only where its alerts are others: passes come five times a second, and a
- * hundred are on the page. `round` is another object where all of it is to be made anew, with the times of now.
- * @param {any[]} rows @param {Record<string, string[]>} fired @param {unknown} round
- */
-function usePasses(rows, fired, round) {
-  const drawn = useRef({ round, passes: new WeakMap() });
-  if (drawn.current.round !== round) drawn.current = { round, passes: new WeakMap() };
-  const { passes } = drawn.current;
-  return rows.map((row) => {
-    const names = fired[row.id];
-    const known = passes.get(row);
-    if (known && known.names === names) return known.view;
-    const view = html`<${Pass} key=${row.id} row=${row} fired=${names} />`;
-    passes.set(row, { names, view });
-    return view;
-  });
-}
-
 export function LivePage({ query }) {
   const filter = filterOf(query);
   const [rows, setRows] = useState(/** @type {any[]} */ ([]));
@@ -135,10 +116,6 @@ export function LivePage({ query }) {
     if (first.data) setRows((before) => add(before, first.data.recognitions));
   }, [first.data]);
   const fired = useFired(rows);
-  const passes = usePasses(rows, fired, cameras.data);
-  // Neither changes with a pass.
-  const filters = useMemo(() => html`<div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} /></div>`, [query, cameras.data]);
-  const wall = useMemo(() => cameras.data && html`<${Wall} cameras=${cameras.data} />`, [cameras.data]);
 
   const online = (cameras.data ?? []).filter((camera) => camera.status === "online").length;
   const toggle = () => {
@@ -158,19 +135,19 @@ export function LivePage({ query }) {
       <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Go on ({n} new)", { n: held.length }) : t("Pause")}</button>
       <${Check} label=${t("Sound when an alert fires")} checked=${isHeard === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
     </${Head}>
-    ${filters}
+    <div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} /></div>
     <div class="live">
       <section aria-label=${t("Passes")}>
         <${Fault} failure=${rows.length ? null : first.failure} retry=${first.reload} />
         ${!rows.length && first.isLoading && html`<${Waiting} />`}
         ${!rows.length && first.data && html`<${Empty} title=${t("No pass yet.")}>${t("What passes a camera appears here by itself.")}</${Empty}>`}
-        <ol class="passes">${passes}</ol>
+        <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} fired=${fired[row.id]} />`)}</ol>
       </section>
       <section aria-label=${t("Cameras")}>
         <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>
         ${!cameras.data && html`<${Waiting} rows=${3} />`}
         ${cameras.data?.length === 0 && html`<${Empty} title=${t("No camera yet.")}>${mayAdd && html`<${Link} href="/cameras/new">${t("Add a camera")}</${Link}>`}</${Empty}>`}
-        ${wall}
+        ${cameras.data && html`<${Wall} cameras=${cameras.data} />`}
       </section>
     </div>`;
 }
