@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from common.metric_names import MetricName
@@ -15,28 +16,20 @@ class MetricKind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric:
     """One metric. ``rise`` says what it means when it goes up."""
 
-    name: MetricName
     kind: MetricKind
+    name: MetricName
     unit: str
     rise: str
     labels: tuple[str, ...] = ()
 
 
-def _counter(name: MetricName, unit: str, rise: str, labels: tuple[str, ...] = ()) -> Metric:
-    return Metric(name=name, kind=MetricKind.COUNTER, unit=unit, rise=rise, labels=labels)
-
-
-def _gauge(name: MetricName, unit: str, rise: str, labels: tuple[str, ...] = ()) -> Metric:
-    return Metric(name=name, kind=MetricKind.GAUGE, unit=unit, rise=rise, labels=labels)
-
-
-def _histogram(name: MetricName, unit: str, rise: str) -> Metric:
-    return Metric(name=name, kind=MetricKind.HISTOGRAM, unit=unit, rise=rise)
-
+_counter = partial(Metric, MetricKind.COUNTER)
+_gauge = partial(Metric, MetricKind.GAUGE)
+_histogram = partial(Metric, MetricKind.HISTOGRAM)
 
 METRICS: Final[tuple[Metric, ...]] = (
     _gauge(
@@ -223,6 +216,18 @@ METRICS: Final[tuple[Metric, ...]] = (
         "passes",
         "S3 is away: images wait, recognitions name them all the same.",
     ),
+    _gauge(
+        "platestream_recognition_gap_frames",
+        "frames",
+        "Recognition was away, or too slow: these are left to be read after fresh ones.",
+        labels=("partition",),
+    ),
+    _gauge(
+        "platestream_recognition_gap_age_seconds",
+        "seconds",
+        "Fresh frames leave too little time for late ones; after 15 minutes they are lost.",
+        labels=("partition",),
+    ),
     _counter(
         "platestream_webhooks_attempts_total",
         "attempts",
@@ -237,11 +242,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "was not sent is listed at its alert.",
         labels=("channel",),
     ),
-    _histogram(
-        "platestream_webhooks_attempt_seconds",
-        "seconds",
-        "Receivers answer more slowly.",
-    ),
+    _histogram("platestream_webhooks_attempt_seconds", "seconds", "Receivers answer more slowly."),
     _histogram(
         "platestream_webhooks_event_age_seconds",
         "seconds",

@@ -35,6 +35,8 @@ MetricName = Literal[
     "platestream_recognition_processes_replaced",
     "platestream_recognition_images_total",
     "platestream_recognition_pending_images",
+    "platestream_recognition_gap_frames",
+    "platestream_recognition_gap_age_seconds",
     "platestream_webhooks_attempts_total",
     "platestream_webhooks_held_back_total",
     "platestream_webhooks_attempt_seconds",

@@ -1,6 +1,7 @@
 """The check of an installation's servers that an operator starts from a terminal."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -18,9 +19,19 @@ from api.db.pooler import refuse_pooler
 from api.health.service import Health, Readiness, RoomWatch
 from api.settings import DiskSettings
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
-from common.kafka.clients import KafkaError, open_admin, topic_name
+from common.kafka.clients import (
+    KafkaConsumer,
+    KafkaError,
+    TopicPartition,
+    changelog_name,
+    open_admin,
+    open_consumer,
+    topic_name,
+)
 from common.kafka.partitions import partition_numbers
 from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
+from common.records.codec import decode
+from common.records.frames import OpenGap
 from common.records.topics import TOPICS
 from common.settings import (
     ClickHouseSettings,
@@ -29,10 +40,12 @@ from common.settings import (
     MqttLoginSettings,
     S3Settings,
 )
+from common.timestamps import now_ms
 
 _KAFKA_TIMEOUT_MS = 5_000
 _API_SECONDS = 5.0
 _CHECK_SECONDS = 10.0
+_POLL_MS = 200
 
 
 class StackSettings(
@@ -92,7 +105,8 @@ async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness
 
     Kafka is well where every topic is there, ClickHouse where recognitions can be read and no
     migration of this release is missing, PostgreSQL where its tables are those of this release and
-    it takes a write (which is undone). Warnings are of what is nearly full.
+    it takes a write (which is undone). Warnings are of what is nearly full, and of frames that are
+    read late.
     """
     async with _health(settings, api_url) as health:
         return await health.readiness()
@@ -112,7 +126,11 @@ async def _health(settings: StackSettings, api_url: str | None) -> AsyncIterator
         checks["api"] = lambda: asyncio.to_thread(_check_api, api_url)
     try:
         watch = RoomWatch(settings.disk_folders, images.full_ratio)
-        yield Health(checks, watch.warnings, check_seconds=_CHECK_SECONDS)
+
+        async def warnings() -> tuple[str, ...]:
+            return (*await watch.warnings(), *await asyncio.to_thread(late_frames, settings))
+
+        yield Health(checks, warnings, check_seconds=_CHECK_SECONDS)
     finally:
         await clickhouse.close()
         images.close()
@@ -161,6 +179,40 @@ def check_kafka(settings: KafkaSettings) -> None:
     missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in there)
     if missing:
         raise TransientError(f"topics are missing: {', '.join(missing)}")
+
+
+def late_frames(settings: KafkaSettings) -> list[str]:
+    """Return a sentence where recognition has frames left to read late; none where nobody says."""
+    topic = changelog_name(settings, "recognition", "gaps")
+    try:
+        consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
+        try:
+            gaps = _open_gaps(consumer, topic) if topic in consumer.topics() else []
+        finally:
+            consumer.close()
+    except (KafkaError, PlatestreamError):
+        # That Kafka does not answer is said elsewhere.
+        return []
+    if not gaps:
+        return []
+    minutes = (now_ms() - min(gap.next_ms for gap in gaps)) / 60_000
+    left = sum(gap.left for gap in gaps)
+    return [f"recognition has {left} frames left to read late, the oldest {minutes:.0f} min old"]
+
+
+def _open_gaps(consumer: KafkaConsumer, topic: str) -> list[OpenGap]:
+    places = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+    consumer.assign(places)
+    consumer.seek_to_beginning(*places)
+    ends = consumer.end_offsets(places, _KAFKA_TIMEOUT_MS)
+    latest: dict[bytes, bytes | None] = {}
+    deadline = time.monotonic() + _KAFKA_TIMEOUT_MS / 1000
+    while any(consumer.position(place) < ends[place] for place in places):
+        for records in consumer.poll(_POLL_MS).values():
+            latest |= {record.key: record.value for record in records}
+        if time.monotonic() > deadline:
+            break
+    return [decode(OpenGap, value) for value in latest.values() if value]
 
 
 def _check_api(url: str) -> None:

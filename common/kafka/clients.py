@@ -53,6 +53,11 @@ def group_name(settings: KafkaSettings, stage: str) -> str:
     return f"{settings.kafka_topic_prefix}platestream-{stage}"
 
 
+def changelog_name(settings: KafkaSettings, stage: str, table: str) -> str:
+    """Return the topic that has the changes of a stage's table, as Faust names it."""
+    return f"{group_name(settings, stage)}-{table}-changelog"
+
+
 def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
     """Return the options that every kafka-python client takes.
 

@@ -18,6 +18,8 @@ class FrameKind(StrEnum):
     """No frame: only says that the camera's clock has moved on."""
     END = "end"
     """No frame: the camera was deleted or switched off, what it sees is over."""
+    GAP_END = "gap_end"
+    """On readings only, and of no camera: the records of a gap were read, or are gone."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,42 @@ class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     partition: int
     offset: int
+
+
+class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Records of a partition that were too old when their turn came, and are read late.
+
+    They are those from offset ``begin`` up to ``end``, without it; all of them were written before
+    ``end_ms`` (Unix ms, UTC), and those that are read in time after it.
+    """
+
+    begin: int
+    end: int
+    end_ms: int
+
+    def is_covered_by(self, other: "FrameGap | None") -> bool:
+        """Return whether another gap is this one, or a later one of its partition.
+
+        Both its end and its time must be: offsets start again when a topic is recreated.
+        """
+        return other is not None and self.end <= other.end and self.end_ms <= other.end_ms
+
+
+class OpenGap(Record, frozen=True, kw_only=True):
+    """A gap that is not closed, and how far it is read: ``next_offset`` is the next record's.
+
+    ``next_ms`` (Unix ms, UTC) is when that was written, or before.
+    """
+
+    partition: int
+    gap: FrameGap
+    next_offset: int
+    next_ms: int
+
+    @property
+    def left(self) -> int:
+        """Records that are not read yet."""
+        return max(0, self.gap.end - self.next_offset)
 
 
 MAX_PIXELS: Final = 40_000_000

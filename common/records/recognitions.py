@@ -7,7 +7,7 @@ import msgspec
 
 from common.records.codec import Record
 from common.records.counts import CaptureCounts, PlatesLeft
-from common.records.frames import Box, FrameKind, FrameReference
+from common.records.frames import Box, FrameGap, FrameKind, FrameReference
 
 
 class ProvisionalPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -119,13 +119,15 @@ class FollowedPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FrameReadings(Record, frozen=True, kw_only=True):
-    """On the readings topic: one for each record of the frames topic, in its order.
+    """On the readings topic: one for each record of the frames topic; fresh ones in its order.
 
     ``stale`` frames were left out between others that were late, or beyond their owner's share, and
     were not looked at. ``deleted``, ``still`` and ``counts`` are those of the record on the frames
     topic. ``view`` is the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty
     where it was not looked at. Those ``over_share`` are ``stale``, too; ``refused`` frames cannot
     be decoded. ``plates_left`` gave no reading. ``followed`` plates are known by earlier ones.
+    ``late`` ones are read for the first of ``gaps``, the others of which are later; of all others
+    ``gaps`` are those before them that are still open.
     """
 
     kind: FrameKind
@@ -146,3 +148,5 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     plates_left: PlatesLeft = PlatesLeft()
     counts: CaptureCounts | None = None
     followed: tuple[FollowedPlate, ...] = ()
+    late: bool = False
+    gaps: tuple[FrameGap, ...] = ()

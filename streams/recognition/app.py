@@ -20,9 +20,12 @@ from common.records.topics import (
 from common.timestamps import now_ms
 from recognition.workers.pool import RecognizerPool
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.reading.agent import ReadingAgent
+from streams.recognition.reading.agent import FrameRecord, ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
+from streams.recognition.reading.frame_pieces import PieceFetcher
 from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, FrameStore
+from streams.recognition.reading.gaps import FreshFirst, GapKeeper
+from streams.recognition.reading.late_lane import LateLane, LateLaneService
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.reading.ordered_worker import (
@@ -38,7 +41,7 @@ from streams.recognition.tracking.passes import tracking_rules
 from streams.recognition.tracking.pending_images import ImageKeeper, PendingImageService
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
-from streams.runtime.guard import Guard, build_guard
+from streams.runtime.guard import Guard, MessageSource, build_guard
 from streams.runtime.sending import TopicPublisher
 from streams.runtime.tables import DurableTable, faust_table
 
@@ -76,15 +79,32 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
     )
     cameras = faust_table(app, "cameras")
     states = TrackerStateStore(DurableTable(cameras))
-    _add_reading(parts, settings, states)
+    _add_reading(parts, settings, states, _gap_keeper(app))
     _add_tracking(parts, settings, cameras, states)
     return app
 
 
+def _gap_keeper(app: StageApp) -> GapKeeper:
+    """Return the keeper of gaps with its table, wired to rebalances."""
+    table = faust_table(app, "gaps")
+    keeper = GapKeeper(DurableTable(table))
+    frames = raw_topic(app, FRAMES)
+
+    async def restore() -> None:
+        keeper.restore(app.own_partitions(frames))
+
+    table.on_recover(restore)
+    return keeper
+
+
 def _add_reading(
-    parts: _AgentParts, settings: RecognitionSettings, states: TrackerStateStore
+    parts: _AgentParts,
+    settings: RecognitionSettings,
+    states: TrackerStateStore,
+    keeper: GapKeeper,
 ) -> None:
-    app = parts.app
+    app, topic = parts.app, raw_topic(parts.app, FRAMES)
+    deadline_ms = round(settings.reading_deadline_seconds * 1000)
     pool = RecognizerPool(_pool_settings(settings))
     tasks = OrderedTaskPool(_max_frames(settings))
     readings = TopicPublisher(raw_topic(app, READINGS))
@@ -104,13 +124,38 @@ def _add_reading(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
         looks=LookPlanner(round(settings.reading_whole_frame_seconds * 1000)),
-        late_pace=LatePace(round(settings.reading_deadline_seconds * 1000)),
+        # Half-way to where frames are left for later they are thinned out, not to get there.
+        late_pace=LatePace(deadline_ms // 2, lambda: keeper.oldest_age_ms(now_ms())),
+        now_ms=now_ms,
+        open_gaps=lambda place: keeper.book.before(place.partition, place.offset),
+    )
+    app.gaps = FreshFirst(
+        topic=topic.get_topic_name(),
+        places=app,
+        keeper=keeper,
+        after_ms=deadline_ms,
         now_ms=now_ms,
     )
+    lane = LateLane(
+        stage=app,
+        topic=topic.get_topic_name(),
+        keeper=keeper,
+        own_partitions=lambda: app.own_partitions(topic),
+        source=PieceFetcher(settings),
+        reading=reading,
+        publish=publish,
+        reject=lambda record, error: parts.guard.set_aside(_source_of(topic, record), error),
+        has_room=lambda: not pool.waiting and pool.working < pool.size,
+        metrics=parts.metrics,
+        count_gone=app.metrics.messages_gone,
+        past_end_ms=_longest_track_ms(settings),
+        now_ms=now_ms,
+    )
+    app.add_dependency(LateLaneService(lane))
 
     worker = OrderedFrameWorker(tasks, parts.guard, reading)
 
-    @app.agent(raw_topic(app, FRAMES), name=f"{STAGE}-reading", concurrency=1)
+    @app.agent(topic, name=f"{STAGE}-reading", concurrency=1)
     async def read_frames(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
             await worker.submit(event)
@@ -121,7 +166,6 @@ def _add_tracking(
 ) -> None:
     app, guard = parts.app, parts.guard
     frames = FrameStore(parts.cache, FrameFetcher(settings), parts.metrics)
-    counter = CameraCounter()
     tracking = TrackingAgent(
         states=states,
         frames=frames,
@@ -130,7 +174,7 @@ def _add_tracking(
         publish_outcome=TopicPublisher(raw_topic(app, OUTCOMES)).publish,
         publish_provisional=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
         publish_counts=TopicPublisher(raw_topic(app, CAMERA_COUNTS)).publish,
-        counter=counter,
+        counter=CameraCounter(),
         marks=CountMarks(DurableTable(faust_table(app, "counted"))),
         metrics=parts.metrics,
         rules=tracking_rules(settings),
@@ -138,7 +182,7 @@ def _add_tracking(
     )
 
     async def begin_counting() -> None:
-        counter.forget()
+        tracking.forget_counts()
 
     cameras.on_recover(begin_counting)
 
@@ -174,6 +218,21 @@ def _image_keeper(
     table.on_recover(restore)
     app.add_dependency(PendingImageService(keeper))
     return keeper
+
+
+def _source_of(topic: faust.TopicT, record: FrameRecord) -> MessageSource:
+    return MessageSource(
+        topic=topic.get_topic_name(),
+        partition=record.reference.partition,
+        offset=record.reference.offset,
+        key=record.key,
+        value=record.value,
+    )
+
+
+def _longest_track_ms(settings: RecognitionSettings) -> int:
+    """Return how long after its beginning a track may be seen last and then be over."""
+    return round(1000 * (settings.tracking_longest_seconds + settings.tracking_end_seconds))
 
 
 def _max_frames(settings: RecognitionSettings) -> int:

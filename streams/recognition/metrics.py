@@ -86,6 +86,8 @@ class RecognitionMetrics:
             (counter("platestream_recognition_camera_passes_total", registry), _PASS_COUNTS),
         )
         self._cameras = CameraLabels(cameras, self._forget_camera)
+        self._gap_frames = gauge("platestream_recognition_gap_frames", registry)
+        self._gap_age = gauge("platestream_recognition_gap_age_seconds", registry)
         self._frame_seconds = histogram(
             "platestream_recognition_frame_seconds", registry, buckets=_FRAME_BUCKETS_SECONDS
         )
@@ -149,3 +151,13 @@ class RecognitionMetrics:
     def watch_pending_images(self, count: Callable[[], int]) -> None:
         """Export the number of passes whose images are pending."""
         self._pending_images.set_function(count)
+
+    def gap_left(self, partition: int, *, frames: int, age_ms: int) -> None:
+        """Show how many records of a partition's gaps are not read, and the age of the oldest."""
+        self._gap_frames.labels(str(partition)).set(frames)
+        self._gap_age.labels(str(partition)).set(max(0, age_ms) / 1000)
+
+    def no_gaps(self) -> None:
+        """Show no partition any more."""
+        self._gap_frames.clear()
+        self._gap_age.clear()

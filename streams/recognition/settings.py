@@ -49,9 +49,9 @@ class ReadingSettings(Fragment):
         20.0,
         gt=0,
         le=3600,
-        description="Of frames older than this one is looked at in 0.4 s for each camera, until "
-        "recognition has caught up; it should outlast the fail-over of a dead worker (session "
-        "time-out and rebalance).",
+        description="Frames older than this are left to be read late, in the time that fresh ones "
+        "leave, one in 0.4 s of each camera; from half of it on fresh ones are thinned out as "
+        "much. It should outlast the fail-over of a dead worker (session time-out and rebalance).",
     )
     reading_whole_frame_seconds: float = Field(
         2.0,

@@ -21,6 +21,7 @@ from common.metrics import counter, gauge
 from common.records.topics import Topic
 from common.settings import KafkaSettings
 from streams.runtime.consumer import StageConsumer, StageTransport
+from streams.runtime.gaps import LeavesGaps
 from streams.runtime.progress import Position
 from streams.runtime.sending import BatchProducer
 from streams.runtime.settings import StreamSettings
@@ -98,6 +99,8 @@ class StageApp(faust.App):
     metrics: StageMetrics
     is_waiting = False
     """Set while a dependency is unavailable; a standstill is then not a fault of the stage."""
+    gaps: LeavesGaps | None = None
+    """The rule by which old records are left to be read later, where the stage has one."""
 
     def require_membership(self) -> None:
         """Let nothing be sent by a worker that its group may have taken for dead.
@@ -126,6 +129,20 @@ class StageApp(faust.App):
         if not isinstance(self._consumer, StageConsumer):
             return {}
         return await self._consumer.positions()
+
+    async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
+        """Return the offset of a partition's first record since then, None where there is none."""
+        assert isinstance(self._consumer, StageConsumer)
+        return await self._consumer.offset_since(tp, unix_ms)
+
+    async def end_offset(self, tp: TP) -> int:
+        """Return the offset that a partition's next record will have."""
+        return int((await self.consumer.highwaters(tp))[tp])
+
+    async def committed_offset(self, tp: TP) -> int | None:
+        """Return what Kafka has as committed of a partition, None for nothing."""
+        assert isinstance(self._consumer, StageConsumer)
+        return await self._consumer.committed_at_kafka(tp)
 
     async def batch_producer(self) -> BatchProducer:
         """Return the producer of whole batches.

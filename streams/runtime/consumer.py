@@ -32,6 +32,7 @@ from faust.types.transports import ConsumerCallback, TPorTopicSet
 from common.errors import EXIT_TEMPORARY_FAILURE
 from common.kafka.workarounds.offset_fetch import heed_errors_of_offset_fetches
 from streams.runtime.fetch_pace import FetchPace
+from streams.runtime.gaps import GapPassage
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 
@@ -89,6 +90,11 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
         found = await self.call_thread(self._ensure_consumer().offsets_for_times, {tp: unix_ms})
         return None if found[tp] is None else int(found[tp].offset)
 
+    async def committed(self, tp: TP) -> int | None:
+        """Return what Kafka has as committed, None for nothing."""
+        found: int | None = await self.call_thread(self._ensure_consumer().committed, tp)
+        return found
+
 
 class StageConsumer(driver.Consumer):
     """Commits what the stage released, and nothing past it."""
@@ -101,6 +107,8 @@ class StageConsumer(driver.Consumer):
         self._starts: dict[TP, int] = {}
         self._unread: set[TP] = set()
         self._confirmed_gaps: dict[TP, int] = {}
+        # Faust's type of an app does not know gaps; StageApp, which does, imports this module.
+        self._passage = GapPassage(self.app, self._progress)  # type: ignore[arg-type]
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
 
@@ -146,6 +154,14 @@ class StageConsumer(driver.Consumer):
         is_idle = tp not in self._progress or not self._progress[tp].in_flight
         return max(done, first) if is_idle else done
 
+    async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
+        """Return the offset of the first record written since then, None where there is none."""
+        return await self._thread.offset_since(tp, unix_ms)
+
+    async def committed_at_kafka(self, tp: TP) -> int | None:
+        """Return what Kafka has as committed, None for nothing."""
+        return await self._thread.committed(tp)
+
     async def _on_delivery(self, message: Message) -> None:
         if self.app.topics.acks_enabled_for(message.topic):
             self._progress[message.tp].delivered(message.offset)
@@ -181,6 +197,7 @@ class StageConsumer(driver.Consumer):
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Finish and commit what is in flight (Faust does), then forget the partitions."""
         self._note_busy()
+        await self._passage.wait_until_noted()
         await super().on_partitions_revoked(revoked)
         for tp in revoked:
             self._progress.pop(tp, None)
@@ -250,7 +267,9 @@ class StageConsumer(driver.Consumer):
             wanted = {tp for tp in wanted if not self._is_ours(tp)}
         elif self._unread:
             await self._read_again()
-            wanted -= self._unread
+        if not self.app.rebalancing:
+            await self._go_past_gaps(self._passage.ends(wanted))
+        wanted -= self._unread
         if not wanted:
             # To aiokafka no partitions means all of them.
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
@@ -263,8 +282,23 @@ class StageConsumer(driver.Consumer):
             self._note_busy()
         if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
             await self._leave_where_log_is_shorter(records)
+            ours = {tp for tp in records if self._is_ours(tp)}
+            records, in_gaps = await self._passage.deliverable(records, ours)
+            self._unread |= in_gaps
         self._unread |= self._unwanted(records)
         return {tp: found for tp, found in records.items() if tp not in self._unread}
+
+    async def _go_past_gaps(self, ends: dict[TP, int]) -> None:
+        """Go on at the ends of the gaps that begin where partitions are."""
+        if not ends:
+            return
+        try:
+            await self.seek_wait(ends)
+        except (IllegalStateError, TimeoutError):
+            log.info("seek_cut_off", partitions=[str(tp) for tp in ends])
+            self._unread.update(ends)
+        else:
+            self._passage.pass_over(ends)
 
     def _note_busy(self) -> None:
         if self._thread.pace is not None:

@@ -192,8 +192,22 @@ class Guard:
         await self._run_parts(events[:middle], handler)
         await self._run_parts(events[middle:], handler)
 
+    async def set_aside(self, source: MessageSource, error: Exception) -> None:
+        """Send to the dead-letter topic what no agent was given; returns once Kafka has it.
+
+        Raises:
+            TransientError: the stage stops, or its partitions move.
+        """
+        try:
+            await self._set_aside(source, error)
+        except _LeavingError as leaving:
+            raise TransientError("the stage is leaving") from leaving
+
     async def _reject(self, event: Event, error: Exception) -> None:
-        source = source_of(event)
+        await self._set_aside(source_of(event), error)
+        self._app.release(event)
+
+    async def _set_aside(self, source: MessageSource, error: Exception) -> None:
         log.warning(
             "message_dead_lettered",
             stage=self._stage,
@@ -216,7 +230,6 @@ class Guard:
         self._app.metrics.dead_letter(
             error.code if isinstance(error, InvalidInputError) else UNEXPECTED
         )
-        self._app.release(event)
 
     async def _attempt(self, operation: Callable[[], Awaitable[None]]) -> None:
         started, wait = time.monotonic(), object()

@@ -46,6 +46,14 @@ class PartitionProgress:
         """Return whether all that was delivered before ``offset`` is done, and it is not."""
         return next(iter(self._undone), None) == offset
 
+    def pass_over(self, offset: int) -> None:
+        """Go on at ``offset``: what lies before it and was not delivered is somebody else's.
+
+        It counts as done, so that ``offset`` is committed even where nothing comes after it.
+        """
+        self._open[offset - 1] = True
+        self.expected_offset = offset
+
     def rewind(self, offset: int | None) -> None:
         """Forget all that is in flight: reading starts again at ``offset``."""
         self._open.clear()

@@ -11,7 +11,13 @@ import structlog
 from common.errors import InvalidInputError
 from common.records.codec import decode
 from common.records.counts import PlatesLeft
-from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta, FrameReference
+from common.records.frames import (
+    FRAME_META_HEADER,
+    FrameGap,
+    FrameKind,
+    FrameMeta,
+    FrameReference,
+)
 from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
 from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
@@ -48,6 +54,10 @@ Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
 """Publishes readings under a key to the frame's own partition; returns once Kafka has them."""
 
 
+OpenGaps = Callable[[FrameReference], tuple[FrameGap, ...]]
+"""Returns the gaps that lie before a record in its partition and are still open."""
+
+
 class ReadsImages(Protocol):
     """The reader of images, :class:`recognition.workers.pool.RecognizerPool`."""
 
@@ -76,14 +86,6 @@ class FrameRecord:
     reference: FrameReference
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What was read in a frame, and the plates of tracks that were found there without reading."""
-
-    image: ImageReadings
-    followed: tuple[FollowedPlate, ...]
-
-
 class ReadingAgent:
     """Turns frames into readings. Frames are read concurrently, results leave in order."""
 
@@ -99,8 +101,9 @@ class ReadingAgent:
         looks: LookPlanner,
         late_pace: LatePace,
         now_ms: Callable[[], int],
+        open_gaps: OpenGaps = lambda reference: (),
     ) -> None:
-        """Of frames that are late those are read that ``late_pace`` admits; none that is beyond its
+        """Of frames that waited those are read that ``late_pace`` admits; none that is beyond its
         owner's share.
         """
         self._pool = pool
@@ -112,6 +115,7 @@ class ReadingAgent:
         self._looks = looks
         self._late_pace = late_pace
         self._now_ms = now_ms
+        self._open_gaps = open_gaps
         self._logged_ms: dict[tuple[str, UUID], int] = {}
 
     async def handle(self, record: FrameRecord, await_turn: AwaitTurn, give_room: GiveRoom) -> None:
@@ -126,40 +130,56 @@ class ReadingAgent:
                 the second case an empty reading was published all the same.
             TransientError: a dependency is unavailable.
         """
-        meta = _meta(record)
-        poison: PoisonFrameError | None = None
-        found: _Found | None = None
+        meta = meta_of(record)
         left_out = self._left_out(meta)
+        look = FrameLook(left_out=left_out)
         if meta.kind is not FrameKind.FRAME or left_out is not None:
             if left_out is not None:
                 self._looks.leave_out(meta)
             give_room()
         else:
             plan = self._looks.plan(meta, self._state_of(record.key) or TrackerState())
-            try:
-                found = await self._read(record, meta, plan)
-            except PoisonFrameError as error:
-                poison = error
-            except InvalidInputError as error:
-                self._log_refused(meta, error)
-            if found is None:
+            look = await self.look(record, meta, plan, record.key)
+            if look.found is None:
                 self._looks.forget(meta.camera_id)
         await await_turn()
-        await self._publish(record.key, _frame_readings(record, meta, found, left_out))
-        self._count(meta, found, left_out)
-        if poison is not None:
-            raise poison
+        gaps = self._open_gaps(record.reference)
+        await self._publish(record.key, readings_of(record, meta, look, gaps))
+        if look.found is not None:
+            self._fair_share.was_read(look.found.duration_ms)
+        self.count(meta, look)
+        if look.poison is not None:
+            raise look.poison
 
-    def _count(self, meta: FrameMeta, found: _Found | None, left_out: FrameOutcome | None) -> None:
+    async def look(
+        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
+    ) -> "FrameLook":
+        """Return what a frame shows. With plates it is kept in memory, under a camera's key.
+
+        Raises:
+            TransientError: a dependency is unavailable.
+        """
+        try:
+            found, followed = await self._read(record, meta, plan, kept_as)
+            return FrameLook(found=found, followed=followed)
+        except PoisonFrameError as error:
+            return FrameLook(poison=error)
+        except InvalidInputError as error:
+            self._log_refused(meta, error)
+            return FrameLook()
+
+    def count(self, meta: FrameMeta, look: "FrameLook", *, is_late: bool = False) -> None:
+        """Count a record whose readings are published; the age of those of a gap says nothing."""
         if meta.kind is not FrameKind.FRAME:
             return
-        if found is None:
-            self._metrics.frame_skipped(left_out or FrameOutcome.REFUSED)
+        if look.found is None:
+            self._metrics.frame_skipped(look.left_out or FrameOutcome.REFUSED)
             return
         age_ms = self._now_ms() - meta.captured_ms
-        self._fair_share.was_read(found.image.duration_ms)
-        self._metrics.frame_read(found.image.duration_ms, is_late=self._late_pace.is_late(age_ms))
-        self._metrics.readings_published(age_ms)
+        waited = is_late or self._late_pace.is_late(age_ms)
+        self._metrics.frame_read(look.found.duration_ms, is_late=waited)
+        if not is_late:
+            self._metrics.readings_published(age_ms)
 
     def _log_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
         if self._is_to_be_logged("frame_refused", meta):
@@ -197,11 +217,13 @@ class ReadingAgent:
             return FrameOutcome.STALE
         return None
 
-    async def _read(self, record: FrameRecord, meta: FrameMeta, plan: LookPlan) -> _Found:
+    async def _read(
+        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
+    ) -> tuple[ImageReadings, tuple[FollowedPlate, ...]]:
         size = (meta.width_px, meta.height_px)
         if plan.look is None:
             unchanged = in_zones(plan.unchanged, meta.zones, *size)
-            return _Found(ImageReadings((), *size, duration_ms=0.0), unchanged)
+            return ImageReadings((), *size, duration_ms=0.0), unchanged
         found = await self._read_within_tries(record.value, meta.min_plate_width_px, plan.look)
         size = (found.width_px, found.height_px)
         wanted = in_zones(found.readings, meta.zones, *size)
@@ -213,10 +235,10 @@ class ReadingAgent:
         unchanged = tuple(each for each in plan.unchanged if each.track not in followed)
         plates = (FollowedPlate(track=track, box=box) for track, box in followed.items())
         if wanted:
-            self._cache.put(record.key, record.reference, record.value)
+            self._cache.put(kept_as, record.reference, record.value)
         outside = len(found.readings) - len(wanted)
         left = msgspec.structs.replace(found.left, outside=outside)
-        return _Found(
+        return (
             replace(found, readings=wanted, left=left),
             in_zones((*plates, *unchanged), meta.zones, *size),
         )
@@ -238,20 +260,41 @@ class ReadingAgent:
         raise PoisonFrameError(f"no process survives this frame: {last}", code=POISON_FRAME)
 
 
-def _meta(record: FrameRecord) -> FrameMeta:
+@dataclass(frozen=True)
+class FrameLook:
+    """What became of a frame: what was found in it, or why nothing was.
+
+    ``followed`` are plates of tracks that were found there without reading.
+    """
+
+    found: ImageReadings | None = None
+    followed: tuple[FollowedPlate, ...] = ()
+    left_out: FrameOutcome | None = None
+    poison: PoisonFrameError | None = None
+
+
+def meta_of(record: FrameRecord) -> FrameMeta:
+    """Return what a record says of its frame.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+    """
     header = record.headers.get(FRAME_META_HEADER)
     if header is None:
         raise InvalidInputError("a frame without its header", code="unreadable_record")
     return decode(FrameMeta, header)
 
 
-def _frame_readings(
+def readings_of(
     record: FrameRecord,
     meta: FrameMeta,
-    read: _Found | None,
-    left_out: FrameOutcome | None,
+    look: FrameLook,
+    gaps: tuple[FrameGap, ...],
+    *,
+    is_late: bool = False,
 ) -> FrameReadings:
-    found = read.image if read else None
+    """Return what is published of a record."""
+    found, left_out = look.found, look.left_out
     readings: tuple[PlateReading, ...] = found.readings if found else ()
     return FrameReadings(
         kind=meta.kind,
@@ -271,5 +314,7 @@ def _frame_readings(
         refused=meta.kind is FrameKind.FRAME and found is None and left_out is None,
         plates_left=found.left if found else PlatesLeft(),
         counts=meta.counts,
-        followed=read.followed if read else (),
+        followed=look.followed,
+        late=is_late,
+        gaps=gaps,
     )

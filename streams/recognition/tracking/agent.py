@@ -4,7 +4,8 @@ Images are stored, or noted as pending, before the recognition that names them i
 state is written after Kafka has taken it, and Kafka has the state before the record is released.
 Whatever a crash cuts off is done again, with the same ids and keys. Provisional recognitions are
 published before the state that includes them, too. The state of a deleted camera is removed where
-it would be written otherwise.
+it would be written otherwise. While a gap is read late a camera has several lanes, each with a
+state of its own.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -15,11 +16,11 @@ import structlog
 from common.plates.normalise import mask_plate
 from common.records.alerts import ProvisionalRecognition
 from common.records.codec import decode
-from common.records.counts import CameraCounts
-from common.records.frames import FrameReference
+from common.records.frames import FrameKind, FrameReference
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
-from streams.recognition.tracking.counting import CameraCounter, CountMarks
+from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
+from streams.recognition.tracking.lanes import Lane, Lanes
 from streams.recognition.tracking.passes import Pass, TrackingRules
 from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.records import (
@@ -42,9 +43,6 @@ Publish = Callable[[bytes, Recognition], Awaitable[None]]
 
 PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
 """Publishes the outcome of a pass under a key; returns once Kafka has it."""
-
-PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]
-"""Publishes a camera's counts under a key; returns once Kafka has them."""
 
 PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
 """Publishes a provisional recognition under a key; returns once Kafka has it."""
@@ -85,8 +83,10 @@ class TrackingAgent:
         self._publish_outcome = publish_outcome
         self._publish_provisional = publish_provisional
         self._publish_counts = publish_counts
-        self._counter = counter
         self._marks = marks
+        self._lanes = Lanes(
+            states=states, marks=marks, counter=counter, publish_counts=publish_counts, rules=rules
+        )
         self._metrics = metrics
         self._rules = rules
         self._now_ms = now_ms
@@ -99,16 +99,20 @@ class TrackingAgent:
             TransientError: a dependency is unavailable; the state is as before.
         """
         frame = decode(FrameReadings, value)
-        known = self._states.get(key)
-        if known is None and self._states.was_deleted_after(frame):
+        if frame.kind is FrameKind.GAP_END:
+            await self._lanes.close(frame)
+            return
+        lane = await self._lanes.enter(key, frame)
+        if lane is None:
             self._frames.keep_only(key, (), frame.frame)
             if frame.deleted:
                 # A crash may have come between its state and its mark.
                 await self._marks.forget(key)
             return
-        await self._publish_minute(key, frame)
-        state = known or TrackerState()
-        transition = state.apply_frame(frame, self._rules)
+        if not lane.is_past_gap:
+            await self._publish_minute(key, lane, frame)
+        state = lane.state or TrackerState()
+        transition = state.apply_frame(frame, lane.rules, starts_tracks=not lane.is_past_gap)
         ended = transition.ended
         for seen in transition.reported:
             await self._publish_provisional(key, provisional_of(frame, seen))
@@ -119,26 +123,61 @@ class TrackingAgent:
             await self._publish_outcome(key, missed_pass_of(frame, track))
         for retracted in ended.retracted:
             await self._publish_provisional(key, retraction_of(frame, retracted, published))
-        if known is not None and frame.deleted:
-            await self._states.forget(key, frame)
-        elif transition.state is not state:
-            kept = published if self._rules.reports_early else {}
-            await self._states.write(key, with_published(transition.state, kept))
-        if frame.readings or transition.state is not state:
-            self._frames.keep_only(key, frames_needed(transition.state), frame.frame)
-        if frame.deleted:
-            await self._marks.forget(key)
-            self._metrics.camera_removed(frame.camera_id)
-        self._counter.add(frame, ended)
+        after = transition.state
+        if after is not state and self._rules.reports_early:
+            after = with_published(after, published)
+        if published:
+            await self._lanes.tell(key, lane, frame, after, published)
+        await self._keep(key, lane, frame, state, after)
+        if lane.is_past_gap:
+            lane.counter.add_past_gap(frame, ended)
+        else:
+            lane.counter.add(frame, ended)
         self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(ended.passes))
         self._metrics.tracks_ended(TrackOutcome.SUPPRESSED, ended.suppressed)
         self._metrics.tracks_ended(TrackOutcome.UNSURE, ended.unsure)
 
-    async def _publish_minute(self, key: bytes, frame: FrameReadings) -> None:
+    def forget_counts(self) -> None:
+        """Begin to count anew: another worker may have counted cameras meanwhile."""
+        self._lanes.forget()
+
+    async def _keep(
+        self,
+        key: bytes,
+        lane: Lane,
+        frame: FrameReadings,
+        before: TrackerState,
+        after: TrackerState,
+    ) -> None:
+        """Write the state of a lane after a record, of a deleted camera none."""
+        if frame.deleted:
+            await self._forget(key, lane, frame)
+        elif after is not before:
+            await self._states.write(lane.key, after)
+        if frame.readings or after is not before:
+            self._frames.keep_only(lane.key, frames_needed(after), frame.frame)
+
+    async def _forget(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
+        if lane.gap is not None:
+            # It stays until its gap is closed, so that what comes again begins nothing.
+            nothing = TrackerState(
+                last_offset=frame.frame.offset, last_captured_ms=frame.captured_ms
+            )
+            await self._states.write(lane.key, nothing)
+            await self._marks.forget(lane.key)
+        if lane.is_past_gap:
+            # The fresh lane meets this end, too, and may have tracks to end.
+            return
+        if self._states.get(key) is not None:
+            await self._states.forget(key, frame)
+        await self._marks.forget(key)
+        self._metrics.camera_removed(frame.camera_id)
+
+    async def _publish_minute(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
         """Publish the counts of the minute that a record ends, if it ends one."""
-        counter = self._counter
+        counter = lane.counter
         if not counter.knows(frame.camera_id):
-            if (mark := self._marks.get(key)) is not None:
+            if (mark := self._marks.get(lane.key)) is not None:
                 counter.go_on(frame, mark)
             return
         if (finished := counter.finished(frame)) is None:
@@ -146,7 +185,7 @@ class TrackingAgent:
         await self._publish_counts(key, finished)
         self._metrics.camera_minute(finished)
         if (mark := counter.mark(frame.camera_id)) is not None:
-            await self._marks.write(key, mark)
+            await self._marks.write(lane.key, mark)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
         unnamed = recognition_of(frame, resolved)

@@ -10,6 +10,7 @@ complete one counts, so no replay counts anything twice.
 """
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -30,6 +31,10 @@ _MAX_CAMERAS: Final = 10_000
 _CAPTURED: Final = ("decoded", "still", "failed", "slow", "unsent")
 _GAP_MS: Final = 90_000
 """A mark is a minute old at most, and there is a record a second: after more, some are gone."""
+
+
+PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]
+"""Publishes a camera's counts under a key; returns once Kafka has them."""
 
 
 class CountMark(Record, frozen=True, kw_only=True):
@@ -76,6 +81,8 @@ class _Minute:
     captured: CaptureCounts | None = None
     records: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    is_over: bool = False
+    """Its late lane has gone past the end of its gap."""
 
     def has(self, frame: FrameReadings) -> bool:
         """Return whether a record was counted before. Offsets start again, and clocks are set."""
@@ -99,12 +106,19 @@ class CameraCounter:
         They are the same until the record is added.
         """
         minute = self._minutes.get(frame.camera_id)
-        if minute is None or minute.has(frame) or not minute.counts.total():
+        if minute is None or minute.has(frame):
             return None
         if minute.start_ms == _start_ms(frame) and frame.kind is not FrameKind.END:
             return None
+        return self.unfinished(frame.camera_id)
+
+    def unfinished(self, camera_id: UUID) -> CameraCounts | None:
+        """Return the counts of a camera's minute so far; None: there is none, or it is empty."""
+        minute = self._minutes.get(camera_id)
+        if minute is None or not minute.counts.total():
+            return None
         return CameraCounts(
-            camera_id=frame.camera_id,
+            camera_id=camera_id,
             owner_id=minute.owner_id,
             minute_ms=minute.start_ms,
             records=minute.records,
@@ -147,6 +161,25 @@ class CameraCounter:
         minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
         minute.captured = frame.counts or minute.captured
         self._minutes[frame.camera_id] = minute
+
+    def add_past_gap(self, frame: FrameReadings, ended: EndedTracks) -> None:
+        """Count what a record from after the end of a late lane's gap tells of the gap.
+
+        That is what was captured or lost before the first such record, and the tracks that end.
+        The record itself is counted by the fresh lane.
+        """
+        minute = self._minutes.get(frame.camera_id)
+        if minute is None or minute.has(frame):
+            return
+        if not minute.is_over:
+            minute.counts.update(_captured_since(minute.captured, frame))
+            minute.is_over = True
+        minute.counts.update(_ended(ended))
+        minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
+
+    def drop(self, camera_id: UUID) -> None:
+        """Forget a camera: another lane goes on with it."""
+        self._minutes.pop(camera_id, None)
 
     def forget(self) -> None:
         """Forget all cameras: another worker may have counted them meanwhile."""

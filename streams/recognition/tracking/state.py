@@ -1,18 +1,20 @@
 """The state of one camera's tracker, and its transition by a frame's readings. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import msgspec
 
 from common.records.codec import Record
-from common.records.frames import FrameKind, FrameReference
+from common.records.frames import FrameGap, FrameKind, FrameReference
 from common.records.recognitions import FrameReadings, Recognition
 from streams.recognition.tracking.passes import Pass, TrackingRules, resolve_track
 from streams.recognition.tracking.places import watch_places
 from streams.recognition.tracking.provisional import Retracted, report_provisional
+from streams.recognition.tracking.seam import told_as
 from streams.recognition.tracking.suppression import (
+    MAX_SUPPRESSED,
     SuppressedPlate,
     extend,
     find_suppressed,
@@ -42,7 +44,9 @@ _CLOCK_SET_BACK_MS = 5_000
 class TrackerState(Record, frozen=True, kw_only=True):
     """The state of one camera, as it lies in the table.
 
-    ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it.
+    ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it. ``gap`` is
+    the last one that was passed over; in a late lane's state ``told`` are the recognitions of the
+    fresh lane that may be of its vehicles (see :mod:`streams.recognition.tracking.lanes`).
     """
 
     VERSION: ClassVar[int] = 1
@@ -50,16 +54,21 @@ class TrackerState(Record, frozen=True, kw_only=True):
     last_captured_ms: int = -1
     tracks: tuple[Track, ...] = ()
     suppressed: tuple[SuppressedPlate, ...] = msgspec.field(name="silences", default=())
+    gap: FrameGap | None = None
+    told: tuple[Recognition, ...] = ()
 
-    def apply_frame(self, frame: FrameReadings, rules: TrackingRules) -> "Transition":
+    def apply_frame(
+        self, frame: FrameReadings, rules: TrackingRules, *, starts_tracks: bool = True
+    ) -> "Transition":
         """Return what a frame's readings (or a tick) do to the camera's state.
 
-        A frame at or before the last one done changes nothing, so a replay is harmless.
+        A frame at or before the last one done changes nothing, so a replay is harmless. Without
+        ``starts_tracks`` readings that continue none are another lane's.
         """
         if is_done(self, frame):
             return Transition(self)
         if frame.captured_ms < self.last_captured_ms - _CLOCK_SET_BACK_MS:
-            return _after_clock_set_back(self, frame, rules)
+            return _after_clock_set_back(self, frame, rules, starts_tracks=starts_tracks)
         ended = [t for t in self.tracks if _is_over(t, frame, rules)]
         going = tuple(t for t in self.tracks if t not in ended)
         finds = bool(frame.readings or frame.followed)
@@ -69,10 +78,10 @@ class TrackerState(Record, frozen=True, kw_only=True):
             if suppressed is self.suppressed:
                 return Transition(self)
             return Transition(self._after(frame, self.tracks, suppressed))
-        tracks = _extend_tracks(going, frame) if sees else going
+        tracks = _extend_tracks(going, frame, starts_tracks=starts_tracks) if sees else going
         overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MAX_TRACKS)]
         kept = tuple(t for t in tracks if t not in overflow)
-        resolution = _resolve_all((*ended, *overflow), kept, self.suppressed, rules)
+        resolution = _resolve_all((*ended, *overflow), kept, self, rules)
         going, reported = resolution.going, tuple[Pass, ...]()
         if sees and rules.reports_early:
             going, reported = report_provisional(
@@ -83,13 +92,29 @@ class TrackerState(Record, frozen=True, kw_only=True):
         after = self._after(frame, going, with_few_views(kept_plates))
         return Transition(after, resolution.ended, reported)
 
+    def with_more(
+        self, tracks: Sequence[Track], suppressed: Sequence[SuppressedPlate]
+    ) -> "TrackerState":
+        """Return the state with what another lane leaves to it, the same object for nothing new."""
+        names = {track.name for track in self.tracks}
+        known = {plate.track for plate in self.suppressed}
+        new = tuple(track for track in tracks if track.name not in names)
+        more = tuple(plate for plate in suppressed if plate.track not in known)
+        if not new and not more:
+            return self
+        newest = sorted((*self.suppressed, *more), key=lambda s: s.last_seen_ms, reverse=True)
+        return msgspec.structs.replace(
+            self, tracks=(*self.tracks, *new), suppressed=tuple(newest[:MAX_SUPPRESSED])
+        )
+
     def _after(
         self,
         frame: FrameReadings,
         tracks: tuple[Track, ...],
         suppressed: tuple[SuppressedPlate, ...],
     ) -> "TrackerState":
-        return TrackerState(
+        return msgspec.structs.replace(
+            self,
             last_offset=frame.frame.offset,
             last_captured_ms=max(frame.captured_ms, self.last_captured_ms),
             tracks=tracks,
@@ -177,7 +202,9 @@ def _is_over(track: Track, frame: FrameReadings, rules: TrackingRules) -> bool:
     )
 
 
-def _extend_tracks(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Track, ...]:
+def _extend_tracks(
+    tracks: tuple[Track, ...], frame: FrameReadings, *, starts_tracks: bool
+) -> tuple[Track, ...]:
     boxes = {each.track: each.box for each in frame.followed}
     followed = tuple(follow_track(t, frame, boxes[t.name]) for t in tracks if t.name in boxes)
     tracks = tuple(t for t in tracks if t.name not in boxes)
@@ -187,6 +214,8 @@ def _extend_tracks(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Tra
         extend_track(track, frame, frame.readings[reading_of[i]]) if i in reading_of else track
         for i, track in enumerate(tracks)
     )
+    if not starts_tracks:
+        return (*followed, *extended)
     new = [i for i in range(len(frame.readings)) if i not in track_of]
     return (*followed, *extended, *(start_track(frame, i) for i in new))
 
@@ -194,10 +223,11 @@ def _extend_tracks(tracks: tuple[Track, ...], frame: FrameReadings) -> tuple[Tra
 def _resolve_all(
     ended: tuple[Track, ...],
     going: tuple[Track, ...],
-    suppressed: tuple[SuppressedPlate, ...],
+    state: TrackerState,
     rules: TrackingRules,
 ) -> _Resolution:
-    """Resolve the ended tracks, the strongest first."""
+    """Resolve the ended tracks of a state, the strongest first."""
+    suppressed = state.suppressed
     passes: list[Pass] = []
     missed: list[Track] = []
     retracted: list[Retracted] = []
@@ -210,6 +240,9 @@ def _resolve_all(
             suppressed_count += 1
             retracted += _retract_as(track.reported, suppressed[index], rules)
             suppressed = extend(suppressed, index, track)
+        elif (told := told_as(state.told, track, seen, rules)) is not None:
+            suppressed_count += 1
+            retracted += _retract_as(track.reported, told, rules)
         elif (owner := owner_of(track, seen.text, going)) is not None:
             going, too_many = with_fragments(going, owner, track.reported)
             retracted += _retract(too_many, None)
@@ -243,13 +276,15 @@ def _retract_as(
 
 
 def _after_clock_set_back(
-    state: TrackerState, frame: FrameReadings, rules: TrackingRules
+    state: TrackerState, frame: FrameReadings, rules: TrackingRules, *, starts_tracks: bool
 ) -> Transition:
-    resolution = _resolve_all(state.tracks, (), state.suppressed, rules)
-    fresh = TrackerState(
+    resolution = _resolve_all(state.tracks, (), state, rules)
+    fresh = msgspec.structs.replace(
+        state,
+        tracks=(),
         last_offset=frame.frame.offset - 1,
         last_captured_ms=frame.captured_ms - 1,
         suppressed=set_back(resolution.suppressed, frame.captured_ms),
     )
-    transition = fresh.apply_frame(frame, rules)
+    transition = fresh.apply_frame(frame, rules, starts_tracks=starts_tracks)
     return Transition(transition.state, resolution.ended + transition.ended, transition.reported)

@@ -12,6 +12,7 @@ import structlog
 
 from common.errors import UnknownRecordVersionError
 from common.records.codec import Record, decode, encode
+from common.records.frames import FrameGap
 from common.records.recognitions import FrameReadings
 from streams.recognition.tracking.state import TrackerState
 
@@ -31,6 +32,13 @@ class TrackerStateTable(Protocol):
         """Delete a key; returns once Kafka has it."""
 
 
+class ListedStateTable(TrackerStateTable, Protocol):
+    """The same, with all that is in it."""
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """Return all keys with their values."""
+
+
 class DeletedUpTo(Record, frozen=True, kw_only=True):
     """The place of the last deletion in a partition of the frames topic. No personal data.
 
@@ -42,10 +50,16 @@ class DeletedUpTo(Record, frozen=True, kw_only=True):
     captured_ms: int
 
 
+class ClosedGap(Record, frozen=True, kw_only=True):
+    """The last gap of a partition that was closed."""
+
+    gap: FrameGap
+
+
 class TrackerStateStore:
     """The table, with decoded values."""
 
-    def __init__(self, table: TrackerStateTable) -> None:
+    def __init__(self, table: ListedStateTable) -> None:
         self._table = table
 
     def get(self, key: bytes) -> TrackerState | None:
@@ -71,9 +85,31 @@ class TrackerStateStore:
         # A recreated topic starts at offset 0 again; the same end may come twice.
         if before is not None and before.offset <= end.frame.offset:
             captured_ms = max(captured_ms, before.captured_ms)
-        place = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
-        await self._table.write(_deleted_key(end), encode(place))
+        # One that is read late may come after that of another camera.
+        if not self.was_deleted_after(end):
+            place = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
+            await self._table.write(_deleted_key(end), encode(place))
         await self._table.delete(key)
+
+    def keys_under(self, prefix: bytes) -> list[bytes]:
+        """Return the keys that begin so."""
+        return sorted(key for key, _ in self._table.items() if key.startswith(prefix))
+
+    async def drop(self, key: bytes) -> None:
+        """Delete a state that is needed no more; returns once Kafka has it."""
+        await self._table.delete(key)
+
+    def is_closed(self, partition: int, gap: FrameGap) -> bool:
+        """Return whether a gap, or a later one of its partition, was closed."""
+        data = self._table.get(_closed_key(partition))
+        try:
+            return data is not None and gap.is_covered_by(decode(ClosedGap, data).gap)
+        except UnknownRecordVersionError:
+            return False
+
+    async def note_closed(self, partition: int, gap: FrameGap) -> None:
+        """Note that a gap is closed; returns once Kafka has it."""
+        await self._table.write(_closed_key(partition), encode(ClosedGap(gap=gap)))
 
     def was_deleted_after(self, frame: FrameReadings) -> bool:
         """Return whether a record without a state is from before a camera was deleted.
@@ -99,3 +135,7 @@ class TrackerStateStore:
 
 def _deleted_key(frame: FrameReadings) -> bytes:
     return b"deleted/%d" % frame.frame.partition
+
+
+def _closed_key(partition: int) -> bytes:
+    return b"closed/%d" % partition

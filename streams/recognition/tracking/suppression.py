@@ -16,7 +16,7 @@ from streams.recognition.geometry import distance_in_widths, overlap
 from streams.recognition.tracking.passes import TrackingRules
 from streams.recognition.tracking.tracks import ReportedTrack, TextTally, Track, is_part, similarity
 
-_MAX_SUPPRESSED = 200
+MAX_SUPPRESSED = 200
 _MAX_RECOGNITIONS = 32
 _MAX_VIEWS = 16
 
@@ -142,7 +142,7 @@ def suppress(
         track=track.name,
         view=track.view if track.still else b"",
     )
-    kept = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[: _MAX_SUPPRESSED - 1]
+    kept = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[: MAX_SUPPRESSED - 1]
     return (*kept, new)
 
 

@@ -43,8 +43,9 @@ class Cameras:
         kind: FrameKind = FrameKind.FRAME,
         *,
         deleted: bool = False,
+        is_in_time: bool = False,
     ) -> None:
-        """Send one frame, or a record without an image."""
+        """Send one frame, or a record without an image; ``is_in_time``: when it was captured."""
         meta = FrameMeta(
             kind=kind,
             camera_id=camera_id,
@@ -53,27 +54,44 @@ class Cameras:
             captured_ms=captured_ms,
             deleted=deleted,
         )
-        self.send_raw(camera_id, value, encode(meta))
+        written_ms = captured_ms if is_in_time else None
+        self.send_raw(camera_id, value, encode(meta), written_ms=written_ms)
 
-    def send_raw(self, camera_id: UUID, value: bytes, header: bytes | None) -> None:
-        """Send any record."""
+    def send_raw(
+        self,
+        camera_id: UUID,
+        value: bytes,
+        header: bytes | None,
+        *,
+        written_ms: int | None = None,
+    ) -> None:
+        """Send any record, as if it were written then."""
         headers = [] if header is None else [(FRAME_META_HEADER, header)]
         key = str(camera_id).encode()
-        self._producer.send(self._topic, key=key, value=value, headers=headers).get(10)
+        self._producer.send(
+            self._topic, key=key, value=value, headers=headers, timestamp_ms=written_ms
+        ).get(10)
 
-    def tick(self, camera_id: UUID, captured_ms: int) -> None:
+    def tick(self, camera_id: UUID, captured_ms: int, *, is_in_time: bool = False) -> None:
         """Send a tick."""
-        self.send(camera_id, captured_ms, b"", FrameKind.TICK)
+        self.send(camera_id, captured_ms, b"", FrameKind.TICK, is_in_time=is_in_time)
 
     def drive_past(
-        self, plate: str, *, frames: int = 6, start_ms: int, camera_id: UUID | None = None
+        self,
+        plate: str,
+        *,
+        frames: int = 6,
+        start_ms: int,
+        camera_id: UUID | None = None,
+        is_in_time: bool = False,
     ) -> UUID:
         """Send a vehicle that crosses the frame, without the tick that ends its track."""
         camera_id = camera_id or uuid4()
         for number in range(frames):
             car = Parked(plate, x_px=400 + 60 * number)
             image = jpeg(car_scene([car], seed=number))
-            self.send(camera_id, start_ms + FRAME_MS * number, image)
+            captured_ms = start_ms + FRAME_MS * number
+            self.send(camera_id, captured_ms, image, is_in_time=is_in_time)
         return camera_id
 
     def close(self) -> None:
@@ -99,6 +117,8 @@ class Outcome:
             ]
         )
         self.readings: list[FrameReadings] = []
+        self.read_at_ms: list[int] = []
+        self.closed_gaps: list[int] = []
         self.recognitions: list[Recognition] = []
         self.recognized_at_ms: list[int] = []
         self.minutes: list[CameraCounts] = []
@@ -135,7 +155,7 @@ class Outcome:
             topic = self._topics[partition.topic]
             for record in records:
                 if topic is READINGS:
-                    self.readings.append(decode(FrameReadings, record.value))
+                    self._note_reading(decode(FrameReadings, record.value), record.timestamp)
                 elif topic is RECOGNITIONS:
                     self.recognitions.append(decode(Recognition, record.value))
                     self.recognized_at_ms.append(now_ms())
@@ -143,3 +163,10 @@ class Outcome:
                     self.minutes.append(decode(CameraCounts, record.value))
                 else:
                     self.dead_letters.append(decode(DeadLetter, record.value))
+
+    def _note_reading(self, reading: FrameReadings, published_ms: int) -> None:
+        if reading.kind is FrameKind.GAP_END:
+            self.closed_gaps.append(reading.frame.partition)
+            return
+        self.readings.append(reading)
+        self.read_at_ms.append(published_ms)

@@ -64,10 +64,13 @@ class World:
         self.actions.append("deletion")
         del self.states[key]
 
+    def items(self) -> list[tuple[bytes, bytes]]:
+        return list(self.states.items())
+
     def keep_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
-        assert camera == KEY
+        assert camera.endswith(KEY)
         self.needed = set(needed)
 
     async def keep(self, recognition: Recognition, frame: FrameReference) -> Recognition:

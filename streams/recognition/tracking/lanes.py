@@ -1,0 +1,213 @@
+"""The two lanes of a camera: the fresh one, and one for each gap that is read late.
+
+Each has a state of its own, so old and new time never mix in one tracker. Where a gap begins the
+fresh lane hands its state over: open tracks go on in the gap's lane, plates that were recognised
+are known in both. Where the gap ends its lane reads on for as long as a track may last, to follow
+what is in view there, and begins nothing new. A vehicle that both lanes see belongs to the one that
+tells of it first: the other lane's state learns of it with the recognition, and suppresses it.
+
+All of it is done by one agent, in the order of the readings topic: all readings from before a gap
+are there before the first late one, and before the first one from after it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import msgspec
+
+from common.records.frames import FrameGap
+from common.records.recognitions import FrameReadings, Recognition
+from streams.recognition.late_key import late_key, late_prefix
+from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
+from streams.recognition.tracking.passes import TrackingRules
+from streams.recognition.tracking.seam import is_near_seam, with_told
+from streams.recognition.tracking.state import TrackerState
+from streams.recognition.tracking.state_store import TrackerStateStore
+from streams.recognition.tracking.suppression import SuppressedPlate
+from streams.recognition.tracking.tracks import Track
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """Where a record goes: the key and the state of its lane, None where there is none yet.
+
+    ``gap`` is that of a late lane. ``is_past_gap``: the record is read by the fresh lane, too.
+    """
+
+    key: bytes
+    state: TrackerState | None
+    rules: TrackingRules
+    counter: CameraCounter
+    gap: FrameGap | None = None
+    is_past_gap: bool = False
+
+
+class Lanes:
+    """Keeps the lanes of one worker's cameras apart, and lets them know of each other."""
+
+    def __init__(
+        self,
+        *,
+        states: TrackerStateStore,
+        marks: CountMarks,
+        counter: CameraCounter,
+        publish_counts: PublishCounts,
+        rules: TrackingRules,
+    ) -> None:
+        """``counter`` is that of fresh lanes."""
+        self._states = states
+        self._marks = marks
+        self._counter = counter
+        self._late_counter = CameraCounter()
+        self._publish_counts = publish_counts
+        self._rules = rules
+        # An early alert of what passed minutes ago would be one more message, and no earlier.
+        self._late_rules = replace(rules, reports_early=False)
+
+    async def enter(self, key: bytes, frame: FrameReadings) -> Lane | None:
+        """Return the lane of a camera's record; None: what it tells is done.
+
+        A gap that the record is the first to tell of is begun before.
+
+        Raises:
+            TransientError: Kafka is unavailable.
+        """
+        partition = frame.frame.partition
+        if not frame.late:
+            if self._states.get(key) is None and self._states.was_deleted_after(frame):
+                return None
+            still_open = [g for g in frame.gaps if not self._states.is_closed(partition, g)]
+            await self._begin(key, frame, still_open)
+            return Lane(
+                key=key,
+                state=self._states.get(key),
+                rules=self._rules,
+                counter=self._counter,
+            )
+        gap = frame.gaps[0]
+        if self._states.is_closed(partition, gap):
+            return None
+        await self._begin(key, frame, [gap])
+        own_key = late_key(partition, gap, key)
+        return Lane(
+            key=own_key,
+            state=self._states.get(own_key),
+            rules=self._late_rules,
+            counter=self._late_counter,
+            gap=gap,
+            is_past_gap=frame.frame.offset >= gap.end,
+        )
+
+    async def tell(
+        self,
+        key: bytes,
+        lane: Lane,
+        frame: FrameReadings,
+        after: TrackerState,
+        told: Mapping[str, Recognition],
+    ) -> None:
+        """Let a camera's other lanes know what one has published, by the names of its tracks.
+
+        Raises:
+            TransientError: Kafka is unavailable.
+        """
+        if lane.gap is None:
+            for gap in frame.gaps:
+                await self._note_told(late_key(frame.frame.partition, gap, key), gap, told)
+            return
+        new = [each for each in after.suppressed if each.track in told]
+        for other in self._later(key, frame):
+            await self._hand_over(other, lane.gap, new)
+
+    async def close(self, frame: FrameReadings) -> None:
+        """End the lanes of a gap. What is left of them goes to the lanes that follow.
+
+        Raises:
+            TransientError: Kafka is unavailable.
+        """
+        partition, gap = frame.frame.partition, frame.gaps[0]
+        prefix = late_prefix(partition, gap)
+        for own_key in self._states.keys_under(prefix):
+            key = own_key.removeprefix(prefix)
+            await self._end(key, own_key, frame)
+            if (counts := self._late_counter.unfinished(_camera_of(key))) is not None:
+                await self._publish_counts(key, counts)
+            self._late_counter.drop(_camera_of(key))
+            await self._marks.forget(own_key)
+            await self._states.drop(own_key)
+        await self._states.note_closed(partition, gap)
+
+    def forget(self) -> None:
+        """Forget what is counted in memory: another worker may have counted meanwhile."""
+        self._counter.forget()
+        self._late_counter.forget()
+
+    async def _begin(self, key: bytes, frame: FrameReadings, gaps: Sequence[FrameGap]) -> None:
+        """Hand a camera's state over to gaps that its fresh lane has not gone past yet."""
+        fresh = self._states.get(key)
+        for gap in gaps:
+            if fresh is not None and gap.is_covered_by(fresh.gap):
+                continue
+            before = fresh or TrackerState()
+            own_key = late_key(frame.frame.partition, gap, key)
+            is_begun = fresh is None and self._states.get(own_key) is not None
+            if is_begun and frame.late:
+                # The camera was deleted since.
+                continue
+            if not is_begun:
+                await self._states.write(own_key, msgspec.structs.replace(before, gap=None))
+            await self._move_counts(key, own_key, frame.camera_id)
+            fresh = msgspec.structs.replace(before, tracks=(), gap=gap)
+            # The last of all: until it is written all of this is done again.
+            await self._states.write(key, fresh)
+
+    async def _move_counts(self, key: bytes, own_key: bytes, camera_id: UUID) -> None:
+        if (counts := self._counter.unfinished(camera_id)) is not None:
+            await self._publish_counts(key, counts)
+        if (mark := self._counter.mark(camera_id) or self._marks.get(key)) is not None:
+            await self._marks.write(own_key, mark)
+            await self._marks.forget(key)
+        self._counter.drop(camera_id)
+
+    async def _note_told(
+        self, own_key: bytes, gap: FrameGap, told: Mapping[str, Recognition]
+    ) -> None:
+        near = [r for r in told.values() if is_near_seam(gap, r.first_seen_ms, self._rules)]
+        state = self._states.get(own_key) if near else None
+        if state is not None:
+            after = msgspec.structs.replace(state, told=with_told(state.told, near))
+            await self._states.write(own_key, after)
+
+    def _later(self, key: bytes, frame: FrameReadings) -> list[bytes]:
+        """Return the keys of a camera's lanes that follow that of a late record, in their order."""
+        keys = [late_key(frame.frame.partition, gap, key) for gap in frame.gaps[1:]]
+        return [each for each in (*keys, key) if self._states.get(each) is not None]
+
+    async def _end(self, key: bytes, own_key: bytes, frame: FrameReadings) -> None:
+        late = self._states.get(own_key)
+        if late is None:
+            return
+        # A camera that sends no more: with its next record its tracks are over.
+        tracks = late.tracks
+        for other in self._later(key, frame):
+            await self._hand_over(other, frame.gaps[0], late.suppressed, tracks)
+            tracks = ()
+
+    async def _hand_over(
+        self,
+        other: bytes,
+        gap: FrameGap,
+        suppressed: Sequence[SuppressedPlate],
+        tracks: Sequence[Track] = (),
+    ) -> None:
+        state = self._states.get(other)
+        assert state is not None, other
+        near = [s for s in suppressed if is_near_seam(gap, s.last_seen_ms, self._rules)]
+        after = state.with_more(tracks, near)
+        if after is not state:
+            await self._states.write(other, after)
+
+
+def _camera_of(key: bytes) -> UUID:
+    return UUID(key.decode())

@@ -1,0 +1,241 @@
+"""Whatever happens, a frame is read by one lane: the fresh one, or that of a gap."""
+
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from faust.types import TP
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import TransientError
+from common.records.codec import encode
+from common.records.frames import FrameGap, OpenGap
+from streams.recognition.reading.gaps import FreshFirst, GapBook, GapKeeper
+from streams.runtime.gaps import GapPassage
+from streams.runtime.progress import PartitionProgress
+
+FRAMES = TP("frames", 3)
+EVERY_MS = 1_000
+AFTER_MS = 20_000
+
+
+class World:
+    """What outlives a worker: the log, one record a second, the table and what is committed."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.clock_is_ahead_ms = 0
+        self.table: dict[bytes, bytes] = {}
+        self.committed = 0
+        self.fresh: list[int] = []
+        self.late: list[int] = []
+        self.puts_that_fail: deque[bool] = deque()
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        return list(self.table.items())
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        assert partition == FRAMES.partition
+        arrives = self.puts_that_fail.popleft() if self.puts_that_fail else None
+        if arrives is not False:
+            if value is None:
+                self.table.pop(key, None)
+            else:
+                self.table[key] = value
+        if arrives is not None:
+            raise TransientError("Kafka does not answer")
+
+    def forget(self, key: bytes, /) -> None:
+        del self.table[key]
+
+    async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
+        offset = max(0, -(-unix_ms // EVERY_MS))
+        return offset if offset < await self.end_offset(tp) else None
+
+    async def end_offset(self, tp: TP) -> int:
+        return self.now_ms // EVERY_MS
+
+
+class Worker:
+    """A worker that fetches, reads, commits, and reads late, until it is killed."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.keeper = GapKeeper(world)
+        self.keeper.restore({FRAMES.partition})
+        rule = FreshFirst(
+            topic=FRAMES.topic,
+            places=world,
+            keeper=self.keeper,
+            after_ms=AFTER_MS,
+            now_ms=lambda: world.now_ms + world.clock_is_ahead_ms,
+        )
+        self.progress = PartitionProgress()
+        self.progress.rewind(world.committed)
+        self.passage = GapPassage(
+            SimpleNamespace(gaps=rule, rebalancing=False), {FRAMES: self.progress}
+        )
+        self.delivered: deque[int] = deque()
+
+    async def fetch(self, count: int) -> None:
+        self.passage.pass_over(self.passage.ends([FRAMES]))
+        begin = self.progress.expected_offset or 0
+        end = min(begin + count, await self.world.end_offset(FRAMES))
+        found: list[Any] = [
+            SimpleNamespace(offset=n, timestamp=n * EVERY_MS) for n in range(begin, end)
+        ]
+        left, _ = await self.passage.deliverable({FRAMES: found}, {FRAMES})
+        for record in left.get(FRAMES, []):
+            self.progress.delivered(record.offset)
+            self.delivered.append(record.offset)
+
+    def read(self, count: int) -> None:
+        for _ in range(min(count, len(self.delivered))):
+            offset = self.delivered.popleft()
+            assert self.keeper.book.at(FRAMES.partition, offset) is None
+            self.world.fresh.append(offset)
+            self.progress.done(offset)
+
+    def commit(self) -> None:
+        offset = self.progress.take_committable()
+        self.world.committed = max(self.world.committed, offset or 0)
+
+    async def read_late(self, count: int) -> None:
+        for gap in self.keeper.book.firsts():
+            if self.world.committed < gap.gap.end:
+                continue
+            # All that was before it is out.
+            assert set(range(gap.gap.begin)) <= {*self.world.fresh, *self.world.late}
+            end = min(gap.next_offset + count, gap.gap.end)
+            self.world.late += range(gap.next_offset, end)
+            if end == gap.gap.end:
+                await self.keeper.close(gap)
+            else:
+                await self.keeper.note(
+                    OpenGap(
+                        partition=gap.partition,
+                        gap=gap.gap,
+                        next_offset=end,
+                        next_ms=end * EVERY_MS,
+                    )
+                )
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(("wait", "fetch", "read", "commit", "late", "kill", "fail", "lose")),
+        st.integers(1, 60),
+    ),
+    max_size=60,
+)
+
+
+@given(ACTIONS)
+@settings(max_examples=300)
+async def test_each_frame_is_read_by_one_lane(actions: list[tuple[str, int]]) -> None:
+    world, again = World(), set[int]()
+    worker = Worker(world)
+    for action, count in [*actions, *[("end", 1000)] * 20]:
+        try:
+            match action:
+                case "wait":
+                    world.now_ms += count * EVERY_MS
+                case "fetch":
+                    await worker.fetch(count)
+                case "read":
+                    worker.read(count)
+                case "commit":
+                    worker.commit()
+                case "late":
+                    await worker.read_late(count)
+                case "kill":
+                    # Read and not committed: it comes again, and tracking passes over it.
+                    again |= {offset for offset in world.fresh if offset >= world.committed}
+                    worker = Worker(world)
+                case "fail" | "lose":
+                    world.puts_that_fail.append(action == "fail")
+                case "end":
+                    await worker.fetch(count)
+                    worker.read(count)
+                    worker.commit()
+                    await worker.read_late(count)
+        except TransientError:
+            continue
+    every = set(range(world.now_ms // EVERY_MS))
+    assert {*world.fresh, *world.late} == every
+    assert set(world.fresh) & set(world.late) <= again
+    assert not world.table
+
+
+async def test_after_an_outage_it_goes_on_with_the_newest_frames() -> None:
+    world = World()
+    world.now_ms = 300_500
+    worker = Worker(world)
+    await worker.fetch(10)
+    (gap,) = worker.keeper.book
+    assert gap.gap == FrameGap(begin=0, end=299, end_ms=298_500)
+    assert (gap.left, gap.next_ms, worker.keeper.oldest_age_ms(world.now_ms)) == (299, 0, 300_500)
+    await worker.fetch(10)
+    assert list(worker.delivered) == [299]
+    # What is left for later is committed at once where nothing before it is under way.
+    worker.commit()
+    assert world.committed == 299
+
+
+async def test_frames_that_look_old_by_a_slow_clock_are_read_at_once() -> None:
+    world = World()
+    world.now_ms, world.clock_is_ahead_ms = 15_000, 100_000
+    worker = Worker(world)
+    await worker.fetch(100)
+    assert list(worker.delivered) == list(range(15))
+
+
+async def test_records_before_a_gap_that_a_fetch_leaves_out_are_fetched_again() -> None:
+    world = World()
+    world.now_ms = 300_500
+    await Worker(world).fetch(10)
+    worker = Worker(world)
+    worker.progress.rewind(-5)
+    stale: list[Any] = [SimpleNamespace(offset=3, timestamp=0)]
+    for expected in (-5, 3):
+        assert await worker.passage.deliverable({FRAMES: stale}, {FRAMES}) == ({}, {FRAMES})
+        assert worker.progress.expected_offset == expected
+
+
+@pytest.mark.parametrize("topic", ["readings", "frames"])
+async def test_a_partition_of_another_topic_has_no_gaps(topic: str) -> None:
+    world = World()
+    world.now_ms = 300_000
+    gaps = Worker(world).passage._app.gaps
+    assert gaps is not None
+    assert await gaps.opens(TP(topic, 3), 0, 0) is (topic == "frames")
+
+
+def test_gaps_of_partitions_that_are_others_now_are_forgotten() -> None:
+    world = World()
+    gap = FrameGap(begin=1, end=5, end_ms=7)
+    for partition in (3, 4):
+        kept = OpenGap(partition=partition, gap=gap, next_offset=2, next_ms=0)
+        world.table[b"%d" % partition] = encode(kept)
+    keeper = GapKeeper(world)
+    keeper.restore({4})
+    assert [g.partition for g in keeper.book] == [4]
+    assert list(world.table) == [b"4"]
+    assert keeper.has_gaps.is_set()
+
+
+def test_the_oldest_gap_comes_first_and_the_later_ones_of_its_partition_with_it() -> None:
+    def gap(partition: int, begin: int, next_ms: int) -> OpenGap:
+        place = FrameGap(begin=begin, end=begin + 10, end_ms=0)
+        return OpenGap(partition=partition, gap=place, next_offset=begin, next_ms=next_ms)
+
+    early, late, other = gap(1, 0, 500), gap(1, 50, 900), gap(2, 7, 100)
+    book = GapBook([late, other, early])
+    assert book.firsts() == [other, early]
+    assert book.since(early) == (early.gap, late.gap)
+    assert book.before(1, 59) == (early.gap,)
+    assert book.before(1, 60) == (early.gap, late.gap)
+    assert (book.next_begin(1, 10), book.next_begin(1, 50)) == (50, None)
+    assert (book.at(1, 9), book.at(1, 10)) == (early.gap, None)

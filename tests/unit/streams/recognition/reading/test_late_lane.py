@@ -1,0 +1,263 @@
+"""Gaps are read in the time that fresh frames leave, and nothing of them is lost in silence."""
+
+from uuid import UUID
+
+import pytest
+from faust.types import TP
+from prometheus_client import CollectorRegistry
+
+from common.errors import InvalidInputError, TransientError
+from common.records.codec import encode
+from common.records.frames import (
+    FRAME_META_HEADER,
+    FrameGap,
+    FrameKind,
+    FrameMeta,
+    FrameReference,
+    OpenGap,
+)
+from common.records.recognitions import FrameReadings
+from recognition.look import NOTHING_KNOWN
+from recognition.workers.pool import ImageReadings
+from streams.recognition.metrics import RecognitionMetrics
+from streams.recognition.reading.agent import POISON_FRAME, FrameLook, FrameRecord, PoisonFrameError
+from streams.recognition.reading.frame_pieces import FramePiece, StoredRecord
+from streams.recognition.reading.gaps import GapKeeper
+from streams.recognition.reading.late_lane import LateLane
+from streams.recognition.reading.look_plan import LookPlan
+from tests.unit.streams.recognition.builders import reading
+
+PARTITION = 3
+CAMERA = UUID(int=7)
+BEGIN_MS = 1_790_000_000_000
+EVERY_MS = 200
+PAST_END_MS = 4_000
+PIECE = 16
+
+
+class World:
+    """The log, one frame in 0.2 s, and all that the lane does."""
+
+    is_leaving = False
+
+    def __init__(self, *, begin: int = 10, end: int = 50, until: int = 100) -> None:
+        self.first, self.end = 0, until
+        self.now_ms = BEGIN_MS + 300_000
+        self.committed: int | None = end
+        self.table: dict[bytes, bytes] = {}
+        self.keeper = GapKeeper(self)
+        place = FrameGap(begin=begin, end=end, end_ms=BEGIN_MS + end * EVERY_MS)
+        gap = OpenGap(partition=PARTITION, gap=place, next_offset=begin, next_ms=BEGIN_MS)
+        self.table[b"a"] = encode(gap)
+        self.keeper.restore({PARTITION})
+        self.partitions = frozenset({PARTITION})
+        self.published: list[FrameReadings] = []
+        self.rejected: list[tuple[int, str]] = []
+        self.looked: list[int] = []
+        self.kept_as: set[bytes] = set()
+        self.with_plates: range = range(0)
+        self.broken: dict[int, bytes] = {}
+        self.poison: set[int] = set()
+        self.gone: list[tuple[TP, int]] = []
+        self.leave_at: int | None = None
+        self.registry = CollectorRegistry()
+        self.metrics = RecognitionMetrics(self.registry)
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        return list(self.table.items())
+
+    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        if value is None:
+            self.table.pop(key, None)
+        else:
+            self.table[key] = value
+
+    def forget(self, key: bytes, /) -> None:
+        self.table.pop(key, None)
+
+    async def committed_offset(self, tp: TP) -> int | None:
+        assert tp == TP("frames", PARTITION)
+        return self.committed
+
+    async def fetch(self, partition: int, offset: int) -> FramePiece:
+        begin = max(offset, self.first)
+        found = [self.record(n) for n in range(begin, min(begin + PIECE, self.end))]
+        return FramePiece(tuple(found), self.first, self.end)
+
+    async def close(self) -> None: ...
+
+    def record(self, offset: int) -> StoredRecord:
+        meta = FrameMeta(
+            kind=FrameKind.FRAME,
+            camera_id=CAMERA,
+            owner_id=UUID(int=1),
+            camera_name="Gate",
+            captured_ms=BEGIN_MS + offset * EVERY_MS,
+        )
+        header = self.broken.get(offset, encode(meta))
+        place = FrameReference(partition=PARTITION, offset=offset)
+        frame = FrameRecord(
+            key=b"camera", value=b"jpeg", headers={FRAME_META_HEADER: header}, reference=place
+        )
+        return StoredRecord(frame, meta.captured_ms)
+
+    async def look(
+        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
+    ) -> FrameLook:
+        assert plan.look == NOTHING_KNOWN
+        offset = record.reference.offset
+        self.looked.append(offset)
+        self.kept_as.add(kept_as)
+        if offset == self.leave_at:
+            self.keeper.restore({PARTITION})
+        if offset in self.poison:
+            return FrameLook(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
+        plates = (reading("AB123CD"),) if offset in self.with_plates else ()
+        return FrameLook(found=ImageReadings(plates, 1000, 500, 12.0))
+
+    def count(self, meta: FrameMeta, look: FrameLook, *, is_late: bool) -> None:
+        assert is_late
+
+    async def publish(self, key: bytes, record: FrameReadings) -> None:
+        self.published.append(record)
+
+    async def reject(self, record: FrameRecord, error: InvalidInputError) -> None:
+        self.rejected.append((record.reference.offset, error.code))
+
+    def lane(self) -> LateLane:
+        return LateLane(
+            stage=self,
+            topic="frames",
+            keeper=self.keeper,
+            own_partitions=lambda: self.partitions,
+            source=self,
+            reading=self,
+            publish=self.publish,
+            reject=self.reject,
+            has_room=lambda: True,
+            metrics=self.metrics,
+            count_gone=lambda tp, count: self.gone.append((tp, count)),
+            past_end_ms=PAST_END_MS,
+            now_ms=lambda: self.now_ms,
+        )
+
+    async def read_all(self) -> None:
+        lane = self.lane()
+        while await lane.read_piece():
+            pass
+
+    @property
+    def offsets(self) -> list[int]:
+        return [r.frame.offset for r in self.published if r.kind is FrameKind.FRAME]
+
+
+async def test_a_gap_is_published_late_in_its_order_and_closed_behind_its_end() -> None:
+    world = World()
+    await world.read_all()
+    assert world.offsets == list(range(10, 71))
+    assert all(r.late and r.gaps[0].begin == 10 for r in world.published)
+    assert world.looked[:4] == [10, 12, 14, 16]
+    (end,) = [r for r in world.published if r.kind is FrameKind.GAP_END]
+    assert end is world.published[-1]
+    assert (end.frame.partition, end.gaps[0].end) == (PARTITION, 50)
+    assert not list(world.keeper.book)
+    assert world.kept_as == {b"late/3/50/camera"}
+
+
+async def test_past_the_end_only_cameras_with_a_vehicle_in_view_are_looked_at() -> None:
+    world = World()
+    world.with_plates = range(45, 56)
+    await world.read_all()
+    past = [offset for offset in world.looked if offset >= 50]
+    # All of its frames, until it was not seen for 2.5 s.
+    assert past == list(range(50, 68))
+    empty = World()
+    await empty.read_all()
+    assert not [offset for offset in empty.looked if offset >= 50]
+
+
+async def test_a_gap_begins_when_all_before_it_is_committed() -> None:
+    world = World()
+    world.committed = 49
+    await world.read_all()
+    assert not world.published
+    world.committed = 50
+    await world.read_all()
+    assert world.offsets[0] == 10
+
+
+async def test_what_retention_took_is_counted() -> None:
+    world = World()
+    world.first = 30
+    await world.read_all()
+    assert world.gone == [(TP("frames", PARTITION), 20)]
+    assert world.offsets[0] == 30
+    later = World()
+    later.first = later.end = 1_000
+    await later.read_all()
+    assert later.gone == [(TP("frames", PARTITION), 40)]
+    assert [r.kind for r in later.published] == [FrameKind.GAP_END]
+
+
+async def test_at_the_end_of_the_log_it_waits_for_what_may_come() -> None:
+    world = World(until=50)
+    world.now_ms = BEGIN_MS + 50 * EVERY_MS + PAST_END_MS
+    await world.read_all()
+    assert list(world.keeper.book)
+    world.now_ms += 1
+    await world.read_all()
+    assert not list(world.keeper.book)
+
+
+async def test_a_piece_that_is_cut_off_is_read_again() -> None:
+    world = World()
+    world.leave_at = 14
+    with pytest.raises(Exception, match="the partitions move"):
+        await world.read_all()
+    assert [g.next_offset for g in world.keeper.book] == [10]
+    world.leave_at = None
+    await world.read_all()
+    assert set(world.offsets) == set(range(10, 71))
+
+
+async def test_gaps_of_others_are_not_read() -> None:
+    world = World()
+    world.partitions = frozenset({PARTITION + 1})
+    await world.read_all()
+    world.partitions, world.is_leaving = frozenset({PARTITION}), True
+    await world.read_all()
+    assert not world.published
+
+
+async def test_what_cannot_be_read_is_set_aside() -> None:
+    world = World()
+    world.broken, world.poison = {13: b"{"}, {20}
+    await world.read_all()
+    assert world.rejected == [(13, "unreadable_record"), (20, POISON_FRAME)]
+    assert world.offsets == [n for n in range(10, 71) if n != 13]
+
+
+async def test_while_kafka_is_away_nothing_is_noted() -> None:
+    world = World()
+
+    async def fail(key: bytes, record: FrameReadings) -> None:
+        raise TransientError("Kafka is away")
+
+    lane = world.lane()
+    lane._publish = fail
+    with pytest.raises(TransientError):
+        await lane.read_piece()
+    assert [g.next_offset for g in world.keeper.book] == [10]
+
+
+async def test_what_is_left_is_shown_by_partition() -> None:
+    world = World()
+    lane = world.lane()
+    lane._show()
+    labels = {"partition": "3"}
+    registry = world.registry
+    assert registry.get_sample_value("platestream_recognition_gap_frames", labels) == 40
+    assert registry.get_sample_value("platestream_recognition_gap_age_seconds", labels) == 300
+    await world.read_all()
+    lane._show()
+    assert registry.get_sample_value("platestream_recognition_gap_frames", labels) is None
