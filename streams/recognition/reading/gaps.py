@@ -51,10 +51,9 @@ class GapBook:
         found = (g.gap for g in self._gaps.get(partition, ()))
         return next((gap for gap in found if gap.begin <= offset < gap.end), None)
 
-    def next_begin(self, partition: int, offset: int) -> int | None:
-        """Return where the next gap after an offset begins, None where there is none."""
-        begins = (g.gap.begin for g in self._gaps.get(partition, ()))
-        return min((begin for begin in begins if begin > offset), default=None)
+    def next_gap(self, partition: int, offset: int) -> OpenGap | None:
+        """Return the next gap that begins after an offset, None where there is none."""
+        return next((g for g in self._gaps.get(partition, ()) if g.gap.begin > offset), None)
 
     def before(self, partition: int, offset: int) -> tuple[FrameGap, ...]:
         """Return the gaps that lie before an offset, in their order."""
@@ -183,7 +182,8 @@ class FreshFirst:
         """Return where the next gap after an offset begins, None where there is none."""
         if tp.topic != self._topic:
             return None
-        return self._keeper.book.next_begin(tp.partition, offset)
+        following = self._keeper.book.next_gap(tp.partition, offset)
+        return None if following is None else following.gap.begin
 
     async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
         """Return whether a gap begins at a partition's next offset, whose record was written then.
@@ -204,8 +204,11 @@ class FreshFirst:
         end = await self._places.offset_since(tp, end_ms)
         if end is None:
             end, end_ms = await self._places.end_offset(tp), now_ms
-        # A gap that is to come was noted by a worker that was further.
-        end = min(end, self._keeper.book.next_begin(tp.partition, offset) or end)
+        following = self._keeper.book.next_gap(tp.partition, offset)
+        if following is not None:
+            # Noted by a worker that was further. It comes later by time, too.
+            end = min(end, following.gap.begin)
+            end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
         if end <= offset:
             return False
         # In their order also where the clock was set back.

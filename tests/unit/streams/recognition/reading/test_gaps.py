@@ -1,12 +1,13 @@
 """Whatever happens, a frame is read by one lane: the fresh one, or that of a gap."""
 
 from collections import deque
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from faust.types import TP
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from common.errors import TransientError
@@ -132,7 +133,20 @@ ACTIONS = st.lists(
 )
 
 
+def require_order(book: GapBook) -> None:
+    """Each gap ends before the next one begins, and no later than that by time."""
+    gaps = [each.gap for each in book]
+    for one, two in pairwise(gaps):
+        assert one.end <= two.begin
+        assert one.is_covered_by(two)
+        assert not two.is_covered_by(one)
+
+
 @given(ACTIONS)
+@example(
+    [("wait", 10), ("fetch", 10), ("wait", 50), ("fetch", 9), ("wait", 40), ("kill", 1)]
+    + [("fetch", 9), ("wait", 60), ("fetch", 9)]
+)
 @settings(max_examples=300)
 async def test_each_frame_is_read_by_one_lane(actions: list[tuple[str, int]]) -> None:
     world, again = World(), set[int]()
@@ -163,6 +177,8 @@ async def test_each_frame_is_read_by_one_lane(actions: list[tuple[str, int]]) ->
                     await worker.read_late(count)
         except TransientError:
             continue
+        finally:
+            require_order(worker.keeper.book)
     every = set(range(world.now_ms // EVERY_MS))
     assert {*world.fresh, *world.late} == every
     assert set(world.fresh) & set(world.late) <= again
@@ -182,6 +198,21 @@ async def test_after_an_outage_it_goes_on_with_the_newest_frames() -> None:
     # What is left for later is committed at once where nothing before it is under way.
     worker.commit()
     assert world.committed == 299
+
+
+async def test_a_gap_in_front_of_another_ends_where_that_begins_by_time_too() -> None:
+    world = World()
+    world.now_ms = 10_000
+    worker = Worker(world)
+    await worker.fetch(10)
+    world.now_ms = 60_500
+    await worker.fetch(10)
+    world.now_ms = 100_500
+    worker = Worker(world)
+    await worker.fetch(10)
+    first, second = worker.keeper.book
+    assert first.gap == FrameGap(begin=0, end=10, end_ms=10_000)
+    assert second.gap == FrameGap(begin=10, end=59, end_ms=58_500)
 
 
 async def test_frames_that_look_old_by_a_slow_clock_are_read_at_once() -> None:
@@ -237,5 +268,5 @@ def test_the_oldest_gap_comes_first_and_the_later_ones_of_its_partition_with_it(
     assert book.since(early) == (early.gap, late.gap)
     assert book.before(1, 59) == (early.gap,)
     assert book.before(1, 60) == (early.gap, late.gap)
-    assert (book.next_begin(1, 10), book.next_begin(1, 50)) == (50, None)
+    assert (book.next_gap(1, 10), book.next_gap(1, 50)) == (late, None)
     assert (book.at(1, 9), book.at(1, 10)) == (early.gap, None)
