@@ -28,6 +28,11 @@ from streams.recognition.tracking.suppression import SuppressedPlate
 from streams.recognition.tracking.tracks import Track
 
 
+def lane_key(key: bytes, frame: FrameReadings) -> bytes:
+    """Return the key of the lane that a record is of, by its camera's key."""
+    return late_key(frame.frame.partition, frame.gaps[0], key) if frame.late else key
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lane:
     """Where a record goes: the key and the state of its lane, None where there is none yet.
@@ -89,10 +94,14 @@ class Lanes:
         if self._states.is_closed(partition, gap):
             return None
         await self._begin(key, frame, [gap])
-        own_key = late_key(partition, gap, key)
+        own_key = lane_key(key, frame)
+        state = self._states.get(own_key)
+        if state is None:
+            # The fresh lane was past a later gap first, and has told what lies before that one.
+            return None
         return Lane(
             key=own_key,
-            state=self._states.get(own_key),
+            state=state,
             rules=self._late_rules,
             counter=self._late_counter,
             gap=gap,
@@ -128,15 +137,14 @@ class Lanes:
         """
         partition, gap = frame.frame.partition, frame.gaps[0]
         prefix = late_prefix(partition, gap)
-        for own_key in self._states.keys_under(prefix):
-            key = own_key.removeprefix(prefix)
-            await self._end(key, own_key, frame)
-            if (counts := self._late_counter.unfinished(_camera_of(key))) is not None:
-                await self._publish_counts(key, counts)
-            self._late_counter.drop(_camera_of(key))
-            await self._marks.forget(own_key)
+        own_keys = self._states.keys_under(prefix)
+        if not self._states.is_closed(partition, gap):
+            for own_key in own_keys:
+                await self._end_lane(own_key.removeprefix(prefix), own_key, frame)
+            # Before states go: without them late records that come again would begin anew.
+            await self._states.note_closed(partition, gap)
+        for own_key in own_keys:
             await self._states.drop(own_key)
-        await self._states.note_closed(partition, gap)
 
     def forget(self) -> None:
         """Forget what is counted in memory: another worker may have counted meanwhile."""
@@ -184,15 +192,18 @@ class Lanes:
         keys = [late_key(frame.frame.partition, gap, key) for gap in frame.gaps[1:]]
         return [each for each in (*keys, key) if self._states.get(each) is not None]
 
-    async def _end(self, key: bytes, own_key: bytes, frame: FrameReadings) -> None:
-        late = self._states.get(own_key)
-        if late is None:
-            return
+    async def _end_lane(self, key: bytes, own_key: bytes, frame: FrameReadings) -> None:
+        late = self._states.get(own_key) or TrackerState()
         # A camera that sends no more: with its next record its tracks are over.
         tracks = late.tracks
         for other in self._later(key, frame):
             await self._hand_over(other, frame.gaps[0], late.suppressed, tracks)
             tracks = ()
+        camera_id = UUID(key.decode())
+        if (counts := self._late_counter.unfinished(camera_id)) is not None:
+            await self._publish_counts(key, counts)
+        self._late_counter.drop(camera_id)
+        await self._marks.forget(own_key)
 
     async def _hand_over(
         self,
@@ -207,7 +218,3 @@ class Lanes:
         after = state.with_more(tracks, near)
         if after is not state:
             await self._states.write(other, after)
-
-
-def _camera_of(key: bytes) -> UUID:
-    return UUID(key.decode())

@@ -1,6 +1,7 @@
 """Where late and fresh frames of a camera meet: each vehicle comes out once, whatever happens."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from common.errors import TransientError
 from common.records.codec import encode
 from common.records.counts import CaptureCounts
 from common.records.frames import FrameGap, FrameKind
@@ -211,6 +213,102 @@ async def test_what_a_gap_deletes_is_deleted_in_both_lanes() -> None:
     late = [as_late(each, gap) for each in (*films[40:100], end)]
     await play_all(world, [*films[:40], *late, end_of(gap)], [80, 101])
     assert plates_of(world) == list(PLATES[:3])
+    assert [key for key in world.states if KEY in key] == []
+
+
+@given(
+    first_ms=st.integers(0, 7_000),
+    lasting_ms=st.integers(600, 5_000),
+    places=st.lists(st.integers(10, 330), min_size=3, max_size=3, unique=True),
+    done=st.integers(0, 400),
+    crashes=st.lists(st.integers(0, 900), max_size=2),
+)
+@example(0, 3_000, [40, 60, 150], 0, [])
+@example(0, 3_000, [40, 60, 150], 10, [])
+@example(0, 3_000, [30, 90, 150], 61, [])
+@settings(max_examples=25, phases=(Phase.explicit, Phase.generate))
+async def test_a_gap_that_a_kill_opens_in_front_of_another_tells_nothing_twice(
+    first_ms: int, lasting_ms: int, places: list[int], done: int, crashes: list[int]
+) -> None:
+    a, b, c = sorted(places)
+    one, two = Gap(a, b), Gap(b, c)
+    drives = traffic(first_ms, 8_000, lasting_ms)
+    films = film(drives, UNTIL_MS)
+    # The second one was noted first; of what lies before and behind it nothing was committed.
+    before = [*films[a:b], *(behind(each, two) for each in films[c:])][:done]
+    records = [
+        *films[:a],
+        *before,
+        *(behind(each, one, two) for each in films[c : c + 20]),
+        *(behind(each, one, two) for each in one.of_late_lane(films)),
+        end_of(one, two),
+        *(behind(each, two) for each in films[c + 20 :]),
+        *two.of_late_lane(films),
+        end_of(two),
+    ]
+    world = World()
+    await play_all(world, records, crashes)
+    assert plates_of(world) == [drive.plate for drive in drives]
+    assert not [key for key in world.states if key.startswith(LATE)]
+
+
+class DyingWorld(World):
+    """A world whose table takes so many changes more, and then none."""
+
+    changes_left = 1_000_000
+
+    def fail_if(self, what: str) -> None:
+        if what in {"state", "deletion"}:
+            self.changes_left -= 1
+            if self.changes_left < 0:
+                raise TransientError("killed")
+        super().fail_if(what)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+@pytest.mark.parametrize("changes", range(5))
+async def test_a_kill_while_a_gap_is_closed_tells_nothing_twice(
+    changes: int, is_deleted: bool
+) -> None:
+    gap = Gap(50, 110)
+    # Two are in view where it begins and ends.
+    drives = [Drive(PLATES[0], 8_500, 12_500), Drive(PLATES[1], 20_500, 24_500)]
+    films = film(drives, 30_000)
+    end = msgspec.structs.replace(
+        frame(len(films), 30_200, kind=FrameKind.END), deleted=True, gaps=(gap.place,)
+    )
+    fresh = [behind(each, gap) for each in films[110:]]
+    records = [*fresh, *([end] if is_deleted else []), *gap.of_late_lane(films)]
+    world = DyingWorld()
+    await play_all(world, [*films[:50], *records], [])
+    world.changes_left, world.registry = changes, CollectorRegistry()
+    with suppress(TransientError):
+        await tracking_of(world, RULES).handle(KEY, encode(end_of(gap)))
+    world.changes_left, world.registry = 1_000_000, CollectorRegistry()
+    await play_all(world, [*records, end_of(gap)], [])
+    assert plates_of(world) == [drive.plate for drive in drives]
+    assert [key for key in world.states if KEY in key] == ([] if is_deleted else [KEY])
+
+
+async def test_gaps_that_are_closed_stay_so_when_they_come_again() -> None:
+    one, two = Gap(30, 80), Gap(100, 150)
+    drives = [Drive(PLATES[0], 18_500, 22_500)]
+    films = film(drives, 40_000)
+    end = msgspec.structs.replace(frame(len(films), 40_200, kind=FrameKind.END), deleted=True)
+    records = [
+        *(behind(each, one) for each in films[80:100]),
+        *(behind(each, one, two) for each in (*films[150:], end)),
+        *(behind(each, one, two) for each in one.of_late_lane(films)),
+        end_of(one, two),
+        *two.of_late_lane(films),
+        end_of(two),
+    ]
+    world = World()
+    await play_all(world, [*films[:30], *records], [])
+    world.registry = CollectorRegistry()
+    again = records[records.index(end_of(one, two)) :]
+    await play_all(world, again, [])
+    assert plates_of(world) == [PLATES[0]]
     assert [key for key in world.states if KEY in key] == []
 
 
