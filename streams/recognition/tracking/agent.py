@@ -20,7 +20,7 @@ from common.records.frames import FrameKind, FrameReference
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
-from streams.recognition.tracking.lanes import Lane, Lanes
+from streams.recognition.tracking.lanes import Lane, Lanes, lane_key
 from streams.recognition.tracking.passes import Pass, TrackingRules
 from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.records import (
@@ -104,7 +104,7 @@ class TrackingAgent:
             return
         lane = await self._lanes.enter(key, frame)
         if lane is None:
-            self._frames.keep_only(key, (), frame.frame)
+            self._frames.keep_only(lane_key(key, frame), (), frame.frame)
             if frame.deleted:
                 # A crash may have come between its state and its mark.
                 await self._marks.forget(key)

@@ -1,6 +1,6 @@
 """Where late and fresh frames of a camera meet: each vehicle comes out once, whatever happens."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
@@ -14,8 +14,10 @@ from prometheus_client import CollectorRegistry
 from common.errors import TransientError
 from common.records.codec import encode
 from common.records.counts import CaptureCounts
-from common.records.frames import FrameGap, FrameKind
+from common.records.frames import FrameGap, FrameKind, FrameReference
 from common.records.recognitions import FrameReadings
+from streams.recognition.late_key import late_key
+from streams.recognition.reading.frame_store import FrameCache
 from tests.unit.streams.recognition.builders import (
     RULES,
     START_MS,
@@ -310,6 +312,31 @@ async def test_gaps_that_are_closed_stay_so_when_they_come_again() -> None:
     await play_all(world, again, [])
     assert plates_of(world) == [PLATES[0]]
     assert [key for key in world.states if KEY in key] == []
+
+
+class CachingWorld(World):
+    """A world with the frames in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = FrameCache(1_000)
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        self.cache.keep_only(camera, needed, up_to)
+
+
+async def test_a_late_record_that_is_done_drops_its_own_frame_and_no_fresh_one() -> None:
+    gap = Gap(50, 110)
+    films = film([], 30_000)
+    fresh, late = films[120], as_late(films[125], gap)
+    world = CachingWorld()
+    world.cache.put(KEY, fresh.frame, b"fresh")
+    world.cache.put(late_key(3, gap.place, KEY), late.frame, b"late")
+    await play_all(world, [end_of(gap), late], [])
+    assert world.cache.get(fresh.frame) == b"fresh"
+    assert world.cache.get(late.frame) is None
 
 
 async def test_tracks_of_a_camera_that_sends_no_more_wait_for_it() -> None:
