@@ -27,7 +27,11 @@ from common.settings import KafkaSettings
 _CLIENT: Final = "partitions"
 _DEAD_LETTERS: Final = "-dead-letters"
 # Tables of what is still to be done; the others remember what was.
-_WORK: Final = ("-pending-deliveries-changelog", "-pending-images-changelog")
+_WORK: Final = (
+    "-pending-deliveries-changelog",
+    "-pending-images-changelog",
+    "-gaps-changelog",
+)
 _GONE_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.2
 _POLL_MS: Final = 1_000
