@@ -1,10 +1,12 @@
 """The Faust app of a stage: names, sizes and safety alike for all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import faust
+from aiokafka.errors import KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.transport.utils import DefaultSchedulingStrategy
 from faust.types import TP
@@ -131,18 +133,33 @@ class StageApp(faust.App):
         return await self._consumer.positions()
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of a partition's first record since then, None where there is none."""
+        """Return the offset of a partition's first record since then, None where there is none.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
         assert isinstance(self._consumer, StageConsumer)
-        return await self._consumer.offset_since(tp, unix_ms)
+        with _kafka_errors():
+            return await self._consumer.offset_since(tp, unix_ms)
 
     async def end_offset(self, tp: TP) -> int:
-        """Return the offset that a partition's next record will have."""
-        return int((await self.consumer.highwaters(tp))[tp])
+        """Return the offset that a partition's next record will have.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
+        with _kafka_errors():
+            return int((await self.consumer.highwaters(tp))[tp])
 
     async def committed_offset(self, tp: TP) -> int | None:
-        """Return what Kafka has as committed of a partition, None for nothing."""
+        """Return what Kafka has as committed of a partition, None for nothing.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
         assert isinstance(self._consumer, StageConsumer)
-        return await self._consumer.committed_at_kafka(tp)
+        with _kafka_errors():
+            return await self._consumer.committed_at_kafka(tp)
 
     async def batch_producer(self) -> BatchProducer:
         """Return the producer of whole batches.
@@ -173,6 +190,14 @@ class StageApp(faust.App):
 
     def _new_transport(self) -> TransportT:
         return StageTransport(self.conf.broker_consumer, self)
+
+
+@contextmanager
+def _kafka_errors() -> Iterator[None]:
+    try:
+        yield
+    except (KafkaError, TimeoutError) as error:
+        raise TransientError(f"Kafka does not answer: {error!r}") from error
 
 
 def build_app(

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import structlog
-from aiokafka.errors import IllegalStateError
+from aiokafka.errors import IllegalStateError, KafkaTimeoutError
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, Message
@@ -217,6 +217,9 @@ class StageConsumer(driver.Consumer):
         starts = await self._find_starts([tp for tp in self.assignment() if self._is_ours(tp)])
         for tp, start in starts.items():
             self._progress[tp].rewind(start)
+            if start > (self._committed_offset.get(tp) or 0):
+                # It is committed even where nothing comes after what retention took.
+                self._progress[tp].pass_over(start)
             self._starts[tp] = start
         # aiokafka seeks neither where nothing is committed nor to offset zero.
         await self.seek_wait(starts)
@@ -293,8 +296,10 @@ class StageConsumer(driver.Consumer):
         if not ends:
             return
         try:
+            # A log that lost its end is read from its beginning where one seeks past it.
+            ends = self._passage.within(ends, await self.highwaters(*ends))
             await self.seek_wait(ends)
-        except (IllegalStateError, TimeoutError):
+        except (IllegalStateError, KafkaTimeoutError, TimeoutError):
             log.info("seek_cut_off", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:

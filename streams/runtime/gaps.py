@@ -68,6 +68,14 @@ class GapPassage:
                 found[tp] = end
         return found
 
+    def within(self, ends: Mapping[TP, int], log_ends: Mapping[TP, int]) -> dict[TP, int]:
+        """Return how far partitions get on the way to the ends of gaps: not past their logs' ends.
+
+        Those that are there already are left out.
+        """
+        reached = {tp: min(end, log_ends[tp]) for tp, end in ends.items()}
+        return {tp: end for tp, end in reached.items() if end > (self._expected(tp) or 0)}
+
     def pass_over(self, ends: Mapping[TP, int]) -> None:
         """Note that reading goes on at the ends of gaps."""
         for tp, end in ends.items():

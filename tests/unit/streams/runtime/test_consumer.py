@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaTimeoutError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
@@ -283,6 +284,58 @@ async def test_what_retention_took_before_a_start_is_counted(
     place = {"topic": _TP.topic, "partition": str(_TP.partition)}
     name = "platestream_stream_messages_gone_total"
     assert app.metrics.registry.get_sample_value(name, place) == 40
+
+
+@pytest.mark.parametrize("committed", [100, None])
+async def test_a_start_behind_what_retention_took_is_committed(
+    consumer: StageConsumer, broker: _Broker, committed: int | None
+) -> None:
+    broker.committed, broker.first, broker.end = committed, 140, 140
+    await consumer.perform_seek()
+    assert consumer._filter_committable_offsets([_TP]) == {_TP: 140}
+
+
+class _OneGap:
+    """A gap from record 90 to 110."""
+
+    def end_at(self, tp: TP, offset: int) -> int | None:
+        return 110 if 90 <= offset < 110 else None
+
+    def next_begin(self, tp: TP, offset: int) -> int | None:
+        return 90 if offset < 90 else None
+
+    async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
+        return False
+
+
+async def test_a_gap_that_ends_past_a_log_that_lost_its_end_is_passed_as_far_as_the_log_goes(
+    consumer: StageConsumer, broker: _Broker, app: StageApp
+) -> None:
+    app.gaps = _OneGap()
+    broker.committed, broker.end = 90, 100
+    await consumer.perform_seek()
+    broker.sought.clear()
+    for end in (100, 100, 105, 120):
+        broker.end = end
+        await consumer._getmany({_TP}, 1.0)
+    assert broker.sought == [{_TP: 100}, {}, {_TP: 105}, {_TP: 110}]
+    assert consumer._filter_committable_offsets([_TP]) == {_TP: 110}
+
+
+@pytest.mark.parametrize("error", [KafkaTimeoutError(), TimeoutError()], ids=repr)
+async def test_where_kafka_does_not_answer_a_place_is_asked_for_again(
+    app: StageApp, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise error
+
+    app._consumer = consumer
+    for name in ("highwaters", "offset_since", "committed"):
+        monkeypatch.setattr(consumer._thread, name, fail)
+    for look in (app.end_offset(_TP), app.offset_since(_TP, 0), app.committed_offset(_TP)):
+        with pytest.raises(TransientError):
+            await look
+    app._consumer = None
 
 
 async def test_what_retention_takes_unread_while_nothing_is_in_flight_is_done(
