@@ -38,6 +38,7 @@ log = structlog.get_logger()
 
 _PAUSE_SECONDS = 0.5
 _ROOM_SECONDS = 0.02
+_SHOW_MS = 1_000
 _MAX_CAMERAS = 10_000
 _NOBODY = UUID(int=0)
 _IN_VIEW_MS = 2_500
@@ -135,24 +136,23 @@ class LateLane:
         self._pace = LatePace(0)
         self._begun: set[tuple[int, FrameGap]] = set()
         self._plates_ms: LRUCache[UUID, int] = LRUCache(_MAX_CAMERAS)
+        self._shown_ms = 0
 
     async def run(self) -> None:
         """Read gaps, until cancelled."""
         while True:
-            if not self._keeper.has_gaps.is_set():
-                self._show()
-                await self._source.close()
-                await self._keeper.has_gaps.wait()
+            has_read = False
             try:
+                self._show()
+                if not self._keeper.has_gaps.is_set():
+                    await self._source.close()
+                    await self._keeper.has_gaps.wait()
                 has_read = await self.read_piece()
             except (TransientError, _LeavingError) as error:
                 log.warning("late_frames_wait", error=repr(error))
-                has_read = False
             except Exception:
                 # The edge of the loop: what is not noted is read again.
                 log.exception("late_frames_failed")
-                has_read = False
-            self._show()
             if not has_read:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -171,6 +171,7 @@ class LateLane:
         return False
 
     def _show(self) -> None:
+        self._shown_ms = self._now_ms()
         self._metrics.no_gaps()
         left = Counter[int]()
         for gap in self._keeper.book:
@@ -183,11 +184,20 @@ class LateLane:
         """Return whether all that came before a gap is published: its end is committed then."""
         place = (gap.partition, gap.gap)
         if place not in self._begun:
+            book = self._keeper.book
             done = await self._stage.committed_offset(TP(self._topic, gap.partition))
             if done is None or done < gap.gap.end:
+                await self._go_back(gap, book, done or 0)
                 return False
             self._begun.add(place)
         return True
+
+    async def _go_back(self, gap: OpenGap, book: GapBook, done: int) -> None:
+        """Read what is committed no more again: the log lost its end, new records come there."""
+        begin = max(gap.gap.begin, done)
+        if begin < gap.next_offset:
+            self._require(book)
+            await self._keeper.note(msgspec.structs.replace(gap, next_offset=begin))
 
     async def _read_on(self, gap: OpenGap) -> bool:
         book = self._keeper.book
@@ -198,7 +208,6 @@ class LateLane:
         is_all = is_at_end and self._now_ms() > until_ms
         if not piece.records and not is_all:
             return False
-        self._note_gone(gap, piece)
         records = list(
             takewhile(lambda r: r.offset < gap.gap.end or r.written_ms <= until_ms, piece.records)
         )
@@ -208,12 +217,15 @@ class LateLane:
             # What is looked at next depends on what this one shows.
             await self._read(gap, book, [stored.record])
         if len(records) < len(piece.records) or is_all:
-            await self._close(gap)
-            return True
-        last = records[-1]
-        await self._keeper.note(
-            msgspec.structs.replace(gap, next_offset=last.offset + 1, next_ms=last.written_ms)
-        )
+            await self._close(gap, book)
+        else:
+            last = records[-1]
+            self._require(book)
+            await self._keeper.note(
+                msgspec.structs.replace(gap, next_offset=last.offset + 1, next_ms=last.written_ms)
+            )
+        # Counted once, however often the piece is cut off.
+        self._note_gone(gap, piece)
         return True
 
     def _require(self, book: GapBook) -> None:
@@ -256,6 +268,8 @@ class LateLane:
         while not self._has_room():
             await asyncio.sleep(_ROOM_SECONDS)
             self._require(book)
+            if abs(self._now_ms() - self._shown_ms) >= _SHOW_MS:
+                self._show()
         key = late_key(gap.partition, gap.gap, record.key)
         task = asyncio.create_task(self._reading.look(record, meta, _WHOLE_FRAME, key))
         # It is with a reader before the next one asks for room.
@@ -290,7 +304,7 @@ class LateLane:
         before = self._plates_ms.get(meta.camera_id, 0)
         self._plates_ms[meta.camera_id] = meta.captured_ms if has_plates else before
 
-    async def _close(self, gap: OpenGap) -> None:
+    async def _close(self, gap: OpenGap, book: GapBook) -> None:
         end = FrameReadings(
             kind=FrameKind.GAP_END,
             camera_id=_NOBODY,
@@ -301,7 +315,9 @@ class LateLane:
             late=True,
             gaps=self._keeper.book.since(gap),
         )
+        self._require(book)
         await self._publish(b"gap", end)
+        self._require(book)
         await self._keeper.close(gap)
         self._begun.discard((gap.partition, gap.gap))
         log.info("gap_closed", partition=gap.partition, end=gap.gap.end)

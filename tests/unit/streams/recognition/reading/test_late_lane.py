@@ -1,5 +1,6 @@
 """Gaps are read in the time that fresh frames leave, and nothing of them is lost in silence."""
 
+import asyncio
 from uuid import UUID
 
 import pytest
@@ -261,3 +262,89 @@ async def test_what_is_left_is_shown_by_partition() -> None:
     await world.read_all()
     lane._show()
     assert registry.get_sample_value("platestream_recognition_gap_frames", labels) is None
+
+
+async def test_what_is_left_is_shown_while_fresh_frames_keep_all_readers_busy() -> None:
+    world, has_room = World(), [False] * 3 + [True] * 40
+    lane = world.lane()
+
+    def look_for_room() -> bool:
+        world.now_ms += 1_000
+        return has_room.pop(0)
+
+    lane._has_room = look_for_room
+    shown: list[int] = []
+
+    def gap_left(partition: int, *, frames: int, age_ms: int) -> None:
+        shown.append(age_ms)
+
+    world.metrics.gap_left = gap_left  # type: ignore[method-assign]
+    await lane.read_piece()
+    assert shown == [301_000, 302_000, 303_000]
+
+
+async def test_what_retention_took_is_counted_once_however_often_a_piece_is_cut_off() -> None:
+    world = World()
+    world.first, world.leave_at = 30, 34
+    with pytest.raises(Exception, match="the partitions move"):
+        await world.read_all()
+    assert not world.gone
+    world.leave_at = None
+    await world.read_all()
+    assert world.gone == [(TP("frames", PARTITION), 20)]
+
+
+@pytest.mark.parametrize("until", [11, 10], ids=["a piece", "the end"])
+async def test_nothing_is_noted_once_the_partitions_moved(until: int) -> None:
+    world = World(until=until)
+    lane = world.lane()
+    publish = world.publish
+
+    async def publish_and_move(key: bytes, record: FrameReadings) -> None:
+        await publish(key, record)
+        world.keeper.restore({PARTITION + 1})
+
+    lane._publish = publish_and_move
+    before = dict(world.table)
+    with pytest.raises(Exception, match="the partitions move"):
+        await lane.read_piece()
+    assert len(world.published) == 1
+    assert dict(world.table) == {key: before[key] for key in world.table}
+    assert not list(world.keeper.book)
+
+
+async def test_where_the_log_lost_its_end_a_gap_is_read_again_from_there() -> None:
+    world = World()
+    lane = world.lane()
+    await lane.read_piece()
+    assert [g.next_offset for g in world.keeper.book] == [26]
+    for committed, expected in ((5, 10), (None, 10)):
+        world.committed = committed
+        assert not await world.lane().read_piece()
+        assert [g.next_offset for g in world.keeper.book] == [expected]
+    world.committed = 50
+    await lane.read_piece()
+    world.committed = 20
+    assert not await world.lane().read_piece()
+    assert [g.next_offset for g in world.keeper.book] == [20]
+
+
+async def test_the_lane_goes_on_whatever_fails_once() -> None:
+    world = World()
+    lane, failures, is_idle = world.lane(), [RuntimeError("once")], asyncio.Event()
+    show = lane._show
+
+    async def close() -> None:
+        is_idle.set()
+
+    def show_or_fail() -> None:
+        if failures:
+            raise failures.pop()
+        show()
+
+    lane._show = show_or_fail  # type: ignore[method-assign]
+    world.close = close  # type: ignore[method-assign]
+    running = asyncio.create_task(lane.run())
+    await asyncio.wait_for(is_idle.wait(), 20)
+    assert not list(world.keeper.book)
+    running.cancel()
