@@ -115,8 +115,10 @@ class GapKeeper:
         Raises:
             TransientError: Kafka did not take it, or did not say so.
         """
+        # Where partitions move meanwhile the next book may be without this one's.
+        book = self.book
         await self._table.put(_key(gap), encode(gap), partition=gap.partition)
-        self.book.put(gap)
+        book.put(gap)
         self._note_whether_any()
 
     async def close(self, gap: OpenGap) -> None:
@@ -125,8 +127,9 @@ class GapKeeper:
         Raises:
             TransientError: Kafka did not take it, or did not say so.
         """
+        book = self.book
         await self._table.put(_key(gap), None, partition=gap.partition)
-        self.book.remove(gap)
+        book.remove(gap)
         self._note_whether_any()
 
     def _note_whether_any(self) -> None:
@@ -189,15 +192,17 @@ class FreshFirst:
         """Return whether a gap begins at a partition's next offset, whose record was written then.
 
         Raises:
-            TransientError: Kafka did not take the note.
+            TransientError: Kafka does not answer, or did not take the note.
         """
         now_ms = self._now_ms()
         if tp.topic != self._topic or now_ms - written_ms <= self._after_ms:
             return False
         if now_ms - self._looked_ms.get(tp, 0) < _LOOK_SECONDS * 1000:
             return False
-        # By the log's own times: with a clock that is slow all frames look old, and none is.
-        if await self._places.offset_since(tp, written_ms + self._after_ms) is None:
+        # By the log's own times: with a clock that is slow all frames look old, and none is. Newer
+        # ones before this one tell of hosts of ingest whose clocks differ.
+        newer = await self._places.offset_since(tp, written_ms + self._after_ms)
+        if newer is None or newer <= offset:
             self._looked_ms[tp] = now_ms
             return False
         end_ms = now_ms - _LEAD_MS
@@ -210,6 +215,7 @@ class FreshFirst:
             end = min(end, following.gap.begin)
             end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
         if end <= offset:
+            self._looked_ms[tp] = now_ms
             return False
         # In their order also where the clock was set back.
         earlier = self._keeper.book.before(tp.partition, offset)

@@ -223,6 +223,43 @@ async def test_frames_that_look_old_by_a_slow_clock_are_read_at_once() -> None:
     assert list(worker.delivered) == list(range(15))
 
 
+@pytest.mark.parametrize("newer", [10, 9], ids=["this one", "one before"])
+async def test_newer_records_before_one_that_looks_old_are_of_a_host_with_another_clock(
+    newer: int,
+) -> None:
+    world, looks = World(), list[int]()
+    world.now_ms = 300_000
+
+    async def offset_since(tp: TP, unix_ms: int) -> int | None:
+        looks.append(unix_ms)
+        return newer
+
+    rule = Worker(world).passage._app.gaps
+    assert rule is not None
+    world.offset_since = offset_since  # type: ignore[method-assign]
+    for _ in range(2):
+        assert not await rule.opens(FRAMES, 10, 270_000)
+    assert looks == [290_000]
+    assert not world.table
+
+
+async def test_what_is_written_while_partitions_move_is_not_in_the_next_book() -> None:
+    world = World()
+    keeper = GapKeeper(world)
+    place = FrameGap(begin=1, end=5, end_ms=7)
+    gap = OpenGap(partition=FRAMES.partition, gap=place, next_offset=2, next_ms=0)
+    put = world.put
+
+    async def move(key: bytes, value: bytes | None, /, *, partition: int) -> None:
+        await put(key, value, partition=partition)
+        keeper.restore({FRAMES.partition + 1})
+
+    world.put = move  # type: ignore[method-assign]
+    await keeper.note(gap)
+    assert not list(keeper.book)
+    assert not keeper.has_gaps.is_set()
+
+
 async def test_records_before_a_gap_that_a_fetch_leaves_out_are_fetched_again() -> None:
     world = World()
     world.now_ms = 300_500
