@@ -295,6 +295,7 @@ class StageConsumer(driver.Consumer):
         """Go on at the ends of the gaps that begin where partitions are."""
         if not ends:
             return
+        generation_id = self.app.consumer_generation_id
         try:
             # A log that lost its end is read from its beginning where one seeks past it.
             ends = self._passage.within(ends, await self.highwaters(*ends))
@@ -303,7 +304,9 @@ class StageConsumer(driver.Consumer):
             log.info("seek_cut_off", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:
-            self._passage.pass_over(ends)
+            # A rebalance meanwhile has sought by itself.
+            if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
+                self._passage.pass_over(ends)
 
     def _note_busy(self) -> None:
         if self._thread.pace is not None:

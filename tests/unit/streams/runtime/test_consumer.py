@@ -322,6 +322,21 @@ async def test_a_gap_that_ends_past_a_log_that_lost_its_end_is_passed_as_far_as_
     assert consumer._filter_committable_offsets([_TP]) == {_TP: 110}
 
 
+async def test_a_gap_is_not_passed_where_a_rebalance_has_sought_meanwhile(
+    consumer: StageConsumer, broker: _Broker, app: StageApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.gaps = _OneGap()
+    broker.committed, broker.end = 90, 120
+    await consumer.perform_seek()
+
+    async def seek(_: dict[TP, int]) -> None:
+        app.consumer_generation_id = 2
+
+    monkeypatch.setattr(consumer._thread, "seek_wait", seek)
+    await consumer._getmany({_TP}, 1.0)
+    assert consumer._filter_committable_offsets([_TP]) == {}
+
+
 @pytest.mark.parametrize("error", [KafkaTimeoutError(), TimeoutError()], ids=repr)
 async def test_where_kafka_does_not_answer_a_place_is_asked_for_again(
     app: StageApp, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch, error: Exception
