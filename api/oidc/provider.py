@@ -5,6 +5,7 @@ within one's own network is as good as any. Redirects are not followed, proxies 
 are not used, and answers are bounded in time and size.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote_plus
@@ -23,6 +24,7 @@ from api.oidc.protocol import (
     checked_claims,
 )
 from api.oidc_settings import OidcSettings
+from api.validation.fields import check_email_address
 
 log = structlog.get_logger()
 
@@ -32,7 +34,10 @@ _SECONDS: Final = 10.0
 _MAX_BYTES: Final = 256 * 1024
 _CONNECTIONS: Final = 20
 _DESCRIBED_SECONDS: Final = 600
+_AWAY: Final = "away"
+_AWAY_SECONDS: Final = 3
 _MAX_SUBJECT_CHARACTERS: Final = 255
+_MAX_LOGGED_CHARACTERS: Final = 100
 _WRONG: Final = "answers with what is not valid"
 _T = TypeVar("_T")
 
@@ -66,6 +71,8 @@ class IdentityProvider:
         self._redirect_url = redirect_url
         self._described: TTLCache[str, Description] = TTLCache(1, _DESCRIBED_SECONDS)
         self._session: aiohttp.ClientSession | None = None
+        self._describing = asyncio.Lock()
+        self._away: TTLCache[str, bool] = TTLCache(1, _AWAY_SECONDS)
 
     async def authorization_url(self, flow: Flow) -> str:
         """Return where a browser goes to log in.
@@ -114,10 +121,18 @@ class IdentityProvider:
 
     async def _description(self) -> Description:
         issuer = self._settings.oidc_issuer
-        found = self._described.get(issuer)
-        if found is None:
-            found = await self._json(f"{issuer.rstrip('/')}/{_WELL_KNOWN}", Description)
-            check_description(found, issuer)
+        # One asks for all that wait, and of a provider that is away nobody for a moment.
+        async with self._describing:
+            if found := self._described.get(issuer):
+                return found
+            if _AWAY in self._away:
+                raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER)
+            try:
+                found = await self._json(f"{issuer.rstrip('/')}/{_WELL_KNOWN}", Description)
+                check_description(found, issuer)
+            except DependencyUnavailableError:
+                self._away[_AWAY] = True
+                raise
             self._described[issuer] = found
         return found
 
@@ -143,8 +158,9 @@ class IdentityProvider:
         if status == 200:
             return _decoded(body, _Tokens)
         fault = _fault(body)
-        log.warning("oidc_code_refused", status=status, error=fault)
-        if fault == "invalid_grant":
+        log.warning("oidc_code_refused", status=status, error=fault[:_MAX_LOGGED_CHARACTERS])
+        # Some say invalid_request of a code that is made up; it counts as a failed log-in.
+        if fault in ("invalid_grant", "invalid_request"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "refuses this installation")
 
@@ -164,12 +180,12 @@ class IdentityProvider:
 
     def _identity(self, issuer: str, claims: Mapping[str, Any]) -> Identity:
         subject, email = claims.get("sub"), claims.get("email")
-        if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT_CHARACTERS:
+        if not isinstance(subject, str) or not _is_subject(subject):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
         # Some providers send texts for what is true or false.
         is_verified = claims.get("email_verified") in (True, "true")
         is_trusted = self._settings.oidc_trusts_email and "email_verified" not in claims
-        is_good = isinstance(email, str) and (is_verified or is_trusted)
+        is_good = isinstance(email, str) and _is_address(email) and (is_verified or is_trusted)
         name = claims.get("name")
         return Identity(
             issuer,
@@ -242,13 +258,26 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
 def _decoded(body: bytes, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         log.warning("oidc_answer_not_valid", reason=str(error))
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG) from error
+
+
+def _is_subject(text: str) -> bool:
+    """**Source:** OpenID Connect Core 1.0, section 2: 255 ASCII characters at most."""
+    return 0 < len(text) <= _MAX_SUBJECT_CHARACTERS and text.isascii() and text.isprintable()
+
+
+def _is_address(text: str) -> bool:
+    # Some letters beyond ASCII become ASCII ones in lower case: another person's address.
+    try:
+        return text.isascii() and bool(check_email_address(text.strip()))
+    except ValueError:
+        return False
 
 
 def _fault(body: bytes) -> str:
     try:
         return msgspec.json.decode(body, type=_Fault).error
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""

@@ -3,7 +3,7 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import lock_owner
+from api.accounts.repository import NO_PASSWORD, lock_owner, set_password
 from api.db.actors import announce_person
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
@@ -22,6 +22,9 @@ def find_bound(session: Session, identity: Identity) -> Person | None:
 def bind(session: Session, person: Person, identity: Identity) -> None:
     """Have a person log in with this identity from now on.
 
+    At the first time their password and sessions end: whoever has set it, such as somebody who
+    invited the address and followed the link, has not proven to have the address.
+
     Raises:
         ApiError: 403, the person is switched off, or another of the provider's people already.
     """
@@ -33,5 +36,7 @@ def bind(session: Session, person: Person, identity: Identity) -> None:
         # Addresses are given to others, subjects never.
         raise ApiError(ErrorCode.BOUND_TO_ANOTHER)
     announce_person(session, person.id, person.email)
+    if person.oidc_subject is None and person.password_hash != NO_PASSWORD:
+        set_password(session, person, NO_PASSWORD)
     person.oidc_issuer, person.oidc_subject = identity.issuer, identity.subject
     session.flush()

@@ -139,6 +139,8 @@ class OidcLogIn:
         if known is not None:
             if not known.enabled:
                 raise ApiError(ErrorCode.PERSON_SWITCHED_OFF)
+            if invitation is not None:
+                raise ApiError(ErrorCode.PERSON_EXISTS)
             return known
         if identity.email is None:
             raise ApiError(ErrorCode.EMAIL_NOT_VERIFIED)
