@@ -33,7 +33,8 @@ _FOLLOW_EVERY_MS = 350
 ends after two seconds unseen, so none is lost."""
 
 _EXPECTED_MS = 600
-"""A track that is unseen for longer is where something changes, if anywhere."""
+"""A track that is unseen for longer is where something changes, if anywhere. What comes to where it
+is expected is read: it may be another vehicle."""
 
 _EXPLAINED_SHARE = 0.9
 """Of a changed part, within the vehicle of a settled track: so it is that vehicle that moves."""
@@ -86,7 +87,9 @@ class LookPlanner:
     def plan(self, meta: FrameMeta, state: TrackerState) -> LookPlan:
         """Return how a frame is looked at, with what tracking knows of its camera."""
         camera, now_ms = self._noted(meta), meta.captured_ms
-        settled = settled_tracks(state, now_ms)
+        settled = tuple(
+            track for track in settled_tracks(state, now_ms) if _was_seen_lately(track, now_ms)
+        )
         known = tuple(expected_box(track, now_ms) for track in settled)
         parts, passed_ms = camera.parts, now_ms - camera.whole_ms
         is_due = not 0 <= passed_ms < self._whole_every_ms
@@ -161,7 +164,11 @@ def _is_in_view(track: Track, meta: FrameMeta) -> bool:
     """Return whether a track was seen just now, and is expected inside the frame."""
     now_ms = meta.captured_ms
     is_inside = share_within(expected_box(track, now_ms), _frame(meta)) > 0
-    return now_ms - track.last_seen_ms <= _EXPECTED_MS and is_inside
+    return _was_seen_lately(track, now_ms) and is_inside
+
+
+def _was_seen_lately(track: Track, now_ms: int) -> bool:
+    return now_ms - track.last_seen_ms <= _EXPECTED_MS
 
 
 def _expected(settled: tuple[Track, ...], meta: FrameMeta, parts: list[Box]) -> list[Box]:

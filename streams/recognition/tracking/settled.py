@@ -22,12 +22,7 @@ _TIMES_OTHER_TEXTS = 3
 _NEARER_TIMES = 1.4
 """The growth of a plate's width since its best reading after which it is read again."""
 
-_FARTHER_SHARE = 0.7
-"""Of the width in its best reading: a plate that is going away is not read again."""
-
 _READ_EVERY_MS = 1_000
-_READ_STILL_EVERY_MS = 5_000
-"""The same of a plate that has not moved: nothing else comes to its place unseen."""
 
 _FIXTURE_OVERLAP = 0.8
 
@@ -67,7 +62,6 @@ def _stands_there(track: Track, plate: SuppressedPlate) -> bool:
 
 
 def _is_to_be_read(track: Track, captured_ms: int) -> bool:
-    every_ms = _READ_STILL_EVERY_MS if track.still else _READ_EVERY_MS
     growth = track.last_box.width / max(1.0, track.leading.best.box.width)
-    is_due = captured_ms - track.last_read_ms >= every_ms and growth > _FARTHER_SHARE
+    is_due = captured_ms - track.last_read_ms >= _READ_EVERY_MS
     return is_due or growth >= _NEARER_TIMES
