@@ -36,7 +36,9 @@ def bind(session: Session, person: Person, identity: Identity) -> None:
         # Addresses are given to others, subjects never.
         raise ApiError(ErrorCode.BOUND_TO_ANOTHER)
     announce_person(session, person.id, person.email)
-    if person.oidc_subject is None and person.password_hash != NO_PASSWORD:
-        set_password(session, person, NO_PASSWORD)
-    person.oidc_issuer, person.oidc_subject = identity.issuer, identity.subject
+    # One change, and one entry in the audit log.
+    with session.no_autoflush:
+        if person.oidc_subject is None and person.password_hash != NO_PASSWORD:
+            set_password(session, person, NO_PASSWORD)
+        person.oidc_issuer, person.oidc_subject = identity.issuer, identity.subject
     session.flush()

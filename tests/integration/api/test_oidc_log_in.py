@@ -8,13 +8,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from api.db.database import Database
+from api.db.people_tables import LoginSession
 from api.erasure.service import end_account
 from api.security.permissions import Role
 from deploy.local.ports import free_ports
-from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.application import (
+    PASSWORD,
+    Application,
+    Caller,
+    Options,
+    running_application,
+)
 from tests.integration.api.people import accept, browser_of, invite, logged_in, new_address
 from tests.services.oidc import CLIENT, OidcProvider
 
@@ -118,7 +125,24 @@ async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_add
     assert again.json()["session"]["person"]["email"] == owner.email
     assert _said(refused) == (403, "bound_to_another")
     (entry,) = await _entries(application, owner, "person.updated")
-    assert [one["field"] for one in entry["changes"]] == ["oidcIssuer", "oidcSubject"]
+    changed = [one["field"] for one in entry["changes"]]
+    assert changed == ["oidcIssuer", "oidcSubject", "password"]
+
+
+async def test_the_first_time_ends_what_was_begun_with_a_password(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    async with logged_in(application, owner.email):
+        login = await _log_in(browser, oidc_provider, _subject(oidc_provider, owner.email))
+    of_owner = select(func.count()).where(LoginSession.owner_id == owner.owner_id)
+    open_sessions = await application.database.run(lambda session: session.scalar(of_owner))
+    again = {"email": owner.email, "password": PASSWORD}
+
+    assert (login.status_code, open_sessions) == (200, 1)
+    assert _said(await browser.post("/api/session", json=again))[0] == 401
 
 
 async def test_who_is_not_to_log_in_is_told_why(
