@@ -31,6 +31,8 @@ def test_log_in_join_and_go_on_through_a_provider(
     oidc_provider.know("stranger", email=new_address(), email_verified=True)
     console.expected += [UNAUTHORISED, FORBIDDEN, *OF_THE_PROVIDER]
 
+    token = stack.run(_invitation(stack, account, email))
+
     console.go("/search?plate=AB12&match=prefix")
     console.press("Log in with Example")
     page.get_by_role("button", name="Deny").click()
@@ -64,7 +66,6 @@ def test_log_in_join_and_go_on_through_a_provider(
     expect(page.get_by_label("Name", exact=True)).to_have_value("Half typed")
 
     console.press("Log out")
-    token = stack.run(_invitation(stack, account, email))
     page.on("dialog", lambda dialog: dialog.accept())
     console.go(f"/invitation#{token}")
     console.sees("invites you to join as viewer")

@@ -51,6 +51,12 @@ def test_the_counts_of_the_worker_are_what_was_added_since() -> None:
     ]
 
 
+def test_a_minute_of_one_frame_is_a_record_that_can_be_read() -> None:
+    (counts,) = count(CameraCounter(), at(0, 0, readings=(reading("AB123CD"),)), at(1, 60))
+    told = msgspec.msgpack.decode(msgspec.msgpack.encode(counts), type=FrameCounts)
+    assert (told.read, told.found, told.readings) == (1, 1, 1)
+
+
 def test_frames_that_never_came_are_missed_with_the_next_record() -> None:
     frames = [at(0, 0, captured(sent=1)), at(1, 1, captured(sent=5))]
     tick = at(2, 2, captured(sent=7), kind=FrameKind.TICK)
