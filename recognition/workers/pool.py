@@ -54,6 +54,19 @@ class ImageReadings:
     left: PlatesLeft = PlatesLeft()
     followed: tuple[KnownPlate, ...] = ()
 
+    @classmethod
+    def of(cls, outcome: JobOutcome) -> "ImageReadings":
+        """Return what a worker's outcome that is no error says."""
+        return cls(
+            outcome.readings,
+            outcome.width_px,
+            outcome.height_px,
+            outcome.duration_ms,
+            outcome.view,
+            outcome.left,
+            outcome.followed,
+        )
+
 
 class _Request:
     """An image that waits for a process or is with one."""
@@ -206,15 +219,7 @@ class RecognizerPool:
         outcome = await request.answer
         if outcome.error_code is not None:
             raise InvalidInputError(outcome.error_message, code=outcome.error_code)
-        return ImageReadings(
-            outcome.readings,
-            outcome.width_px,
-            outcome.height_px,
-            outcome.duration_ms,
-            outcome.view,
-            outcome.left,
-            outcome.followed,
-        )
+        return ImageReadings.of(outcome)
 
     async def _run_slot(self, first: WorkerProcess) -> None:
         worker: WorkerProcess | None = first

@@ -129,15 +129,7 @@ class _Engine:
     ) -> ImageReadings:
         job = Job(image=data, min_plate_width_px=min_plate_width_px, look=look)
         (outcome,) = worker.read_image_files(self._recognizer, [job])
-        return ImageReadings(
-            outcome.readings,
-            outcome.width_px,
-            outcome.height_px,
-            outcome.duration_ms,
-            outcome.view,
-            outcome.left,
-            outcome.followed,
-        )
+        return ImageReadings.of(outcome)
 
 
 class Stage:
