@@ -15,6 +15,7 @@ from analytics_sql.erasure import DERIVED
 
 _LEVEL: Final = 1
 _PIECE: Final = 1 << 20
+_END: Final = 4096
 # They are made by the migrations, of which a backup has its own list.
 _OF_THE_SCHEMA: Final = frozenset({"schema_migrations", "backfills"})
 _ENDED_IN_A_FAULT: Final = re.compile(rb"Code: \d+\. DB::Exception: ([^\n]{0,300})")
@@ -83,11 +84,11 @@ def dump_part(client: RowsClient, part: RowsPart, path: Path) -> None:
         try:
             while piece := answer.read(_PIECE):
                 file.write(piece)
-                end = (end + piece)[-_PIECE:]
+                end = (end + piece)[-_END:]
         finally:
             answer.close()
     # Once an answer has begun, a server can tell of a fault at its end only.
-    if found := _ENDED_IN_A_FAULT.search(end[-4096:]):
+    if found := _ENDED_IN_A_FAULT.search(end):
         raise QueryFailedError(f"ClickHouse: {found[1].decode(errors='replace')}")
 
 

@@ -313,7 +313,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     _counter(
         "platestream_mqtt_refused_total",
         "messages",
-        "The MQTT broker refuses messages, which wait: its access rules or quotas.",
+        "The MQTT broker refuses messages (rules, quotas, size): events wait, pictures are gone.",
     ),
     _counter(
         "platestream_mqtt_pictures_total",

@@ -1,4 +1,4 @@
-"""Pages of the lists that are read whole: cameras, alerts, webhooks, keys."""
+"""Pages of the lists that are read whole: cameras, alerts, webhooks, keys, erasures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

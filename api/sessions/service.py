@@ -141,7 +141,7 @@ class Sessions:
         return await self._begun(lambda session: found, device_cookie)
 
     async def begin(
-        self, prove: Callable[[Session], Person], device_cookie: str | None = None
+        self, prove: Callable[[Session], Person], device_cookie: str | None
     ) -> NewSession:
         """Return a new session of a person who was let in otherwise than by a password.
 

@@ -136,7 +136,8 @@ class HourlyLimits:
         def accepted() -> None:
             self._per_address.accepted(address)
             self._per_owner.accepted(owner)
-            self._held_back[address] = self._held_back.get(address, held_back) - held_back
+            if held_back:
+                self._held_back[address] = self._held_back.get(address, held_back) - held_back
 
         with self._per_address.sending(address), self._per_owner.sending(owner):
             yield AllowedMessage(notice, accepted)

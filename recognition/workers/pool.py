@@ -6,7 +6,7 @@ cannot stop one that hangs; hence one loop for each process here.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Self
 
@@ -57,15 +57,7 @@ class ImageReadings:
     @classmethod
     def of(cls, outcome: JobOutcome) -> "ImageReadings":
         """Return what a worker's outcome that is no error says."""
-        return cls(
-            outcome.readings,
-            outcome.width_px,
-            outcome.height_px,
-            outcome.duration_ms,
-            outcome.view,
-            outcome.left,
-            outcome.followed,
-        )
+        return cls(**{each.name: getattr(outcome, each.name) for each in fields(cls)})
 
 
 class _Request:

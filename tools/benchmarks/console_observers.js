@@ -1,10 +1,9 @@
 // What the browser itself notes of a page: put into it before its own modules run.
 (() => {
-  const seen = { content: 0, largest: 0, shifted: 0, longest: 0, delay: 0, painted: 0, gap: 0, gaps: 0, frames: 0, shown: {}, shifts: [] };
+  const seen = { content: 0, shifted: 0, longest: 0, delay: 0, painted: 0, gap: 0, gaps: 0, frames: 0, shown: {}, shifts: [] };
   window.__seen = seen;
   const observe = (type, note, options = {}) => new PerformanceObserver((list) => list.getEntries().forEach(note)).observe({ type, buffered: true, ...options });
   observe("paint", (entry) => { if (entry.name === "first-contentful-paint") seen.content = entry.startTime; });
-  observe("largest-contentful-paint", (entry) => { seen.largest = entry.startTime; });
   observe("layout-shift", (entry) => {
     // The newest pass stands on top: that those below make room is what the list is for.
     const isOfList = entry.sources.length > 0 && entry.sources.every((one) => one.node?.parentElement?.closest(".passes"));

@@ -1,13 +1,13 @@
 """What recognition takes for each frame of a camera, part by part, and what passes come out.
 
-    python -m tools.benchmarks.looks [CLIP ...] [--fps 5] [--behind 0] [--whole 2]
+    python -m tools.benchmarks.looks [CLIP ...] [--fps 5] [--behind 0] [--whole 0]
 
 Plays clips (``road`` is the demo scene) through ingest's choice of frames, the reading agent with
 its engine, and tracking, one after the other in one process, without Kafka: the same frames give
 the same passes at every run. Printed is processor time, which other work on the machine hardly
 changes. A clip's passes are in ``passes.jsonl`` beside it (see :mod:`tools.benchmarks.clips`).
-Tracking is ``--behind`` so many frames while one is read; all of a frame is looked at every
-``--whole`` seconds.
+Tracking is ``--behind`` so many frames while one is read; all of every frame is looked at, or
+with ``--whole`` above 0 all of one so often, in seconds.
 """
 
 import argparse
@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("clips", nargs="*", default=["road"])
     parser.add_argument("--fps", type=float, default=5.0)
     parser.add_argument("--behind", type=int, default=0)
-    parser.add_argument("--whole", type=float, default=2.0)
+    parser.add_argument("--whole", type=float, default=0.0)
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     spent = Spent()

@@ -240,7 +240,7 @@ class LateLane:
             self._count_gone(TP(self._topic, gap.partition), gone)
 
     async def _read(self, gap: OpenGap, book: GapBook, records: Sequence[FrameRecord]) -> None:
-        """FrameLook at frames as there is room, and publish what they show, in their order."""
+        """Look at frames as there is room, and publish what they show, in their order."""
         begun: list[_LateRecord] = []
         try:
             for record in records:

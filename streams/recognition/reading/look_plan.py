@@ -1,8 +1,9 @@
-"""Where a frame is looked at: where something changed, and where tracks expect plates.
+"""Where a frame is looked at: all of it, or where something changed and tracks expect plates.
 
-Of a road most is the same from frame to frame. Ingest says of each frame which parts differ from
-those sent before. The whole frame is looked at now and then, where nobody knows what changed,
-where most of it did, and while a plate is to be read.
+By default all of every frame is looked at, and only what is followed is planned. Otherwise, as of a
+road most is the same from frame to frame, the parts are that differ from those sent before, as
+ingest says; and all of a frame now and then, where nobody knows what changed, where most of it did,
+and while a plate is to be read.
 """
 
 from collections.abc import Iterable
@@ -50,7 +51,7 @@ _ROOM_WIDTHS = 1.0
 class LookPlan:
     """How a frame is looked at; None: not at all, as nothing in it is new.
 
-    ``settled`` are the tracks whose plates are known, in the order of the look's places.
+    ``settled`` are the settled tracks that were seen just now, in the order of the look's places.
     ``unchanged`` are plates that are where they were: nothing changed there.
     """
 
@@ -157,14 +158,16 @@ def _is_one_to_be_read(state: TrackerState, settled: tuple[Track, ...], meta: Fr
 
     A part is not read to the last pixel as the whole is, and an early alert waits for a reading.
     """
-    return any(track not in settled and _is_in_view(track, meta) for track in state.tracks)
+    return any(
+        track not in settled
+        and _was_seen_lately(track, meta.captured_ms)
+        and _is_in_frame(track, meta)
+        for track in state.tracks
+    )
 
 
-def _is_in_view(track: Track, meta: FrameMeta) -> bool:
-    """Return whether a track was seen just now, and is expected inside the frame."""
-    now_ms = meta.captured_ms
-    is_inside = share_within(expected_box(track, now_ms), _frame(meta)) > 0
-    return _was_seen_lately(track, now_ms) and is_inside
+def _is_in_frame(track: Track, meta: FrameMeta) -> bool:
+    return share_within(expected_box(track, meta.captured_ms), _frame(meta)) > 0
 
 
 def _was_seen_lately(track: Track, now_ms: int) -> bool:
@@ -177,7 +180,7 @@ def _expected(settled: tuple[Track, ...], meta: FrameMeta, parts: list[Box]) -> 
     return [
         _grown(around(_places(track, now_ms)), *(_ROOM_WIDTHS,) * 3)
         for track in settled
-        if _is_in_view(track, meta) and _is_due(track, now_ms, parts)
+        if _is_in_frame(track, meta) and _is_due(track, now_ms, parts)
     ]
 
 

@@ -122,6 +122,14 @@ def test_while_a_plate_is_to_be_read_all_of_it_is_looked_at(camera: Camera) -> N
     assert is_whole(camera.plan(camera.sends(200), state(740, 770)))
 
 
+@pytest.mark.parametrize(("ms", "is_followed"), [(600, True), (601, False)])
+def test_a_settled_plate_that_was_unseen_for_a_while_is_read(ms: int, is_followed: bool) -> None:
+    camera = Camera(whole_every_ms=0)
+    plan = camera.plan(camera.sends(ms), STANDS)
+    assert plan.look is not None
+    assert bool(plan.look.known) is is_followed
+
+
 def test_a_track_that_is_gone_is_not_looked_for(camera: Camera) -> None:
     assert camera.plan(camera.sends(800), state(740, 770)).look is None
 
