@@ -366,5 +366,30 @@ async def test_what_is_erased_is_in_nothing_that_was_made_of_it(client: ClickHou
         assert (await client.run(f"SELECT count() FROM {table}")).rows == [(0,)]
 
 
+async def test_a_thousand_cameras_and_one_plate(client: ClickHouseClient) -> None:
+    now_ms = _now_ms()
+    model = Model(UUID(int=1))
+    cameras = [UUID(int=0x100 + number) for number in range(1000)]
+    rows = [
+        recognition_row(model.owner, now_ms - 2 * DAY_MS + n, "AA1", cameras[n % 1000])
+        for n in range(3000)
+    ]
+    model.rows = {row.id: row for row in rows}
+    await insert_recognitions(client, rows)
+    await roll_up(client, model.owner, BOUNDS)
+    await rank_plates(client, model.owner, BOUNDS)
+
+    span = OwnerSpan(model.owner, now_ms - SPAN_MS, now_ms)
+    assert await count_traffic(client, span, plates=TOP, settle_ms=1) == model.traffic(span)
+    for text, match in (
+        ("AA1", MatchMode.EXACT),
+        ("AA7", MatchMode.FUZZY),
+        ("?A*", MatchMode.WILDCARD),
+    ):
+        wanted = RecognitionFilter(model.owner, text, match=match)
+        page = await list_recognitions(client, wanted, None, 50)
+        assert [row.id for row in page.rows] == [row.id for row in rows[:-51:-1]]
+
+
 async def _traffic(client: ClickHouseClient, span: OwnerSpan) -> Traffic:
     return await count_traffic(client, span, plates=TOP)
