@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from uuid import UUID
 
 import psutil
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import (
@@ -238,20 +238,73 @@ async def _measure_calls(stack: RunningStack, tables: LargeTables, calls: int) -
         api.call("GET", "/api/analytics")
         took_ms.append((time.perf_counter() - started) * 1000)
     print_line("analytics, 30 days", sorted(took_ms))
+    await _measure_corrected(stack, known, calls)
     api.close()
+
+
+async def _measure_corrected(
+    stack: RunningStack, known: list[tuple[str, int, UUID]], calls: int
+) -> None:
+    """Correct every known row by a character, and search what was read and what it was made."""
+    with _database(stack) as connection:
+        for plate, at_ms, identifier in known:
+            values = {"of": BIG_OWNER, "id": identifier, "at": at_ms, "plate": plate}
+            connection.execute(
+                text(
+                    "INSERT INTO corrections (owner_id, recognition_id, camera_id, captured_ms,"
+                    " reading, plate, corrected_by) VALUES (:of, :id, :camera, :at, :plate, :now,"
+                    " 'big@example.org')"
+                ),
+                values | {"camera": CAMERAS[0], "now": _corrected(plate)},
+            )
+    api = ApiClient(stack.access.base_url, stack.access.api_key)
+
+    async def ask(wanted: RecognitionFilter, _: RecognitionCursor | None) -> None:
+        params = {**query_of(wanted, _PAGE), "corrected": "true"}
+        api.call("GET", "/api/recognitions", params=params)
+
+    for name, mode, of in (
+        ("exact, as it was read", MatchMode.EXACT, str),
+        ("exact, as it was corrected", MatchMode.EXACT, _corrected),
+        ("substring of 3, as it was corrected", MatchMode.SUBSTRING, _corrected_end),
+    ):
+        asked = Question(f"{name}, {len(known)} corrections", _searched(known, mode, of))
+        print_line(asked.name, await measure(asked, known, ask, calls))
+    api.close()
+
+
+def _searched(
+    known: list[tuple[str, int, UUID]], mode: MatchMode, of: Callable[[str], str]
+) -> Callable[[random.Random], RecognitionFilter]:
+    return lambda chance: RecognitionFilter(BIG_OWNER, of(chance.choice(known)[0]), match=mode)
+
+
+def _corrected(plate: str) -> str:
+    return f"{plate[:-1]}Q"
+
+
+def _corrected_end(plate: str) -> str:
+    return _corrected(plate)[-3:]
+
+
+@contextmanager
+def _database(stack: RunningStack) -> Iterator[Connection]:
+    """A transaction in the stack's PostgreSQL."""
+    url = stack.settings(DatabaseSettings).database_url.get_secret_value()
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
 
 
 def _take_over(stack: RunningStack) -> None:
     """Make the stack's account the owner of the rows."""
-    url = stack.settings(DatabaseSettings).database_url.get_secret_value()
-    engine = create_engine(url)
-    with engine.begin() as connection:
+    with _database(stack) as connection:
         connection.execute(
             text("INSERT INTO owners (id, email) VALUES (:big, 'big@example.org')"),
             {"big": BIG_OWNER},
         )
         connection.execute(text("UPDATE api_keys SET owner_id = :big"), {"big": BIG_OWNER})
-    engine.dispose()
 
 
 def main() -> None:
