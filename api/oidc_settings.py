@@ -1,13 +1,12 @@
 """Settings of the log-in by an OpenID Connect provider."""
 
-from ipaddress import ip_address
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 
 from common.settings import Fragment
-from common.urls.outbound import is_loopback_name
+from common.urls.outbound import is_own_machine
 
 _OPENID = "openid"
 
@@ -91,11 +90,4 @@ def _is_safe(issuer: str) -> bool:
         return False
     if not host or parts.query or parts.fragment or "@" in parts.netloc:
         return False
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_own_machine(host))
-
-
-def _is_own_machine(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return is_loopback_name(host)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_own_machine(host))

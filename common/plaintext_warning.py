@@ -1,8 +1,7 @@
 """Logins that cross a network in the clear, where anybody may listen to them."""
 
-import ipaddress
-
 from common.settings import KafkaProtocol, KafkaSettings, MqttLoginSettings
+from common.urls.outbound import is_own_machine
 
 
 def kafka_servers_in_clear(settings: KafkaSettings) -> list[str]:
@@ -10,7 +9,7 @@ def kafka_servers_in_clear(settings: KafkaSettings) -> list[str]:
     if settings.kafka_security_protocol is not KafkaProtocol.SASL_PLAINTEXT:
         return []
     servers = broker_addresses(settings.kafka_bootstrap_servers)
-    return [server for server, host, _ in servers if not _is_loopback(host)]
+    return [server for server, host, _ in servers if not is_own_machine(host.lower())]
 
 
 def mqtt_server_in_clear(host: str, settings: MqttLoginSettings) -> str | None:
@@ -18,7 +17,7 @@ def mqtt_server_in_clear(host: str, settings: MqttLoginSettings) -> str | None:
 
     ``host`` is empty where there is no broker.
     """
-    if not host or settings.mqtt_tls or _is_loopback(host):
+    if not host or settings.mqtt_tls or is_own_machine(host.lower()):
         return None
     if not settings.mqtt_password.get_secret_value():
         return None
@@ -32,10 +31,3 @@ def broker_addresses(servers: str) -> list[tuple[str, str, int]]:
         host, _, port = server.rpartition(":")
         found.append((server, host.strip("[]"), int(port)))
     return found
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -6,26 +6,45 @@ answers of any length, over httpx.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
-from joserfc.errors import JoseError
+from joserfc.errors import InvalidKeyCurveError, JoseError
+from joserfc.jwa import EdDSAAlgorithm
 from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 
 from api.oidc.flow import Flow
 
+_EDWARDS: Final = ("Ed25519", "EdDSA")
+"""One signature by both of its names, the newer first. **Source:** RFC 9864, section 2.2."""
+
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
-    *("ES256", "ES384", "ES512", "Ed25519"),
+    *("ES256", "ES384", "ES512", *_EDWARDS),
 )
 """Signatures of which the provider alone has the key: neither none nor a shared secret's."""
 
 _LEEWAY_SECONDS: Final = 60
 """Clocks of provider and service may differ by so much."""
+
+
+class _Ed25519ByFormerName(EdDSAAlgorithm):
+    """The signature as most providers still name it; the name was that of Ed448 as well."""
+
+    security_warning = None
+
+    def check_key(self, key: Any) -> None:
+        super().check_key(key)
+        if key.curve_name != "Ed25519":
+            raise InvalidKeyCurveError("EdDSA is taken with keys of Ed25519 alone")
+
+
+class _Registry(JWSRegistry):
+    algorithms: ClassVar = {**JWSRegistry.algorithms, "EdDSA": _Ed25519ByFormerName()}
 
 
 class RefusedTokenError(Exception):
@@ -69,13 +88,13 @@ def checked_claims(
     Raises:
         RefusedTokenError: signature, issuer, audience, time, nonce or access token do not fit.
     """
-    registry = JWSRegistry(algorithms=_ALGORITHMS, strict_check_header=False)
+    registry = _Registry(algorithms=_ALGORITHMS, strict_check_header=False)
     try:
         keys = KeySet.import_key_set(tokens.keys)
         token = jwt.decode(tokens.id_token, keys, registry=registry)
         claims = CodeIDToken(
             token.claims,
-            token.header,
+            _header_for_hashes(token.header),
             {
                 "iss": {"essential": True, "value": issuer},
                 "aud": {"essential": True, "value": client_id},
@@ -91,3 +110,13 @@ def checked_claims(
         # What is not of the expected form is refused like what does not fit.
         raise RefusedTokenError(f"{type(error).__name__}: {error}") from error
     return dict(claims)
+
+
+def _header_for_hashes(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a header by which authlib finds the hash of at_hash: it knows one name of Ed25519.
+
+    Of that the hash is SHA-512, with which it signs. **Source:** RFC 8032, section 5.1.
+    """
+    if header.get("alg") in _EDWARDS:
+        return {**header, "alg": "EdDSA"}
+    return dict(header)

@@ -15,7 +15,7 @@ from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
 from api.oidc.repository import bind, find_bound
-from api.people.invitations import Acceptance, accept_invitation, require_invitation
+from api.people.invitations import accept_invitation, require_invitation
 from api.people.repository import add_person, count_people
 from api.people.schemas import MAX_NAME_CHARACTERS
 from api.security.permissions import Role
@@ -186,9 +186,10 @@ def _provider(settings: ApiSettings) -> Provider:
 
 
 def _invited(session: Session, email: str, name: str, token: str) -> Person:
-    if require_invitation(session, token).email != email:
+    open_one = require_invitation(session, token)
+    if open_one.email != email:
         raise ApiError(ErrorCode.INVITATION_FOR_ANOTHER)
-    return accept_invitation(session, Acceptance(token, _shown(name), NO_PASSWORD), NO_PASSWORD)
+    return accept_invitation(session, open_one, _shown(name), NO_PASSWORD)
 
 
 def _shown(name: str) -> str:

@@ -133,7 +133,12 @@ class Invitations:
             credentials.hash_password, acceptance.password
         )
         return await self._database.run(
-            lambda session: accept_invitation(session, acceptance, password_hash)
+            lambda session: accept_invitation(
+                session,
+                require_invitation(session, acceptance.token),
+                acceptance.name,
+                password_hash,
+            )
         )
 
     async def sweep(self) -> int:
@@ -187,18 +192,19 @@ def require_invitation(session: Session, token: str) -> Invitation:
     return known
 
 
-def accept_invitation(session: Session, acceptance: Acceptance, password_hash: str) -> Person:
-    """Make the invited a person of the account, once.
+def accept_invitation(
+    session: Session, open_one: Invitation, name: str, password_hash: str
+) -> Person:
+    """Make the invited a person of the account, by what :func:`require_invitation` returned.
 
     Raises:
-        ApiError: 404; 409, somebody logs in with the address already.
+        ApiError: 409, somebody logs in with the address already.
     """
-    open_one = require_invitation(session, acceptance.token)
     person = Person(
         id=uuid4(),
         owner_id=open_one.owner_id,
         email=open_one.email,
-        name=acceptance.name,
+        name=name,
         role=open_one.role,
         password_hash=password_hash,
     )

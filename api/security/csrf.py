@@ -1,7 +1,8 @@
 """Compares the headers Origin and Host: the guard of cookies against other sites."""
 
-from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from common.urls.outbound import is_own_machine
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -24,15 +25,7 @@ def is_same_origin(origin: str, host: str) -> bool:
 def is_loopback_host(host: str) -> bool:
     """Tell whether the header Host names the machine that the caller itself runs on."""
     found = _host_and_port(host, 0)
-    if found is None:
-        return False
-    name = found[0]
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return found is not None and is_own_machine(found[0])
 
 
 def _host_and_port(place: str, default_port: int) -> tuple[str, int] | None:

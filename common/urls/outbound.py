@@ -180,6 +180,14 @@ def is_loopback_name(host: str) -> bool:
     return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
 
 
+def is_own_machine(host: str) -> bool:
+    """Tell whether a host, a name (lower case) or an IP address, is the machine itself."""
+    try:
+        return _without_mapping(ip_address(host)).is_loopback
+    except ValueError:
+        return is_loopback_name(host)
+
+
 def _split(text: str) -> SplitResult:
     if not text or len(text) > MAX_OUTBOUND_URL_LENGTH:
         raise _malformed(f"must have 1 to {MAX_OUTBOUND_URL_LENGTH} characters")

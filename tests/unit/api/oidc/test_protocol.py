@@ -1,6 +1,7 @@
 """Tokens: what is believed, and what is not."""
 
 import base64
+import hashlib
 import hmac
 import json
 import time
@@ -8,7 +9,8 @@ from typing import Any
 
 import pytest
 from joserfc import jwt
-from joserfc.jwk import KeySet, RSAKey
+from joserfc.jws import JWSRegistry
+from joserfc.jwk import KeySet, OKPKey, RSAKey
 
 from api.oidc.flow import new_flow
 from api.oidc.protocol import ReceivedTokens, RefusedTokenError, checked_claims
@@ -95,3 +97,30 @@ def test_a_token_that_the_provider_did_not_sign_is_refused() -> None:
 def test_a_key_set_that_is_none_is_refused(keys: object) -> None:
     with pytest.raises(RefusedTokenError):
         _checked(_token(), keys)
+
+
+@pytest.mark.parametrize("curve, is_believed", [("Ed25519", True), ("Ed448", False)])
+@pytest.mark.parametrize("key_says", [True, False], ids=["named", "unnamed"])
+@pytest.mark.filterwarnings("ignore:EdDSA is deprecated")
+def test_signatures_of_ed25519_are_believed_by_either_name_with_the_hash_of_the_access_token(
+    curve: Any, is_believed: bool, key_says: bool
+) -> None:
+    half = hashlib.sha512(b"access").digest()[:32]
+    registry = JWSRegistry(algorithms=["EdDSA", "Ed25519", "Ed448"])
+    for name in ("EdDSA", curve):
+        named = {"kid": "one", **({"alg": name} if key_says else {})}
+        key = OKPKey.generate_key(curve, named)
+        keys = KeySet([key]).as_dict(private=False)
+
+        def token(at_hash: str, key: OKPKey = key, name: str = name) -> str:
+            claims = _claims(at_hash=at_hash)
+            return jwt.encode({"alg": name, "kid": "one"}, claims, key, registry=registry)
+
+        good = token(_encoded(half).decode())
+        if is_believed:
+            assert _checked(good, keys)["sub"] == "ana"
+            with pytest.raises(RefusedTokenError, match="at_hash"):
+                _checked(token(_encoded(half[:16]).decode()), keys)
+        else:
+            with pytest.raises(RefusedTokenError):
+                _checked(good, keys)
