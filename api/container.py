@@ -310,7 +310,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
         own_account=OwnAccount(sessions),
-        oidc_log_in=OidcLogIn(settings, sessions, box, authenticator.failures, limits),
+        oidc_log_in=OidcLogIn(settings, sessions, box, authenticator.failures, limits, notes),
         people=People(database, authenticator),
         invitations=Invitations(
             database, sessions, authenticator.failures, limits, invitation_rules(settings)

@@ -84,6 +84,7 @@ class ErrorCode(StrEnum):
     LOG_IN_EXPIRED = "log_in_expired"
     LOG_IN_REFUSED = "log_in_refused"
     EMAIL_NOT_VERIFIED = "email_not_verified"
+    EMAIL_DOMAIN_REFUSED = "email_domain_refused"
     UNKNOWN_PERSON = "unknown_person"
     PERSON_SWITCHED_OFF = "person_switched_off"
     BOUND_TO_ANOTHER = "bound_to_another"
@@ -178,6 +179,10 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.EMAIL_NOT_VERIFIED: ErrorRule(
         _FORBIDDEN, "The identity provider has not verified the e-mail address."
     ),
+    ErrorCode.EMAIL_DOMAIN_REFUSED: ErrorRule(
+        _FORBIDDEN,
+        "With an e-mail address of this domain nobody logs in by the identity provider here.",
+    ),
     ErrorCode.UNKNOWN_PERSON: ErrorRule(
         _FORBIDDEN, "Nobody with this e-mail address logs in here; ask for an invitation."
     ),
@@ -187,7 +192,7 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.BOUND_TO_ANOTHER: ErrorRule(
         _FORBIDDEN,
         "Somebody else at the identity provider logs in with this e-mail address here; an "
-        "administrator can remove that person, and invite you.",
+        "administrator can unbind that person, or remove them and invite you.",
     ),
     ErrorCode.PASSWORD_LOG_IN_OFF: ErrorRule(
         _FORBIDDEN, "Nobody logs in with a password here; use the identity provider."

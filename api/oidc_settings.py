@@ -1,14 +1,33 @@
 """Settings of the log-in by an OpenID Connect provider."""
 
-from typing import Literal, Self
+import re
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic_settings import NoDecode
 
 from common.settings import Fragment
 from common.urls.outbound import is_own_machine
 
 _OPENID = "openid"
+_DOMAIN = re.compile(r"(?!-)[a-z0-9-]+(\.[a-z0-9-]+)+")
+
+
+def _domains(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    named = tuple(
+        part.strip().lower().removeprefix("@") for part in value.split(",") if part.strip()
+    )
+    for domain in named:
+        if not _DOMAIN.fullmatch(domain):
+            raise ValueError(f"{domain!r} is no domain of e-mail addresses")
+    return named
+
+
+DomainList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_domains)]
+"""Comma-separated domains of e-mail addresses, lower case."""
 
 
 class OidcSettings(Fragment):
@@ -40,6 +59,11 @@ class OidcSettings(Fragment):
         False,
         description="Whether e-mail addresses of the provider count as verified where it does not "
         "say so (Microsoft Entra). Only for a provider whose people cannot choose their address.",
+    )
+    oidc_email_domains: DomainList = Field(
+        (),
+        description="Comma-separated domains of the e-mail addresses with which people log in by "
+        "the provider (example.com; not those below it), asked at each log-in; empty: any.",
     )
     oidc_join_account: str = Field(
         "",

@@ -296,6 +296,12 @@ class ApiSettings(
     rate_limit_demo_per_minute: int = Field(
         5, ge=0, description="Demo calls that one address may make in a minute; 0: any number."
     )
+    rate_limit_log_in_per_minute: int = Field(
+        300,
+        ge=0,
+        description="Calls by which people log in or accept an invitation that one address (of "
+        "IPv6 one /64) may make in a minute, whether they fail or not; 0: any number.",
+    )
     rate_limit_failed_authentications_per_minute: int = Field(
         100,
         ge=0,

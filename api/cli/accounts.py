@@ -21,6 +21,7 @@ from api.accounts.service import (
 )
 from api.cli.commands import JsonOption, answer, command_group
 from api.cli.erasure import owner_remove
+from api.cli.people import owner_people, owner_unbind
 from api.cli.shared import EmailOption, in_database, in_family, load_command_settings, shown_time
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 owner_app = command_group("Accounts.")
 key_app = command_group("API keys.")
 owner_app.command("remove")(owner_remove)
+owner_app.command("people")(owner_people)
+owner_app.command("unbind")(owner_unbind)
 
 _LARGEST_LIMIT = 1_000_000_000
 

@@ -21,7 +21,7 @@ ABUSE_FACTOR = 5
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests a minute for each caller, of the demo for each address; 0: no limit.
+    """Requests a minute for each caller, of the demo and of log-ins for each address; 0: no limit.
 
     Those for pictures count in no other limit.
     """
@@ -31,6 +31,7 @@ class LimitRules:
     demo_per_minute: int
     block_seconds: int
     pictures_per_minute: int = 0
+    log_in_per_minute: int = 0
 
 
 def limit_rules(settings: ApiSettings) -> LimitRules:
@@ -41,6 +42,7 @@ def limit_rules(settings: ApiSettings) -> LimitRules:
         demo_per_minute=settings.rate_limit_demo_per_minute,
         block_seconds=settings.rate_limit_block_seconds,
         pictures_per_minute=settings.rate_limit_pictures_per_minute,
+        log_in_per_minute=settings.rate_limit_log_in_per_minute,
     )
 
 
@@ -51,6 +53,7 @@ class LimitKind(StrEnum):
     RECOGNIZE = "recognize"
     PICTURES = "pictures"
     DEMO = "demo"
+    LOG_IN = "log-in"
 
 
 _REQUEST = (LimitKind.GENERAL,), (OwnerLimit.REQUESTS_PER_MINUTE,)
@@ -107,13 +110,13 @@ class RateLimiter:
         """
         await self._count_in(caller, [OwnerLimit.EXPORTS_PER_MINUTE])
 
-    async def admit_address(self, address: str) -> Mapping[str, str]:
+    async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        return await self._counters.ask(lambda counter: counter.admit(address, (LimitKind.DEMO,)))
+        return await self._counters.ask(lambda counter: counter.admit(address, (kind,)))
 
     async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
         """Count the request for the owner, with what its other credentials made.
@@ -164,6 +167,7 @@ class _Counter:
             LimitKind.RECOGNIZE: _limit(LimitKind.RECOGNIZE, rules.recognize_per_minute),
             LimitKind.PICTURES: _limit(LimitKind.PICTURES, rules.pictures_per_minute),
             LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
+            LimitKind.LOG_IN: _limit(LimitKind.LOG_IN, rules.log_in_per_minute),
         }
         self._store = store
 

@@ -20,7 +20,7 @@ from api.db.actors import Actor, ActorKind, acting
 from api.deps import service_of
 from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.limits.body_budget import BodyBudget, BodyShare
-from api.limits.limiter import RateLimiter
+from api.limits.limiter import LimitKind, RateLimiter
 from api.middleware.bodies import (
     IMAGE_RULE,
     JSON_RULE,
@@ -228,9 +228,10 @@ async def _admit_request(request: Request, access: Access) -> None:
     """Let the request pass or raise."""
     if not isinstance(access.scope, Public):
         await _admit(request, access)
-    elif access.limited_by_address:
+    elif access.limited_by_address is not None:
         limiter, address = service_of(request, RateLimiter), counted_address(request)
-        set_limit_headers(request.scope, await limiter.admit_address(address))
+        kind = LimitKind(access.limited_by_address)
+        set_limit_headers(request.scope, await limiter.admit_address(address, kind))
     _check_content_type(request, access)
 
 

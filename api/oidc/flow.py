@@ -36,12 +36,16 @@ class Flow:
 
 @dataclass(frozen=True)
 class Identity:
-    """Somebody whom the provider knows. ``email`` is lower case, None where it is not verified."""
+    """Somebody whom the provider knows. ``email`` is lower case, None where it is not verified.
+
+    ``named_email`` is also there where it is not: for the audit log, and for nothing else.
+    """
 
     issuer: str
     subject: str
     email: str | None
     name: str
+    named_email: str | None = None
 
 
 def new_flow(invitation: str | None) -> Flow:

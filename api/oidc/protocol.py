@@ -6,7 +6,7 @@ answers of any length, over httpx.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
@@ -35,7 +35,7 @@ _LEEWAY_SECONDS: Final = 60
 class _Ed25519ByFormerName(EdDSAAlgorithm):
     """The signature as most providers still name it; the name was that of Ed448 as well."""
 
-    security_warning = None
+    security_warning = ""
 
     def check_key(self, key: Any) -> None:
         super().check_key(key)
@@ -44,7 +44,7 @@ class _Ed25519ByFormerName(EdDSAAlgorithm):
 
 
 class _Registry(JWSRegistry):
-    algorithms: ClassVar = {**JWSRegistry.algorithms, "EdDSA": _Ed25519ByFormerName()}
+    algorithms = {**JWSRegistry.algorithms, "EdDSA": _Ed25519ByFormerName()}
 
 
 class RefusedTokenError(Exception):

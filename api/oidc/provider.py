@@ -185,13 +185,15 @@ class IdentityProvider:
         # Some providers send texts for what is true or false.
         is_verified = claims.get("email_verified") in (True, "true")
         is_trusted = self._settings.oidc_trusts_email and "email_verified" not in claims
-        is_good = isinstance(email, str) and _is_address(email) and (is_verified or is_trusted)
+        is_good = isinstance(email, str) and _is_address(email)
+        named = str(email).strip().lower() if is_good else None
         name = claims.get("name")
         return Identity(
             issuer,
             subject,
-            str(email).strip().lower() if is_good else None,
+            named if is_verified or is_trusted else None,
             name if isinstance(name, str) else "",
+            named,
         )
 
     async def _json(self, url: str, kind: type[_T], headers: Mapping[str, str] | None = None) -> _T:

@@ -13,7 +13,7 @@ from api.oidc.service import OidcLogIn, ProviderAnswer
 from api.openapi import BODY_ERRORS, error_responses
 from api.people.schemas import TokenField
 from api.schemas import CleanText, RequestModel, ResponseModel
-from api.security.permissions import BodyKind, Public, requires
+from api.security.permissions import AddressLimit, BodyKind, Public, requires
 from api.sessions.cookies import SESSION_PATH, is_secure, set_session
 from api.sessions.devices import DEVICE_COOKIE
 from api.sessions.routes import COOKIES, SessionAnswer, session_answer
@@ -80,7 +80,7 @@ OidcDep = Annotated[OidcLogIn, Depends(service(OidcLogIn))]
     summary="Begin a log-in by OpenID Connect",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Public.ANYBODY, BodyKind.JSON)
+@requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def begin_oidc(
     request: Request, oidc: OidcDep, response: Response, body: OidcBegin
 ) -> OidcBegun:
@@ -112,6 +112,7 @@ async def begin_oidc(
             ErrorCode.LOG_IN_EXPIRED,
             ErrorCode.LOG_IN_REFUSED,
             ErrorCode.EMAIL_NOT_VERIFIED,
+            ErrorCode.EMAIL_DOMAIN_REFUSED,
             ErrorCode.UNKNOWN_PERSON,
             ErrorCode.PERSON_SWITCHED_OFF,
             ErrorCode.BOUND_TO_ANOTHER,
@@ -121,7 +122,7 @@ async def begin_oidc(
         **COOKIES,
     },
 )
-@requires(Public.ANYBODY, BodyKind.JSON)
+@requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def finish_oidc(
     request: Request, oidc: OidcDep, response: Response, body: OidcReturn
 ) -> SessionAnswer:

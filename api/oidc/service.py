@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass
 from typing import Final, Protocol
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import structlog
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import NO_PASSWORD, find_owner, find_person, lock_owner
+from api.accounts.repository import (
+    NO_PASSWORD,
+    OwnerAccount,
+    find_owner,
+    find_person,
+    lock_owner,
+)
 from api.db.actors import announce_person
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
@@ -16,11 +22,15 @@ from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
 from api.oidc.repository import bind, find_bound
 from api.people.invitations import accept_invitation, require_invitation
-from api.people.repository import add_person, count_people
+from api.people.repository import add_person, count_people, find_invitation
 from api.people.schemas import MAX_NAME_CHARACTERS
+from api.security.actions import Action
+from api.security.credentials import token_hash
 from api.security.permissions import Role
 from api.sessions.service import NewSession, Sessions
 from api.settings import ApiSettings
+from api.trail.entries import ActSubject, act_in_hand
+from api.trail.notes import AuditNotes
 from common.secrets import SecretBox
 
 log = structlog.get_logger()
@@ -69,13 +79,18 @@ class OidcLogIn:
         box: SecretBox,
         failures: FailedAuthentications,
         limits: OwnerLimits,
+        notes: AuditNotes,
     ) -> None:
-        """``box`` encrypts what browsers keep; ``failures`` are counted with those of keys."""
+        """``box`` encrypts what browsers keep; ``failures`` are counted with those of keys.
+
+        ``notes`` has whom an account did not let in.
+        """
         self._settings = settings
         self._sessions = sessions
         self._cookies = FlowCookies(box)
         self._failures = failures
         self._limits = limits
+        self._notes = notes
         self._provider = _provider(settings) if settings.oidc_issuer else None
 
     async def begin(self, invitation: str | None, address: str) -> BegunLogIn:
@@ -130,11 +145,42 @@ class OidcLogIn:
         if flow is None or answer.issuer not in (None, self._settings.oidc_issuer):
             raise ApiError(ErrorCode.LOG_IN_EXPIRED)
         identity = await provider.identity(flow, answer.code)
-        return await self._sessions.begin(
-            lambda session: self._person(session, identity, flow.invitation), device_cookie
+        try:
+            return await self._sessions.begin(
+                lambda session: self._person(session, identity, flow.invitation), device_cookie
+            )
+        except ApiError as error:
+            await self._note_refusal(identity, flow.invitation, error.code)
+            raise
+
+    async def _note_refusal(
+        self, identity: Identity, invitation: str | None, code: ErrorCode
+    ) -> None:
+        """Have a refusal noted for the account that was to be entered, where there is one."""
+        found = await self._sessions.database.run(
+            lambda session: self._wanted(session, identity, invitation)
         )
+        if found is not None:
+            owner_id, subject = found
+            told = {"reason": code.value, "email": identity.named_email or ""}
+            self._notes.note(act_in_hand(owner_id, Action.PROVIDER_REFUSED, subject, **told))
+
+    def _wanted(
+        self, session: Session, identity: Identity, invitation: str | None
+    ) -> tuple[UUID, ActSubject] | None:
+        """Return the account, and as whom somebody wanted to enter it."""
+        email = identity.named_email
+        person = find_bound(session, identity) or (find_person(session, email) if email else None)
+        if person is not None:
+            return person.owner_id, ActSubject("person", person.id, person.email)
+        open_one = None if invitation is None else find_invitation(session, token_hash(invitation))
+        if open_one is not None:
+            return open_one.owner_id, ActSubject("person", None, open_one.email)
+        owner = self._join_account(session)
+        return None if owner is None else (owner.id, ActSubject("person", None, email))
 
     def _person(self, session: Session, identity: Identity, invitation: str | None) -> Person:
+        self._check_domain(identity)
         known = find_bound(session, identity)
         if known is not None:
             if not known.enabled:
@@ -153,14 +199,26 @@ class OidcLogIn:
         bind(session, person, identity)
         return person
 
+    def _check_domain(self, identity: Identity) -> None:
+        domains = self._settings.oidc_email_domains
+        if not domains:
+            return
+        if identity.email is None:
+            raise ApiError(ErrorCode.EMAIL_NOT_VERIFIED)
+        if identity.email.rpartition("@")[2] not in domains:
+            raise ApiError(ErrorCode.EMAIL_DOMAIN_REFUSED)
+
+    def _join_account(self, session: Session) -> OwnerAccount | None:
+        named = self._settings.oidc_join_account.strip().lower()
+        return find_owner(session, named) if named else None
+
     def _joined(self, session: Session, email: str, name: str) -> Person:
         """Return a new person of the account that strangers join, where there is one."""
         settings = self._settings
-        if not settings.oidc_join_account:
-            raise ApiError(ErrorCode.UNKNOWN_PERSON)
-        owner = find_owner(session, settings.oidc_join_account.strip().lower())
+        owner = self._join_account(session)
         if owner is None:
-            log.warning("oidc_join_account_unknown", account=settings.oidc_join_account)
+            if settings.oidc_join_account:
+                log.warning("oidc_join_account_unknown", account=settings.oidc_join_account)
             raise ApiError(ErrorCode.UNKNOWN_PERSON)
         own = lock_owner(session, owner.id).limits
         self._limits.require(OwnerLimit.PEOPLE, owner.id, own, count_people(session, owner.id) + 1)

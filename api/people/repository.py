@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.db.people_tables import Invitation, Person
 from api.security.permissions import Role
+from api.security.repository import delete_sessions
 
 
 def list_people(session: Session, owner_id: UUID) -> Sequence[Person]:
@@ -53,6 +54,16 @@ def add_person(session: Session, person: Person) -> bool:
 def delete_person(session: Session, person: Person) -> None:
     """Delete a person, with their sessions."""
     session.execute(delete(Person).where(Person.id == person.id))
+
+
+def unbind(session: Session, person: Person) -> list[UUID]:
+    """Forget who a person is at the provider, and end their sessions; return the ids of those.
+
+    At their next log-in by the provider they are known by the address, as at the first one.
+    """
+    person.oidc_issuer, person.oidc_subject = None, None
+    session.flush()
+    return delete_sessions(session, person.id)
 
 
 def count_people(session: Session, owner_id: UUID) -> int:

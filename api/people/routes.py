@@ -26,7 +26,7 @@ from api.people.schemas import (
     person_body,
 )
 from api.people.service import People
-from api.security.permissions import Administrator, BodyKind, Public, Role, requires
+from api.security.permissions import AddressLimit, Administrator, BodyKind, Public, Role, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["People"])
 
@@ -68,6 +68,22 @@ async def update_person(
 async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
     """Remove a person: within a second their sessions open nothing. Keys they made stay."""
     await people.remove(caller, id)
+
+
+@router.delete(
+    "/api/people/{id}/identity",
+    status_code=204,
+    response_class=Response,
+    summary="Unbind a person from the identity provider",
+    responses=error_responses(ErrorCode.NOT_FOUND),
+)
+@requires(Administrator.ONLY)
+async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
+    """Forget who a person is at the OpenID Connect provider; within a second their sessions end.
+
+    At their next log-in there they are known by the verified e-mail address, as at the first one.
+    """
+    await people.unbind(caller, id)
 
 
 @router.get("/api/invitations", summary="List invitations", responses=error_responses())
@@ -115,7 +131,7 @@ async def revoke_invitation(invitations: InvitationsDep, caller: Caller, id: Res
     summary="Look at an invitation",
     responses=error_responses(*BODY_ERRORS, ErrorCode.INVITATION_OVER),
 )
-@requires(Public.ANYBODY, BodyKind.JSON)
+@requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def find_invitation(
     request: Request, invitations: InvitationsDep, body: InvitationToken
 ) -> OpenInvitationAnswer:
@@ -143,7 +159,7 @@ async def find_invitation(
         ErrorCode.PASSWORD_LOG_IN_OFF,
     ),
 )
-@requires(Public.ANYBODY, BodyKind.JSON)
+@requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def accept_invitation(
     request: Request, invitations: InvitationsDep, body: InvitationAcceptance
 ) -> AcceptedAnswer:

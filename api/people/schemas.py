@@ -37,7 +37,9 @@ TokenField = Annotated[
 class PersonUpdate(RequestModel):
     """The fields of a person to change; those left out stay."""
 
-    shown_only = frozenset({"id", "email", "name", "createdAt", "lastLogInAt", "isSelf"})
+    shown_only = frozenset(
+        {"id", "email", "name", "createdAt", "lastLogInAt", "isSelf", "hasPassword", "identity"}
+    )
 
     role: RoleField = Role.VIEWER
     enabled: JsonBoolean = True
@@ -45,6 +47,13 @@ class PersonUpdate(RequestModel):
     def change(self) -> PersonChange:
         """Return what is to change."""
         return PersonChange(**{name: getattr(self, name) for name in self.model_fields_set})
+
+
+class ProviderIdentity(ResponseModel):
+    """Somebody as an OpenID Connect provider knows them."""
+
+    issuer: str = Field(description="The provider.", examples=["https://login.example.com"])
+    subject: str = Field(description="Its id of the person.", examples=["248289761001"])
 
 
 class PersonBody(ResponseModel):
@@ -56,6 +65,10 @@ class PersonBody(ResponseModel):
     role: RoleField
     enabled: bool = Field(description="Whether they may log in.")
     is_self: bool = Field(description="Whether it is the person who calls.")
+    has_password: bool = Field(description="Whether they have a password here.")
+    identity: ProviderIdentity | None = Field(
+        description="Who they are at the OpenID Connect provider; null until they log in by it."
+    )
     created_at: Timestamp
     last_log_in_at: Timestamp | None
 
@@ -81,9 +94,18 @@ def person_body(person: Person, caller_id: UUID) -> PersonBody:
         role=Role(person.role),
         enabled=person.enabled,
         is_self=person.id == caller_id,
+        has_password=bool(person.password_hash),
+        identity=identity_body(person),
         created_at=person.created_at,
         last_log_in_at=person.last_log_in_at,
     )
+
+
+def identity_body(person: Person) -> ProviderIdentity | None:
+    """Return the JSON form of who a person is at the provider; None: nobody."""
+    if person.oidc_issuer is None or person.oidc_subject is None:
+        return None
+    return ProviderIdentity(issuer=person.oidc_issuer, subject=person.oidc_subject)
 
 
 class InvitationCreate(RequestModel):

@@ -69,6 +69,14 @@ class People:
         """
         await self._ending(lambda session: _remove(session, caller, person_id))
 
+    async def unbind(self, caller: Principal, person_id: UUID) -> None:
+        """Forget who a person is at the identity provider; their sessions end at once.
+
+        Raises:
+            ApiError: 404, also for a person who is not bound to anybody there.
+        """
+        await self._ending(lambda session: _unbind(session, caller, person_id))
+
     async def _ending(self, work: Callable[[Session], tuple[Person, list[UUID]]]) -> Person:
         """Do it, and believe nothing more of the sessions that it is about."""
         person, sessions = await self._database.run(work)
@@ -99,6 +107,14 @@ def _remove(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
     sessions = session_ids(session, person.id)
     repository.delete_person(session, person)
     return person, sessions
+
+
+def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Person, list[UUID]]:
+    lock_as_administrator(session, caller)
+    person = found(repository.get_person(session, caller.owner_id, person_id))
+    if person.oidc_subject is None:
+        raise ApiError(ErrorCode.NOT_FOUND)
+    return person, repository.unbind(session, person)
 
 
 def _require_other_administrator(session: Session, person: Person) -> None:

@@ -14,7 +14,7 @@ from api.recognize.models import ImageCall
 from api.recognize.readers import DEMO
 from api.recognize.schemas import DemoAnswer, RecognizeAnswer, demo_answer
 from api.recognize.service import ImageRecognition
-from api.security.permissions import BodyKind, Public, Scope, requires
+from api.security.permissions import AddressLimit, BodyKind, Public, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
@@ -85,7 +85,7 @@ demo_router = APIRouter(route_class=GuardedRoute, tags=["Demo"])
     summary="Read the plates of one image, without a key",
     responses=error_responses(*IMAGE_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=True)
+@requires(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=AddressLimit.DEMO)
 async def demonstrate(request: Request, images: ImageRecognitionDep) -> DemoAnswer:
     """Read a JPEG or PNG of at most 10 MB. Costs nothing, keeps nothing; 404 where switched off."""
     images.require_demo()

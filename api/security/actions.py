@@ -18,6 +18,7 @@ class Action(StrEnum):
     AUDIT_READ = "audit.read"
     AUDIT_INCOMPLETE = "audit.incomplete"
     PASSWORD_REFUSED = "password.refused"
+    PROVIDER_REFUSED = "provider.refused"
     WEBHOOK_TESTED = "webhook.tested"
     DELIVERY_REPEATED = "delivery.repeated"
     EVENTS_REPLAYED = "events.replayed"

@@ -102,6 +102,13 @@ class BodyKind(Enum):
     IMAGE = "application/octet-stream"
 
 
+class AddressLimit(StrEnum):
+    """Limits of calls without a credential, for each address."""
+
+    DEMO = "demo"
+    LOG_IN = "log-in"
+
+
 @dataclass(frozen=True)
 class Access:
     """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``.
@@ -115,7 +122,7 @@ class Access:
     body_optional: bool = False
     recognizes: bool = False
     shows_picture: bool = False
-    limited_by_address: bool = False
+    limited_by_address: AddressLimit | None = None
     is_endless: bool = False
     also: frozenset[Scope] = frozenset()
     notes: Action | None = None
@@ -137,7 +144,7 @@ def requires(
     body_optional: bool = False,
     recognizes: bool = False,
     shows_picture: bool = False,
-    limited_by_address: bool = False,
+    limited_by_address: AddressLimit | None = None,
     is_endless: bool = False,
     also: frozenset[Scope] = frozenset(),
     notes: Action | None = None,
@@ -186,6 +193,7 @@ class PersonIdentity:
     email: str
     name: str
     role: Role
+    has_password: bool = True
 
 
 @dataclass(frozen=True)

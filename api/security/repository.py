@@ -246,7 +246,8 @@ def _session(
 
 def _person(person: Person) -> PersonIdentity:
     """Return a person as a caller."""
-    return PersonIdentity(person.id, person.email, person.name, Role(person.role))
+    role, has_password = Role(person.role), bool(person.password_hash)
+    return PersonIdentity(person.id, person.email, person.name, role, has_password)
 
 
 def _key(key: ApiKey, limits: Mapping[str, int] | None = None) -> KeyRecord:

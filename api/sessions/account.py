@@ -15,6 +15,11 @@ from api.security.repository import SessionRecord, delete_sessions, get_session,
 from api.sessions.attempts import Origin
 from api.sessions.service import Credential, Sessions
 
+_NONE_THERE = (
+    "cannot be right: you log in by the identity provider and have no password here; the operator "
+    "of the service can give you one"
+)
+
 
 @dataclass(frozen=True, repr=False)
 class AccountChange:
@@ -87,7 +92,10 @@ class OwnAccount:
         self, caller: Principal, password: str, address: str, device_cookie: str | None
     ) -> None:
         """Refuse a wrong password, counted like an attempt to log in."""
-        email = caller.require_person().email
+        person = caller.require_person()
+        if not person.has_password:
+            raise invalid_field("currentPassword", _NONE_THERE)
+        email = person.email
         origin = Origin(address, self._sessions.device(device_cookie, email))
         try:
             await self._sessions.check_password(email, password, origin)

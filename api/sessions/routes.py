@@ -16,6 +16,7 @@ from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp, TimeZ
 from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
 from api.security.permissions import (
     SESSION_COOKIE,
+    AddressLimit,
     AnyCaller,
     BodyKind,
     OwnSession,
@@ -54,6 +55,9 @@ class PersonShown(ResponseModel):
     email: str = Field(description="The address they log in with.", examples=["ana@example.com"])
     name: str = Field(description="Their name; empty where they gave none.", examples=["Ana"])
     role: Role = Field(description="What they may do.")
+    has_password: bool = Field(
+        description="Whether they have a password; who has none logs in by the provider alone."
+    )
 
 
 class SessionBody(ResponseModel):
@@ -183,7 +187,7 @@ COOKIES: dict[int | str, dict[str, Any]] = {
     summary="Log in",
     responses={**error_responses(*BODY_ERRORS, ErrorCode.PASSWORD_LOG_IN_OFF), **COOKIES},
 )
-@requires(Public.ANYBODY, BodyKind.JSON)
+@requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def log_in(
     request: Request, sessions: SessionsDep, response: Response, body: LogIn
 ) -> SessionAnswer:
@@ -197,7 +201,7 @@ async def log_in(
 
 
 @router.get(f"{SESSION_PATH}/ways", summary="How people log in", responses=error_responses())
-@requires(Public.ANYBODY)
+@requires(Public.ANYBODY, limited_by_address=AddressLimit.LOG_IN)
 async def get_ways(sessions: SessionsDep) -> LogInWaysAnswer:
     """Return by what people may log in, for a page on which they do."""
     return LogInWaysAnswer(password=sessions.ways.password, provider=sessions.ways.provider)

@@ -210,7 +210,7 @@ function Shell() {
     </div>
     <${Told} />
     ${showsKeys && html`<${KeysHelp} places=${places} onClose=${() => setShowsKeys(false)} />`}
-    ${now === "ended" && html`<${LogInAgain} email=${who?.person.email} />`}`;
+    ${now === "ended" && html`<${LogInAgain} person=${who?.person} />`}`;
 }
 
 function Console() {

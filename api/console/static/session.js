@@ -10,7 +10,7 @@ const RETURN = "platestream.return";
 /** What only administrators may do needs this in the place of a scope. */
 export const ADMINISTRATOR = "administrator";
 
-/** @typedef {{id: string, email: string, name: string, role: string}} Person */
+/** @typedef {{id: string, email: string, name: string, role: string, hasPassword: boolean}} Person */
 /** @typedef {{email: string, person: Person, timezone: string, expiresAt: string | null, scopes: string[]}} Session */
 
 /** `out`: the log-in page. `ended`: the log-in stands over the page, which keeps what was typed. */

@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 d3d033a5463e17d69c26952d7d30256bf89593b9268a2698d46d09635f77eda8
+# Made by `make client-types` from the API's schemas: sha256 2477afa213a69e864154f1bfe0834558260750d395beda1afe8b066b526141d1
 
 from __future__ import annotations
 
@@ -376,6 +376,7 @@ ErrorCode: TypeAlias = Literal[
     "log_in_expired",
     "log_in_refused",
     "email_not_verified",
+    "email_domain_refused",
     "unknown_person",
     "person_switched_off",
     "bound_to_another",
@@ -606,6 +607,15 @@ class PointBody(TypedDict):
     """From the left."""
     y: float
     """From the top."""
+
+
+class ProviderIdentity(TypedDict):
+    """Somebody as an OpenID Connect provider knows them."""
+
+    issuer: str
+    """The provider."""
+    subject: str
+    """Its id of the person."""
 
 
 class QueuedBody(TypedDict):
@@ -1671,6 +1681,10 @@ class PersonBody(TypedDict):
     """Whether they may log in."""
     isSelf: bool
     """Whether it is the person who calls."""
+    hasPassword: bool
+    """Whether they have a password here."""
+    identity: ProviderIdentity | None
+    """Who they are at the OpenID Connect provider; null until they log in by it."""
     createdAt: str
     """When it was made; UTC."""
     lastLogInAt: str | None
@@ -1695,6 +1709,8 @@ class PersonShown(TypedDict):
     """Their name; empty where they gave none."""
     role: Role
     """What they may do."""
+    hasPassword: bool
+    """Whether they have a password; who has none logs in by the provider alone."""
 
 
 class PersonUpdate(TypedDict):

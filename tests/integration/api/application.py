@@ -374,6 +374,7 @@ class Options:
             "rate_limit_per_minute": self.limits.per_minute,
             "rate_limit_recognize_per_minute": self.limits.recognize_per_minute,
             "rate_limit_demo_per_minute": self.limits.demo_per_minute,
+            "rate_limit_log_in_per_minute": self.limits.log_in_per_minute,
             "rate_limit_pictures_per_minute": self.limits.pictures_per_minute,
             "image_retention_days": self.image_retention_days,
             "camera_files_folder": self.camera_files,

@@ -51,18 +51,20 @@ async def _begin(browser: httpx.AsyncClient, **body: str) -> str:
     return url
 
 
-async def _log_in(
+async def log_in(
     browser: httpx.AsyncClient, provider: OidcProvider, subject: str, **body: str
 ) -> httpx.Response:
+    """Go to the provider, be let in as somebody, and come back."""
     back = provider.let_in(await _begin(browser, **body), subject)
     return await browser.post(RETURN, json=back)
 
 
-def _said(answer: httpx.Response) -> tuple[int, str]:
+def said(answer: httpx.Response) -> tuple[int, str]:
+    """Return status and code of an error."""
     return answer.status_code, answer.json()["code"]
 
 
-def _subject(provider: OidcProvider, email: str, *, verified: object = True) -> str:
+def subject_of(provider: OidcProvider, email: str, *, verified: object = True) -> str:
     """Have the provider know somebody new of an address."""
     subject = uuid.uuid4().hex
     provider.know(subject, email=email, email_verified=verified, name="Ana")
@@ -81,7 +83,7 @@ async def test_somebody_of_the_account_logs_in_as_by_password(
     owner: Caller,
     oidc_provider: OidcProvider,
 ) -> None:
-    subject = _subject(oidc_provider, owner.email.upper())
+    subject = subject_of(oidc_provider, owner.email.upper())
     ways = (await browser.get("/api/session/ways")).json()
     url = await _begin(browser)
     asked = parse_qs(urlsplit(url).query)
@@ -106,7 +108,7 @@ async def test_somebody_of_the_account_logs_in_as_by_password(
     assert logged_in_by[0]["address"] == "127.0.0.1"
     out = await browser.delete("/api/session")
     assert out.status_code == 204
-    assert _said(await browser.get("/api/session"))[0] == 401
+    assert said(await browser.get("/api/session"))[0] == 401
 
 
 async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_address(
@@ -115,15 +117,15 @@ async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_add
     owner: Caller,
     oidc_provider: OidcProvider,
 ) -> None:
-    subject = _subject(oidc_provider, owner.email)
-    assert (await _log_in(browser, oidc_provider, subject)).status_code == 200
+    subject = subject_of(oidc_provider, owner.email)
+    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
     oidc_provider.know(subject, email=new_address(), email_verified=False)
-    again = await _log_in(browser, oidc_provider, subject)
-    other = _subject(oidc_provider, owner.email)
-    refused = await _log_in(browser, oidc_provider, other)
+    again = await log_in(browser, oidc_provider, subject)
+    other = subject_of(oidc_provider, owner.email)
+    refused = await log_in(browser, oidc_provider, other)
 
     assert again.json()["session"]["person"]["email"] == owner.email
-    assert _said(refused) == (403, "bound_to_another")
+    assert said(refused) == (403, "bound_to_another")
     (entry,) = await _entries(application, owner, "person.updated")
     changed = [one["field"] for one in entry["changes"]]
     assert changed == ["oidcIssuer", "oidcSubject", "password"]
@@ -136,13 +138,13 @@ async def test_the_first_time_ends_what_was_begun_with_a_password(
     oidc_provider: OidcProvider,
 ) -> None:
     async with logged_in(application, owner.email):
-        login = await _log_in(browser, oidc_provider, _subject(oidc_provider, owner.email))
+        login = await log_in(browser, oidc_provider, subject_of(oidc_provider, owner.email))
     of_owner = select(func.count()).where(LoginSession.owner_id == owner.owner_id)
     open_sessions = await application.database.run(lambda session: session.scalar(of_owner))
     again = {"email": owner.email, "password": PASSWORD}
 
     assert (login.status_code, open_sessions) == (200, 1)
-    assert _said(await browser.post("/api/session", json=again))[0] == 401
+    assert said(await browser.post("/api/session", json=again))[0] == 401
 
 
 async def test_who_is_not_to_log_in_is_told_why(
@@ -151,8 +153,8 @@ async def test_who_is_not_to_log_in_is_told_why(
     owner: Caller,
     oidc_provider: OidcProvider,
 ) -> None:
-    stranger = _subject(oidc_provider, new_address())
-    unverified = _subject(oidc_provider, owner.email, verified=False)
+    stranger = subject_of(oidc_provider, new_address())
+    unverified = subject_of(oidc_provider, owner.email, verified=False)
     email = new_address()
     async with logged_in(application, owner.email) as administrator:
         made = await invite(administrator, email, Role.VIEWER)
@@ -162,10 +164,10 @@ async def test_who_is_not_to_log_in_is_told_why(
         off = await administrator.put(f"/api/people/{person['id']}", json={"enabled": False})
         assert off.status_code == 200
 
-    assert _said(await _log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
-    assert _said(await _log_in(browser, oidc_provider, unverified)) == (403, "email_not_verified")
-    switched_off = await _log_in(browser, oidc_provider, _subject(oidc_provider, email))
-    assert _said(switched_off) == (403, "person_switched_off")
+    assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
+    assert said(await log_in(browser, oidc_provider, unverified)) == (403, "email_not_verified")
+    switched_off = await log_in(browser, oidc_provider, subject_of(oidc_provider, email))
+    assert said(switched_off) == (403, "person_switched_off")
     assert "session" not in browser.cookies
     (entry,) = await _entries(application, owner, "person.updated")
     assert [one["field"] for one in entry["changes"]] == ["enabled"]
@@ -177,22 +179,22 @@ async def test_a_way_back_is_good_once_and_in_the_browser_that_went(
     owner: Caller,
     oidc_provider: OidcProvider,
 ) -> None:
-    subject = _subject(oidc_provider, owner.email)
+    subject = subject_of(oidc_provider, owner.email)
     back = oidc_provider.let_in(await _begin(browser), subject)
     async with browser_of(application) as another:
-        assert _said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
+        assert said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
         await _begin(another)
-        assert _said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
+        assert said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
     elsewhere = {**back, "iss": "https://evil.example"}
-    assert _said(await browser.post(RETURN, json=elsewhere)) == (400, "log_in_expired")
+    assert said(await browser.post(RETURN, json=elsewhere)) == (400, "log_in_expired")
     made_up = {**back, "code": "made-up"}
-    assert _said(await browser.post(RETURN, json=made_up)) == (403, "log_in_refused")
+    assert said(await browser.post(RETURN, json=made_up)) == (403, "log_in_refused")
     cookie = browser.cookies["oidc"]
     assert (await browser.post(RETURN, json=back)).status_code == 200
     browser.cookies.set("oidc", cookie, domain="127.0.0.1", path=BEGIN)
-    assert _said(await browser.post(RETURN, json=back)) == (403, "log_in_refused")
+    assert said(await browser.post(RETURN, json=back)) == (403, "log_in_refused")
     foreign = await browser.post(BEGIN, json={}, headers={"Origin": "https://evil.example"})
-    assert _said(foreign) == (403, "cross_site_request")
+    assert said(foreign) == (403, "cross_site_request")
 
 
 async def test_an_invitation_is_accepted_by_its_address_alone(
@@ -204,26 +206,26 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     email = new_address()
     async with logged_in(application, owner.email) as administrator:
         token = (await invite(administrator, email, Role.OPERATOR))["token"]
-    invited = _subject(oidc_provider, email)
+    invited = subject_of(oidc_provider, email)
     # The link is what joins an account: whoever invites an address gets nobody by that alone.
-    assert _said(await _log_in(browser, oidc_provider, invited)) == (403, "unknown_person")
-    other = _subject(oidc_provider, new_address())
-    wrong = await _log_in(browser, oidc_provider, other, invitation=token)
-    joined = await _log_in(browser, oidc_provider, invited, invitation=token)
-    late = _subject(oidc_provider, email)
-    again = await _log_in(browser, oidc_provider, late, invitation=token)
+    assert said(await log_in(browser, oidc_provider, invited)) == (403, "unknown_person")
+    other = subject_of(oidc_provider, new_address())
+    wrong = await log_in(browser, oidc_provider, other, invitation=token)
+    joined = await log_in(browser, oidc_provider, invited, invitation=token)
+    late = subject_of(oidc_provider, email)
+    again = await log_in(browser, oidc_provider, late, invitation=token)
 
-    assert _said(wrong) == (403, "invitation_for_another")
+    assert said(wrong) == (403, "invitation_for_another")
     person = joined.json()["session"]["person"]
     assert (person["email"], person["role"], person["name"]) == (email, "operator", "Ana")
     assert joined.json()["session"]["ownerId"] == str(owner.owner_id)
-    assert _said(again) == (404, "invitation_over")
+    assert said(again) == (404, "invitation_over")
     # Who never had a password has none.
     for password in ("", " ", "x"):
         answer = await browser.post("/api/session", json={"email": email, "password": password})
         assert answer.status_code in (400, 401)
     await application.database.run(lambda session: end_account(session, owner.owner_id))
-    assert _said(await _log_in(browser, oidc_provider, invited)) == (403, "person_switched_off")
+    assert said(await log_in(browser, oidc_provider, invited)) == (403, "person_switched_off")
 
 
 async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password(
@@ -240,8 +242,8 @@ async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password
         browser_of(joining) as browser,
     ):
         ways = (await browser.get("/api/session/ways")).json()
-        first = await _log_in(browser, oidc_provider, _subject(oidc_provider, new_address()))
-        second = await _log_in(browser, oidc_provider, _subject(oidc_provider, new_address()))
+        first = await log_in(browser, oidc_provider, subject_of(oidc_provider, new_address()))
+        second = await log_in(browser, oidc_provider, subject_of(oidc_provider, new_address()))
         login = {"email": owner.email, "password": "a password"}
         by_password = await browser.post("/api/session", json=login)
         accepted = await accept(joining, "x" * 43)
@@ -249,8 +251,8 @@ async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password
     assert ways == {"password": False, "provider": "Example"}
     assert first.json()["session"]["person"]["role"] == "viewer"
     assert first.json()["session"]["ownerId"] == str(owner.owner_id)
-    assert _said(second) == (409, "limit_reached")
-    assert _said(by_password) == _said(accepted) == (403, "password_log_in_off")
+    assert said(second) == (409, "limit_reached")
+    assert said(by_password) == said(accepted) == (403, "password_log_in_off")
 
 
 async def test_a_provider_that_is_away_or_not_set_is_told(
@@ -260,7 +262,7 @@ async def test_a_provider_that_is_away_or_not_set_is_told(
     away = {**CLIENT, "oidc_issuer": f"http://127.0.0.1:{port}"}
     async with running_application(database, Options(more=away)) as app, browser_of(app) as browser:
         answer = await browser.post(BEGIN, json={})
-    assert _said(answer) == (500, "dependency_unavailable")
+    assert said(answer) == (500, "dependency_unavailable")
     assert answer.json()["error"] == "The identity provider does not answer; try again later."
     # It names itself by its address alone.
     renamed = {**CLIENT, "oidc_issuer": oidc_provider.issuer + "/"}
@@ -268,11 +270,11 @@ async def test_a_provider_that_is_away_or_not_set_is_told(
         running_application(database, Options(more=renamed)) as app,
         browser_of(app) as browser,
     ):
-        assert _said(await browser.post(BEGIN, json={})) == (500, "dependency_unavailable")
+        assert said(await browser.post(BEGIN, json={})) == (500, "dependency_unavailable")
     async with running_application(database) as app, browser_of(app) as browser:
-        assert _said(await browser.post(BEGIN, json={})) == (404, "not_found")
+        assert said(await browser.post(BEGIN, json={})) == (404, "not_found")
         back = {"code": "c", "state": "s"}
-        assert _said(await browser.post(RETURN, json=back)) == (404, "not_found")
+        assert said(await browser.post(RETURN, json=back)) == (404, "not_found")
         ways = await browser.get("/api/session/ways")
         assert ways.json() == {"password": True, "provider": None}
 

@@ -47,6 +47,10 @@ function Zone({ who }) {
   </form>`;
 }
 
+function NoPassword() {
+  return html`<section class="panel"><h2>${t("Password")}</h2><p>${t("You log in by the identity provider and have no password here. The operator of the service can give you one.")}</p></section>`;
+}
+
 function Password({ who }) {
   const [currentPassword, setCurrent] = useState("");
   const [newPassword, setPassword] = useState("");
@@ -102,5 +106,5 @@ export function AccountPage() {
   const erases = useMay("erasures:write");
   const note = who && html`<bdi>${who.person.email}</bdi> · ${ROLES[who.person.role].name()}${who.email !== who.person.email && html` · ${t("of the account")} <bdi>${who.email}</bdi>`}`;
   return html`<${Head} title=${t("Account")} note=${note} />
-    <div class="columns">${seesCredits && html`<div><${Credits} />${erases && html`<${Erasures} />`}</div>`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}<${Password} who=${who} /><${Sessions} who=${who} />`}</div></div>`;
+    <div class="columns">${seesCredits && html`<div><${Credits} />${erases && html`<${Erasures} />`}</div>`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}${who.person.hasPassword === false ? html`<${NoPassword} />` : html`<${Password} who=${who} />`}<${Sessions} who=${who} />`}</div></div>`;
 }

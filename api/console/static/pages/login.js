@@ -30,12 +30,13 @@ export function ProviderButton({ provider, text, invitation, isMain = false, isB
     ${isBeside && html`<p class="note">${t("It opens beside this page, which then goes on by itself.")}</p>`}`;
 }
 
-function LogInForm({ ways, email, isBeside = false }) {
-  return html`${ways.password && html`<${PasswordForm} email=${email} />`}
-    ${ways.provider && html`<div class="log-in">${ways.password && html`<p class="note">${t("or")}</p>`}<${ProviderButton} provider=${ways.provider} isMain=${!ways.password} isBeside=${isBeside} /></div>`}`;
+function LogInForm({ ways, email, hasPassword = true, isBeside = false }) {
+  const byPassword = ways.password && (hasPassword || !ways.provider);
+  return html`${byPassword && html`<${PasswordForm} email=${email} provider=${ways.provider} />`}
+    ${ways.provider && html`<div class="log-in">${byPassword && html`<p class="note">${t("or")}</p>`}<${ProviderButton} provider=${ways.provider} isMain=${!byPassword} isBeside=${isBeside} /></div>`}`;
 }
 
-function PasswordForm({ email: given = "" }) {
+function PasswordForm({ email: given = "", provider = null }) {
   const [email, setEmail] = useState(given);
   const [password, setPassword] = useState("");
   const { isBusy, failure, run } = useAction();
@@ -46,7 +47,7 @@ function PasswordForm({ email: given = "" }) {
   const isWrong = failure?.status === 401;
   return html`<form class="log-in" onSubmit=${submit}>
     ${isWrong
-      ? html`<div class="alarm" role="alert"><p>${t("E-mail address or password is wrong.")}</p></div>`
+      ? html`<div class="alarm" role="alert"><p>${t("E-mail address or password is wrong.")}</p>${provider && html`<p>${t("Who has logged in with {provider} has no password here: use the button below.", { provider })}</p>`}</div>`
       : html`<${FormFault} failure=${failure} />`}
     <${TextField} label=${t("E-mail address")} type="email" name="email" autocomplete="username" required autofocus value=${email} onValue=${setEmail} />
     <${TextField} label=${t("Password")} type="password" name="password" autocomplete="current-password" required value=${password} onValue=${setPassword} />
@@ -74,11 +75,11 @@ export function LogInPage() {
   return html`<${Entrance} title=${t("Log in")}><${LogInForm} ways=${ways} /></${Entrance}>`;
 }
 
-export function LogInAgain({ email }) {
+export function LogInAgain({ person }) {
   const ways = useWays();
   return html`<${Dialog} title=${t("The session has ended")} onClose=${() => {}} isKept>
     <p>${t("Log in again to go on; what you have typed is still there.")}</p>
-    ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${email} isBeside />`}
+    ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${person?.email} hasPassword=${person?.hasPassword} isBeside />`}
   </${Dialog}>`;
 }
 

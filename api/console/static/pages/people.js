@@ -56,13 +56,21 @@ function ChangeRole({ person, onClose, onChanged }) {
   </form></${Dialog}>`;
 }
 
-function Person({ one, isBusy, onRole, onToggle, onRemove }) {
+/** By what somebody logs in. */
+function Ways({ one }) {
+  if (one.identity) return html`<span title=${`${one.identity.subject} · ${one.identity.issuer}`}>${t("provider")}</span>${one.hasPassword && `, ${t("password")}`}`;
+  return one.hasPassword ? t("password") : "–";
+}
+
+function Person({ one, isBusy, onRole, onToggle, onUnbind, onRemove }) {
   return html`<tr>
     <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("you")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
     <td class="nowrap">${ROLES[one.role].name()}</td>
     <td>${one.enabled ? html`<${Badge} kind="good">${t("on")}</${Badge}>` : html`<${Badge} kind="off">${t("off")}</${Badge}>`}</td>
+    <td><${Ways} one=${one} /></td>
     <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
     <td class="row-actions"><button type="button" aria-label=${t("Change the role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change the role")}</button>
+      ${one.identity && html` <button type="button" aria-label=${t("Unbind {name} from the provider", { name: nameOf(one) })} onClick=${onUnbind}>${t("Unbind")}</button>`}
       ${!one.isSelf && html` <button type="button" disabled=${isBusy} aria-label=${one.enabled ? t("Switch off {name}", { name: nameOf(one) }) : t("Switch on {name}", { name: nameOf(one) })} onClick=${onToggle}>${one.enabled ? t("Switch off") : t("Switch on")}</button> <button type="button" class="danger" aria-label=${t("Remove {name}", { name: nameOf(one) })} onClick=${onRemove}>${t("Remove")}</button>`}</td>
   </tr>`;
 }
@@ -70,6 +78,7 @@ function Person({ one, isBusy, onRole, onToggle, onRemove }) {
 function People({ found }) {
   const [changed, setChanged] = useState(/** @type {any} */ (null));
   const [removed, setRemoved] = useState(/** @type {any} */ (null));
+  const [unbound, setUnbound] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run, clear } = useAction();
   const onChanged = (person) => {
     setChanged(null);
@@ -88,12 +97,19 @@ function People({ found }) {
     tell(t("They are of the account no longer."));
     found.reload();
   });
-  return html`${!removed && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
+  const unbind = () => run(async () => {
+    await call("DELETE", `/api/people/${unbound.id}/identity`);
+    setUnbound(null);
+    tell(t("They are bound to nobody at the provider any more."));
+    found.reload();
+  });
+  return html`${!removed && !unbound && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${4} />`}
-    ${found.data && html`<${Table} caption=${t("People")} columns=${[t("Name"), t("E-mail address"), t("Role"), t("State"), t("Last log-in"), t("There since"), { text: t("Actions"), isHidden: true }]}>
-      ${found.data.map((one) => html`<${Person} key=${one.id} one=${one} isBusy=${isBusy} onRole=${() => setChanged(one)} onToggle=${() => toggle(one)} onRemove=${() => { clear(); setRemoved(one); }} />`)}
+    ${found.data && html`<${Table} caption=${t("People")} columns=${[t("Name"), t("E-mail address"), t("Role"), t("State"), t("Logs in by"), t("Last log-in"), t("There since"), { text: t("Actions"), isHidden: true }]}>
+      ${found.data.map((one) => html`<${Person} key=${one.id} one=${one} isBusy=${isBusy} onRole=${() => setChanged(one)} onToggle=${() => toggle(one)} onUnbind=${() => { clear(); setUnbound(one); }} onRemove=${() => { clear(); setRemoved(one); }} />`)}
     </${Table}>`}
     ${changed && html`<${ChangeRole} person=${changed} onClose=${() => setChanged(null)} onChanged=${onChanged} />`}
+    ${unbound && html`<${Confirm} title=${t("Unbind this person from the provider?")} action=${t("Unbind")} isBusy=${isBusy} failure=${failure} onYes=${unbind} onNo=${() => { clear(); setUnbound(null); }}>${t("Their sessions end. Whoever has their e-mail address at the provider, verified, logs in as them the next time.")} <bdi>${nameOf(unbound)}</bdi></${Confirm}>`}
     ${removed && html`<${Confirm} title=${t("Remove this person?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${() => { clear(); setRemoved(null); }}>${t("Within a second their sessions open nothing. Keys that they made stay: revoke those that they know.")} <bdi>${nameOf(removed)}</bdi></${Confirm}>`}`;
 }
 

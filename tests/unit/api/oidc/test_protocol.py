@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from joserfc import jwt
-from joserfc.jws import JWSRegistry
 from joserfc.jwk import KeySet, OKPKey, RSAKey
+from joserfc.jws import JWSRegistry
 
 from api.oidc.flow import new_flow
 from api.oidc.protocol import ReceivedTokens, RefusedTokenError, checked_claims
@@ -108,7 +108,7 @@ def test_signatures_of_ed25519_are_believed_by_either_name_with_the_hash_of_the_
     half = hashlib.sha512(b"access").digest()[:32]
     registry = JWSRegistry(algorithms=["EdDSA", "Ed25519", "Ed448"])
     for name in ("EdDSA", curve):
-        named = {"kid": "one", **({"alg": name} if key_says else {})}
+        named: Any = {"kid": "one", **({"alg": name} if key_says else {})}
         key = OKPKey.generate_key(curve, named)
         keys = KeySet([key]).as_dict(private=False)
 

@@ -1,0 +1,218 @@
+"""What administrators and operators have in hand of the log-in by a provider."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from api.cli.app import app as commands
+from api.db.database import Database
+from api.limits.limiter import LimitRules
+from api.security.permissions import Role
+from common.settings import DatabaseSettings
+from tests.integration.api.application import (
+    Application,
+    Caller,
+    Options,
+    running_application,
+)
+from tests.integration.api.people import browser_of, invite, logged_in, new_address, new_person
+from tests.integration.api.test_oidc_log_in import BEGIN, RETURN, log_in, said, subject_of
+from tests.services.oidc import OidcProvider
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def application(
+    database: Database, oidc_provider: OidcProvider
+) -> AsyncIterator[Application]:
+    async with running_application(database, Options(more=oidc_provider.settings)) as app:
+        yield app
+
+
+@pytest.fixture
+async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
+    async with browser_of(application) as opened:
+        yield opened
+
+
+async def _refusals(application: Application, owner: Caller) -> list[Any]:
+    """Return who was refused, oldest first, as the audit log has it."""
+    async with application.client(owner) as client:
+        await application.services.audit_notes.sweep()
+        answer = await client.get("/api/audit", params={"action": "provider"})
+    return list(reversed(answer.json()["entries"]))
+
+
+async def test_an_administrator_unbinds_a_person_whose_sessions_end(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    async with logged_in(application, owner.email) as administrator:
+        email = await new_person(application, administrator, Role.VIEWER)
+        former = subject_of(oidc_provider, email)
+        assert (await log_in(browser, oidc_provider, former)).status_code == 200
+        newcomer = subject_of(oidc_provider, email)
+        assert said(await log_in(browser, oidc_provider, newcomer)) == (403, "bound_to_another")
+
+        people = (await administrator.get("/api/people")).json()["people"]
+        shown = {one["email"]: one for one in people}
+        path = f"/api/people/{shown[email]['id']}/identity"
+        unbound = await administrator.delete(path)
+        ended = await browser.get("/api/session")
+        again = await administrator.delete(path)
+        others = await administrator.delete(path.replace(shown[email]["id"], str(owner.owner_id)))
+        shown_after = (await administrator.get("/api/people")).json()["people"]
+
+    identity = {"issuer": oidc_provider.issuer, "subject": former}
+    assert (shown[email]["identity"], shown[email]["hasPassword"]) == (identity, False)
+    assert (shown[owner.email]["identity"], shown[owner.email]["hasPassword"]) == (None, True)
+    assert (unbound.status_code, ended.status_code) == (204, 401)
+    assert (again.status_code, others.status_code) == (404, 404)
+    assert [one["identity"] for one in shown_after] == [None, None]
+    assert (await log_in(browser, oidc_provider, newcomer)).status_code == 200
+    assert said(await log_in(browser, oidc_provider, former)) == (403, "bound_to_another")
+
+
+async def test_the_operator_lists_who_is_bound_and_unbinds(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+    api_database: DatabaseSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PLATESTREAM_DATABASE_URL", api_database.database_url.get_secret_value())
+    subject = subject_of(oidc_provider, owner.email)
+    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
+    named = ("--email", owner.email)
+
+    (person,) = _run("owner", "people", *named)["people"]
+    shown = CliRunner().invoke(commands, ["owner", "people", *named])
+    unbound = _run("owner", "unbind", *named)
+    again = CliRunner().invoke(commands, ["owner", "unbind", *named])
+
+    identity = {"issuer": oidc_provider.issuer, "subject": subject}
+    assert (person["email"], person["identity"]) == (owner.email, identity)
+    assert shown.stdout == f"{owner.email}\tadministrator\t{subject} at {oidc_provider.issuer}\n"
+    assert unbound == {**person, "identity": None}
+    assert again.exit_code == 1
+    assert "who logs in by a provider" in again.stderr
+    told = await _entries_of(application, owner, "person.updated", actor_kind="command")
+    assert [one["field"] for one in told["changes"]] == ["oidcIssuer", "oidcSubject"]
+
+
+async def test_only_addresses_of_the_domains_that_are_named_log_in(
+    database: Database, application: Application, owner: Caller, oidc_provider: OidcProvider
+) -> None:
+    domain = owner.email.rpartition("@")[2]
+    joins = {"oidc_join_account": owner.email}
+    for domains, email, expected in (
+        (f"example.com, {domain.upper()}", new_address(), 200),
+        ("example.com", new_address(), "email_domain_refused"),
+        ("example.com", "ana@mail.example.com", "email_domain_refused"),
+        ("example.com", owner.email, "email_domain_refused"),
+    ):
+        more = {**oidc_provider.settings, **joins, "oidc_email_domains": domains}
+        async with (
+            running_application(database, Options(more=more)) as bounded,
+            browser_of(bounded) as browser,
+        ):
+            answer = await log_in(browser, oidc_provider, subject_of(oidc_provider, email))
+            unverified = subject_of(oidc_provider, email, verified=False)
+            refused = await log_in(browser, oidc_provider, unverified)
+        found = answer.status_code if answer.status_code == 200 else answer.json()["code"]
+        assert found == expected, email
+        assert said(refused) == (403, "email_not_verified")
+
+
+async def test_who_was_refused_stands_in_the_audit_log_of_the_account(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    email, other = new_address(), new_address()
+    async with logged_in(application, owner.email) as administrator:
+        token = (await invite(administrator, email, Role.VIEWER))["token"]
+    unverified = subject_of(oidc_provider, owner.email, verified=False)
+    for _ in range(3):
+        await log_in(browser, oidc_provider, unverified)
+    await log_in(browser, oidc_provider, subject_of(oidc_provider, other), invitation=token)
+    await log_in(browser, oidc_provider, subject_of(oidc_provider, new_address()))
+
+    told = await _refusals(application, owner)
+    assert [one["subject"]["name"] for one in told] == [owner.email, email]
+    assert [one["parameters"] for one in told] == [
+        {"reason": "email_not_verified", "email": owner.email},
+        {"reason": "invitation_for_another", "email": other},
+    ]
+    assert {(one["actor"]["kind"], one["address"]) for one in told} == {("nobody", "127.0.0.1")}
+
+
+async def test_who_has_no_password_is_told_so_where_they_would_change_it(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    subject = subject_of(oidc_provider, owner.email)
+    shown = (await log_in(browser, oidc_provider, subject)).json()["session"]["person"]
+    wanted = {"currentPassword": "x", "newPassword": "long enough"}
+    answer = await browser.put("/api/account", json=wanted)
+    async with logged_in(application, (await application.new_owner()).email) as with_password:
+        other = (await with_password.get("/api/session")).json()["session"]["person"]
+
+    assert (shown["hasPassword"], other["hasPassword"]) == (False, True)
+    assert answer.status_code == 400
+    (fault,) = answer.json()["fields"]
+    assert fault["path"] == "currentPassword"
+    assert "you log in by the identity provider and have no password here" in fault["message"]
+
+
+async def test_calls_of_the_log_in_are_counted_by_address_also_where_they_succeed(
+    database: Database, oidc_provider: OidcProvider
+) -> None:
+    limits = LimitRules(
+        per_minute=0,
+        recognize_per_minute=0,
+        demo_per_minute=0,
+        block_seconds=60,
+        log_in_per_minute=5,
+    )
+    options = Options(limits=limits, more=oidc_provider.settings)
+    async with running_application(database, options) as app, browser_of(app) as browser:
+        passed = [await browser.get("/api/session/ways"), await browser.post(BEGIN, json={})]
+        passed += [await browser.post(BEGIN, json={}) for _ in range(3)]
+        over = [
+            await browser.post(BEGIN, json={}),
+            await browser.post(RETURN, json={"code": "c", "state": "s"}),
+            await browser.get("/api/session/ways"),
+            await browser.post("/api/session", json={"email": "a@b.example", "password": "x"}),
+            await browser.post("/api/invitations/find", json={"token": "x"}),
+        ]
+
+    assert [answer.status_code for answer in passed] == [200] * 5
+    assert [said(answer) for answer in over] == [(429, "rate_limited")] * 5
+    assert "Retry-After" in over[0].headers
+
+
+def _run(*arguments: str) -> Any:
+    result = CliRunner().invoke(commands, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+async def _entries_of(
+    application: Application, owner: Caller, action: str, *, actor_kind: str
+) -> Any:
+    async with application.client(owner) as client:
+        answer = await client.get("/api/audit", params={"action": action})
+    (entry,) = [one for one in answer.json()["entries"] if one["actor"]["kind"] == actor_kind]
+    return entry
