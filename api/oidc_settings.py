@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
+from common.networks import is_own_machine
 from common.settings import Fragment
-from common.urls.outbound import is_own_machine
 
 _OPENID = "openid"
 _DOMAIN = re.compile(r"(?!-)[a-z0-9-]+(\.[a-z0-9-]+)+")

@@ -1,9 +1,21 @@
 """IP addresses and networks as settings and rules speak of them."""
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Final
 
 IpAddress = IPv4Address | IPv6Address
 IpNetwork = IPv4Network | IPv6Network
+
+_LOOPBACK_NAMES: Final = frozenset(
+    {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
+)
 
 
 def parse_networks(text: str) -> tuple[IpNetwork, ...]:
@@ -13,3 +25,23 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
         ValueError: an entry is neither.
     """
     return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
+
+
+def is_loopback_name(host: str) -> bool:
+    """Tell whether a host name (lower case) is the machine itself, whatever a resolver says."""
+    return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
+
+
+def is_own_machine(host: str) -> bool:
+    """Tell whether a host, a name (lower case) or an IP address, is the machine itself."""
+    try:
+        return without_mapping(ip_address(host)).is_loopback
+    except ValueError:
+        return is_loopback_name(host)
+
+
+def without_mapping(address: IpAddress) -> IpAddress:
+    """Return the IPv4 address where ``address`` is one in the form ``::ffff:a.b.c.d``."""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address

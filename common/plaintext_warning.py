@@ -1,7 +1,7 @@
 """Logins that cross a network in the clear, where anybody may listen to them."""
 
+from common.networks import is_own_machine
 from common.settings import KafkaProtocol, KafkaSettings, MqttLoginSettings
-from common.urls.outbound import is_own_machine
 
 
 def kafka_servers_in_clear(settings: KafkaSettings) -> list[str]:

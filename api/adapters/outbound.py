@@ -6,12 +6,11 @@ from typing import Protocol
 
 from api.errors import ApiError, ErrorCode, FieldFault
 from common.errors import InvalidInputError
-from common.networks import IpAddress
+from common.networks import IpAddress, is_loopback_name
 from common.urls.outbound import (
     OutboundRules,
     OutboundUrl,
     check_outbound_address,
-    is_loopback_name,
     parse_outbound_url,
 )
 

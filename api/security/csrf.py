@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from common.urls.outbound import is_own_machine
+from common.networks import is_own_machine
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from common.errors import InvalidInputError
-from common.networks import IpAddress, IpNetwork
+from common.networks import IpAddress, IpNetwork, is_loopback_name, without_mapping
 
 METADATA_NAMES: Final = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
@@ -114,9 +114,6 @@ _LOOPBACK: Final = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _MAX_HOST_LENGTH: Final = 253
-_LOOPBACK_NAMES: Final = frozenset(
-    {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
-)
 # Names that only a private resolver knows. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
 _PRIVATE_SUFFIXES: Final = (
     ".local",
@@ -170,22 +167,9 @@ def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:
     Raises:
         InvalidInputError: code ``outbound_url_address``.
     """
-    plain = _without_mapping(address)
+    plain = without_mapping(address)
     if not rules.allow(plain) and not _is_public(plain):
         raise _forbidden()
-
-
-def is_loopback_name(host: str) -> bool:
-    """Tell whether a host name stands for the machine itself, whatever a resolver says."""
-    return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
-
-
-def is_own_machine(host: str) -> bool:
-    """Tell whether a host, a name (lower case) or an IP address, is the machine itself."""
-    try:
-        return _without_mapping(ip_address(host)).is_loopback
-    except ValueError:
-        return is_loopback_name(host)
 
 
 def _split(text: str) -> SplitResult:
@@ -253,13 +237,6 @@ def _check_name(host: str, rules: OutboundRules) -> None:
     is_private = len(labels) == 1 or host.endswith(_PRIVATE_SUFFIXES)
     if is_private and not rules.allowed_networks:
         raise _forbidden()
-
-
-def _without_mapping(address: IpAddress) -> IpAddress:
-    """Return the IPv4 address where ``address`` is one in the form ``::ffff:a.b.c.d``."""
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    return address
 
 
 def _is_public(address: IpAddress) -> bool:

@@ -23,6 +23,8 @@ _LOGIN = {
         ("127.0.0.1", _PASSWORD, None),
         ("::1", _PASSWORD, None),
         ("localhost", _PASSWORD, None),
+        ("broker.LOCALHOST", _PASSWORD, None),
+        ("::ffff:127.0.0.1", _PASSWORD, None),
         ("", _PASSWORD, None),
     ],
 )
