@@ -56,9 +56,10 @@ const BY_CODE = {
   log_in_expired: () => t("The log-in was begun in another browser, or more than ten minutes ago. Begin again."),
   log_in_refused: () => t("What the provider answered is not good. Begin again."),
   email_not_verified: () => t("The provider has not verified your e-mail address."),
+  email_domain_refused: () => t("With an e-mail address of its domain nobody logs in by the provider here."),
   unknown_person: () => t("Nobody with your e-mail address logs in here. Ask an administrator of the account for an invitation."),
   person_switched_off: () => t("Your log-in is switched off. Ask an administrator of the account."),
-  bound_to_another: () => t("Somebody else at the provider logs in with your e-mail address here. An administrator can remove that person, and invite you."),
+  bound_to_another: () => t("Somebody else at the provider logs in with your e-mail address here. An administrator can unbind that person, or remove them and invite you."),
   password_log_in_off: () => t("Nobody logs in with a password here."),
   too_many_streams: () => t("Too many live views are open; close one."),
 };
@@ -139,13 +140,35 @@ export async function request(method, path, { body, signal: abort, headers } = {
  */
 export async function call(method, path, { query, body, signal: abort } = {}) {
   const answer = await request(method, path + queryText(query), { body, signal: abort });
-  const text = await answer.text();
-  const json = text && answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
+  const json = await jsonOf(answer);
   if (answer.ok) return json;
-  if (answer.status === 401 && !(method === "POST" && path === "/api/session")) sessionEnded();
-  const failure = new Failure(answer.status, json ?? {});
+  throw refusal(method, path, answer.status, json);
+}
+
+/**
+ * Returns an answer that is a file, once it has begun.
+ * @param {string} path
+ * @param {Record<string, unknown>} query
+ * @throws {Failure}
+ */
+export async function file(path, query) {
+  const answer = await request("GET", path + queryText(query));
+  if (answer.ok) return answer;
+  throw refusal("GET", path, answer.status, await jsonOf(answer));
+}
+
+/** @param {Response} answer */
+async function jsonOf(answer) {
+  const text = await answer.text();
+  return text && answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
+}
+
+/** @param {string} method @param {string} path @param {number} status @param {any} json */
+function refusal(method, path, status, json) {
+  if (status === 401 && !(method === "POST" && path === "/api/session")) sessionEnded();
+  const failure = new Failure(status, json ?? {});
   if (failure.code === "missing_scope") rightLacked();
-  throw failure;
+  return failure;
 }
 
 /** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */

@@ -7,6 +7,7 @@ import { ErasePlate, normalised } from "./erasure.js";
 import { date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
+import { Together } from "./together.js";
 import { Empty, Fault, Moment, Plate, Sureness, Table, Waiting, save } from "./ui.js";
 import { t, tn } from "./words.js";
 
@@ -88,5 +89,6 @@ export function History({ filter }) {
             <td><${Plate} text=${row.plate} /></td><td class="number"><${Sureness} value=${row.confidence} /></td></tr>`)}
         </${Table}></section>
     </div>
+    ${whole && html`<${Together} key=${whole} rows=${rows} />`}
     <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, row.plate, row.confidence, row.cameraName])]))}>${t("Save as CSV")}</button></div>`;
 }

@@ -7,6 +7,7 @@ import { askWho } from "./session.js";
 const DRAW_MS = 200;
 const RETRY_SECONDS = 5;
 const FILL_ROWS = 200;
+const MARGIN_MS = 60_000;
 
 /** @typedef {import("#api").components["schemas"]["RecognitionBody"]} Recognition */
 
@@ -30,6 +31,9 @@ export function useStream(filter, onRows) {
     let retry;
     let isOver = false;
     let newest = "";
+    // What comes while it cannot be opened at all is asked for from a little before this moment.
+    const begun = new Date(Date.now() - MARGIN_MS).toISOString();
+    let wasAway = false;
     /** @type {Recognition[]} */
     let fresh = [];
     const known = new Set();
@@ -58,6 +62,7 @@ export function useStream(filter, onRows) {
     const again = () => {
       source?.close();
       setState("away");
+      wasAway = true;
       clearTimeout(retry);
       retry = setTimeout(open, RETRY_SECONDS * 1000);
     };
@@ -66,7 +71,7 @@ export function useStream(filter, onRows) {
       source.onopen = () => {
         setState("open");
         // A source of its own has no place to come back to.
-        if (newest) fill(newest);
+        if (newest || wasAway) fill(newest || begun);
       };
       source.onmessage = (event) => take(JSON.parse(event.data));
       source.addEventListener("reset", (event) => fill(JSON.parse(event.data).since));

@@ -1,6 +1,7 @@
 """What people come to the console for, from the log-in on."""
 
 import base64
+import csv
 import re
 import uuid
 from datetime import datetime
@@ -28,6 +29,15 @@ from tests.e2e.console.stack import TIMEZONE, Account, ConsoleStack, passed
 pytestmark = pytest.mark.e2e
 
 CAMERA = Camera(uuid.uuid4(), "Weighbridge")
+_COUNT_TONES = """
+    window.tones = 0;
+    const create = AudioContext.prototype.createOscillator;
+    AudioContext.prototype.createOscillator = function () {
+        window.tones += 1;
+        return create.call(this);
+    };
+"""
+"""Counts what the page has the loudspeaker play."""
 NOT_FOUND = "404 (Not Found)"
 REFUSED = "400 (Bad Request)"
 """The browser itself notes in its console that a form was refused."""
@@ -36,8 +46,11 @@ REFUSED = "400 (Bad Request)"
 def test_watch_what_passes_and_what_it_sets_off(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
+    console.page.add_init_script(_COUNT_TONES)
     console.log_in(account)
     console.sees("No pass yet.")
+    console.page.get_by_label("Sound when an alert fires").check()
+    assert console.page.evaluate("tones") == 2
     expect(console.page.get_by_text("live", exact=True)).to_be_visible()
     alert_id = _alert(console, "Watched")
     row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms())
@@ -49,6 +62,7 @@ def test_watch_what_passes_and_what_it_sets_off(
     expect(line.get_by_text("98%")).to_be_visible()
     stack.fire(_trigger(account, row.id, alert_id, row.captured_ms))
     expect(line.get_by_text("Watched")).to_be_visible(timeout=15_000)
+    console.page.wait_for_function("tones === 4")
 
     console.press("Pause")
     later = passed(account, CAMERA.id, CAMERA.name, 1, captured_ms=now_ms())
@@ -72,8 +86,15 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
     console.page.reload()
     expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
-    console.page.go_back()
+    console.page.keyboard.press("p")
     expect(rows.first.locator("td").nth(4)).to_have_text(first)
+    console.page.keyboard.press("n")
+    expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
+    with console.page.expect_download() as whole:
+        console.press("Save all as CSV")
+    saved_rows = list(csv.DictReader(whole.value.path().read_text().splitlines()))
+    assert len(saved_rows) > 50
+    assert {row["plate"] for row in saved_rows} == {"VA677VR"}
 
     console.follow("History")
     console.sees("By camera")
@@ -83,6 +104,36 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     lines = saved.value.path().read_text().splitlines()
     assert lines[0] == "id,timestamp,plate,confidence,cameraName"
     assert all(",VA677VR," in line for line in lines[1:])
+
+
+def test_what_a_plate_was_seen_together_with(console: ConsolePage, stack: ConsoleStack) -> None:
+    account, now = stack.new_account(), now_ms() - 7_200_000
+    seen = [
+        ("AB12CDE", 0),
+        ("FOLLOW1", 8),
+        ("LATER22", 200),
+        ("AB12CDE", 3600),
+        ("FOLLOW1", 3580),
+    ]
+    rows = [
+        passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now + at * 1000, plate=plate)
+        for plate, at in seen
+    ]
+    elsewhere = passed(account, uuid.uuid4(), "Another", 0, captured_ms=now, plate="ELSEW11")
+    stack.publish(*rows, elsewhere, is_live=False)
+    console.log_in(account, "/search?plate=AB12CDE&match=exact&view=history")
+    console.press("Look")
+    table = console.page.get_by_role("table", name="Seen together with").locator("tbody tr")
+    expect(table).to_have_count(1)
+    expect(table.first).to_contain_text("FOLLOW1")
+    expect(table.first.locator("td").nth(1)).to_have_text("2")
+    assert console.violations() == []
+    console.choose("Apart by at most", "5 minutes")
+    console.press("Look")
+    expect(table).to_have_count(2)
+    expect(table.nth(1)).to_contain_text("LATER22")
+    console.follow("FOLLOW1")
+    console.page.wait_for_url("**plate=FOLLOW1**")
 
 
 def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
@@ -390,6 +441,8 @@ def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> Non
 def test_the_figures_of_a_month(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/analytics")
     console.sees("By hour of the day")
+    week = console.page.locator(".facts div").filter(has_text="The last 7 whole days")
+    expect(week).to_contain_text(re.compile(r"[+−]\d+% on the 7 before"))
     figure = console.page.get_by_role("figure").filter(has_text="By hour of the day")
     figure.get_by_text("As a table").click()
     expect(figure.get_by_role("row")).to_have_count(25)

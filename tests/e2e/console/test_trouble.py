@@ -4,10 +4,12 @@ import httpx
 import pytest
 from playwright.sync_api import Route, expect
 
+from api.security.permissions import Role
 from common.timestamps import now_ms
 from tests.e2e.console.browser import NOT_READY, ConsolePage
 from tests.e2e.console.scene import Scene
 from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack, passed
+from tests.integration.api.people import browser_of, invite, logged_in, new_address
 
 pytestmark = pytest.mark.e2e
 
@@ -98,6 +100,8 @@ def test_strange_texts_are_shown_as_texts(
             made = api.post("/api/webhooks", json=webhook).json()["webhook"]
             places.append(f"/webhooks/{made['id']}")
             api.post("/api/api-keys", json={"name": text, "scopes": ["cameras:read"]})
+    for text in STRANGE:
+        stack.run(_join(stack, account, new_address(), text))
     rows = [
         passed(account, made, text, 0, captured_ms=now_ms() - number * 1000, track=text)
         for number, text in enumerate(STRANGE)
@@ -110,7 +114,8 @@ def test_strange_texts_are_shown_as_texts(
     everywhere = [f"/recognitions/{row.id}" for row in rows] + places
     for path in (
         *("/", "/search", "/search?view=history", "/cameras", "/cameras?view=wall", "/alerts"),
-        *("/webhooks", "/keys", "/analytics", "/health", "/alerts/new"),
+        *("/webhooks", "/keys", "/analytics", "/health", "/alerts/new", "/audit", "/people"),
+        *("/account", f"/search?cameraId={account.id}&view=history"),
         *everywhere,
     ):
         console.go(path)
@@ -124,6 +129,33 @@ def test_strange_texts_are_shown_as_texts(
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
     console.go(f"/cameras/{places[0].rpartition('/')[2]}")
     expect(console.page.get_by_role("heading", level=1)).to_have_text(STRANGE[0])
+
+
+async def _join(stack: ConsoleStack, account: Account, email: str, name: str) -> None:
+    """Make somebody a person of the account, by a name of their own choice."""
+    async with logged_in(stack.application, account.email) as administrator:
+        made = await invite(administrator, email, Role.VIEWER)
+    async with browser_of(stack.application) as browser:
+        body = {"token": made["token"], "name": name, "password": PASSWORD}
+        answer = await browser.post("/api/invitations/accept", json=body)
+        assert answer.status_code == 201, answer.text
+
+
+def test_a_stream_that_cannot_be_opened_is_said_and_filled_up_once_it_can(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    console.expected.append("net::ERR_FAILED")
+    stream = "**/api/recognitions/stream*"
+    console.page.route(stream, lambda route: route.abort())
+    console.log_in(account)
+    console.sees("interrupted; trying again")
+    console.sees("No pass yet.")
+    row = passed(account, account.id, "Gate", 0, captured_ms=now_ms(), plate="MISSED1")
+    stack.publish(row)
+    expect(console.page.get_by_role("link").filter(has_text="MISSED1")).to_have_count(0)
+    console.page.unroute(stream)
+    console.sees("MISSED1")
+    expect(console.page.get_by_text("live", exact=True)).to_be_visible()
 
 
 def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(

@@ -1,16 +1,16 @@
 /** @file What passed: found by plate, camera, time and sureness; a page at a time, or as a history. */
 
 import { html, useEffect, useRef, useState } from "../html.js";
-import { get } from "../api.js";
+import { file, get } from "../api.js";
 import { writeCsv } from "../csv.js";
 import { FilterFields, MomentField, filterOf, useCameras } from "../filters.js";
 import { shortDateTime } from "../format.js";
 import { History } from "../history.js";
-import { useLoad } from "../load.js";
+import { useAction, useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
 import { Link, go, goQuery } from "../router.js";
 import { useKeys } from "../shortcuts.js";
-import { CopyButton, Empty, Fault, Field, Head, Moment, Plate, Region, Segments, Sureness, Table, Waiting, save } from "../ui.js";
+import { CopyButton, Empty, Fault, Field, FormFault, Head, Moment, Plate, Region, Segments, Sureness, Table, Waiting, save, tell } from "../ui.js";
 import { t } from "../words.js";
 
 const ROWS = 50;
@@ -36,6 +36,17 @@ function SpanField({ onSpan }) {
 function exported(rows) {
   const names = ["id", "timestamp", "plate", "confidence", "cameraId", "cameraName"];
   return writeCsv([names, ...rows.map((row) => names.map((name) => row[name] ?? ""))]);
+}
+
+/** All that the filters find, as the API exports it: a hundred thousand at most. */
+function ExportAll({ filter }) {
+  const { isBusy, failure, run } = useAction();
+  const start = () => run(async () => {
+    const answer = await file("/api/recognitions/export", { ...filter, format: "csv" });
+    save("recognitions-all.csv", "text/csv", await answer.text());
+    if (answer.headers.get("X-Next-Key")) tell(t("These are the newest 100,000; choose less time for the rest."));
+  });
+  return html`<button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Saving …") : t("Save all as CSV")}</button><${FormFault} failure=${failure} />`;
 }
 
 function Results({ rows, at, onAt }) {
@@ -76,6 +87,7 @@ function Page({ query, filter }) {
       ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("Newest")}</button><button type="button" onClick=${before}>${t("Back")}</button>`}
       <button type="button" disabled=${!page.data.nextKey} onClick=${next}>${t("Next page")}</button>
       <button type="button" onClick=${() => save("recognitions.csv", "text/csv", exported(rows))}>${t("Save this page as CSV")}</button>
+      <${ExportAll} filter=${filter} />
     </div>`}`;
 }
 
