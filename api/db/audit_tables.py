@@ -21,7 +21,25 @@ class AuditEntry(Base):
     """
 
     __tablename__ = "audit_entries"
-    __table_args__ = (Index("ix_audit_entries_owner_id_at_id", "owner_id", "at", "id"),)
+    __table_args__ = (
+        Index("ix_audit_entries_owner_id_at_id", "owner_id", "at", "id"),
+        # Those of what is filtered by: without them a rare one is looked for in all entries.
+        Index(
+            "ix_audit_entries_owner_id_action_at",
+            *("owner_id", "action", "at"),
+            postgresql_ops={"action": "text_pattern_ops"},
+        ),
+        Index("ix_audit_entries_owner_id_actor_at", "owner_id", "actor_id", "at"),
+        Index(
+            "ix_audit_entries_owner_id_actor_name_at",
+            *("owner_id", text("lower(actor_name)"), "at"),
+        ),
+        Index(
+            "ix_audit_entries_owner_id_subject_at",
+            *("owner_id", "subject_id", "at"),
+            postgresql_where=text("subject_id IS NOT NULL"),
+        ),
+    )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     owner_id: Mapped[UUID]

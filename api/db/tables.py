@@ -261,7 +261,7 @@ class CorrectionEntry(Base):
 
 
 class ErasureJob(Base):
-    """A plate that is to be erased. ``plate`` is null once it is: ``plate_masked`` is left.
+    """A plate that is to be erased. ``plate`` is null some minutes after: ``plate_masked`` is left.
 
     Whoever works on it has it until ``leased_until``; ``before_ms`` is Unix ms, UTC.
     """
@@ -269,7 +269,7 @@ class ErasureJob(Base):
     __tablename__ = "erasure_jobs"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'running', 'done')", name="state_known"),
-        CheckConstraint("(plate IS NULL) = (state = 'done')", name="plate_forgotten"),
+        CheckConstraint("plate IS NOT NULL OR state = 'done'", name="plate_forgotten"),
         Index(
             "ix_erasure_jobs_open",
             "owner_id",

@@ -22,6 +22,7 @@ from api.erasure.job_rows import (
     drop_jobs,
     find_job,
     finish_job,
+    forget_plates,
     keep_job,
     list_jobs,
     put_job_off,
@@ -41,6 +42,10 @@ _LEASE: Final = timedelta(seconds=60)
 _RENEW_SECONDS: Final = 15.0
 _PAUSE: Final = timedelta(seconds=30)
 _DROP_EVERY_MS: Final = 3_600_000
+_FORGET_EVERY_MS: Final = 60_000
+_TOLD: Final = timedelta(minutes=10)
+"""So long after an erasure somebody's search from before it may still be on its way to the log."""
+
 _KEPT: Final = timedelta(days=90)
 """A job that is done tells for so long who erased what, and when."""
 
@@ -66,6 +71,7 @@ class ErasureJobs:
         self._erase = erase
         self._now_ms = now_ms
         self._next_drop_ms = 0
+        self._next_forgetting_ms = 0
 
     async def ask(self, caller: Principal, plate: str) -> ErasureJob:
         """Have a plate (normalised) erased, as far as it was captured until now.
@@ -101,6 +107,7 @@ class ErasureJobs:
         Raises:
             PlatestreamError: it could not be done; it is tried again.
         """
+        await self._forget_old()
         await self._drop_old()
         job = await self._database.run(lambda session: take_job(session, _LEASE))
         if job is None:
@@ -113,6 +120,14 @@ class ErasureJobs:
             await self._database.run(lambda session: put_job_off(session, job, sentence, _PAUSE))
             raise
         return 1
+
+    async def _forget_old(self) -> None:
+        now_ms = self._now_ms()
+        if now_ms < self._next_forgetting_ms:
+            return
+        before = datetime.fromtimestamp(now_ms / 1000, UTC) - _TOLD
+        await self._database.run(lambda session: forget_plates(session, before))
+        self._next_forgetting_ms = now_ms + _FORGET_EVERY_MS
 
     async def _drop_old(self) -> None:
         now_ms = self._now_ms()

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from api.db.actors import SERVICE, Actor, current_actor
 from api.db.audit_tables import AuditEntry
-from api.db.tables import Owner
+from api.db.tables import ErasureJob, Owner
 from api.security.actions import Action
 from common.plates.normalise import normalise_plate
 
@@ -74,6 +74,26 @@ def write_acts(session: Session, acts: Collection[Act]) -> None:
         session.execute(insert(AuditEntry).on_conflict_do_nothing(), rows)
 
 
+def write_late(session: Session, acts: Collection[Act]) -> None:
+    """Write entries of acts of some seconds ago, without plates that were erased since."""
+    write_acts(session, acts)
+    erased = select(ErasureJob).where(
+        ErasureJob.owner_id.in_({act.owner_id for act in acts}),
+        ErasureJob.plate.is_not(None),
+        ErasureJob.state != "waiting",
+    )
+    for job in session.scalars(erased).all():
+        # Who searches for it afterwards is told of.
+        ids = [
+            act.id
+            for act in acts
+            if act.owner_id == job.owner_id
+            and (job.finished_at is None or act.at <= job.finished_at)
+        ]
+        if ids and job.plate is not None:
+            erase_from_entries(session, job.owner_id, job.plate, of=ids)
+
+
 def drop_entries(session: Session, before: datetime) -> int:
     """Delete some thousands of the entries from before a moment; return how many."""
     old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
@@ -88,8 +108,12 @@ def forget_account(session: Session, owner_id: UUID) -> None:
         session.execute(delete(AuditEntry).where(AuditEntry.owner_id == owner_id))
 
 
-def erase_from_entries(session: Session, owner_id: UUID, plate: str) -> int:
+def erase_from_entries(
+    session: Session, owner_id: UUID, plate: str, *, of: Collection[UUID] | None = None
+) -> int:
     """Replace a plate (normalised) in an owner's entries by a marker; return in how many.
+
+    ``of`` are the entries that are looked at; None: all.
 
     Of names and other texts that hold it, in whatever spelling, nothing is left either, unless it
     is too short to be told from a part of a word.
@@ -102,6 +126,8 @@ def erase_from_entries(session: Session, owner_id: UUID, plate: str) -> int:
     suspected = select(AuditEntry).where(
         AuditEntry.owner_id == owner_id, func.strpos(folded, plate) > 0
     )
+    if of is not None:
+        suspected = suspected.where(AuditEntry.id.in_(of))
     count = 0
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     with _way(session, "erasure"):

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from api.db.actors import SERVICE
 from api.db.database import Database
 from api.security.actions import Action
-from api.trail.entries import Act, write_acts
+from api.trail.entries import Act, write_late
 from common.errors import TransientError
 from common.metric_names import MetricName
 
@@ -113,7 +113,7 @@ class AuditNotes(Collector):
         lost = dict(self._lost)
         told = [_incomplete(owner_id, count) for owner_id, count in lost.items()]
         try:
-            await self._database.run(lambda session: write_acts(session, [*batch, *told]))
+            await self._database.run(lambda session: write_late(session, [*batch, *told]))
         except TransientError:
             raise
         except Exception:

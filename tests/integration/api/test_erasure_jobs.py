@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from api.db.database import Database
+from api.erasure.job_rows import forget_plates
 from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
 from common.errors import TransientError
 from tests.integration.api.application import Application, Caller, Options, running_application
@@ -86,6 +88,11 @@ async def test_what_is_done_is_told_and_the_plate_forgotten(
     done = await state(application, caller, job)
     assert (done["state"], done["plate"]) == ("done", "A****D")
     assert (done["counts"]["recognitions"], done["counts"]["images"]) == (2, 4)
+    # For as long as somebody's search from before it may be on its way to the audit log.
+    assert await plates_kept(application) == [PLATE]
+    await application.database.run(
+        lambda session: forget_plates(session, datetime.now(UTC) + timedelta(seconds=1))
+    )
     assert await plates_kept(application) == [None]
     waits = await ask(application, caller, OTHER)
     async with application.client(caller) as client:
@@ -154,3 +161,34 @@ async def test_only_so_many_wait_for_an_account(application: Application) -> Non
     async with application.client(caller) as client:
         refused = await client.post("/api/erasures", json={"plate": PLATE})
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+
+
+async def test_a_search_from_before_that_is_told_after_it_is_told_without_the_plate(
+    application: Application,
+) -> None:
+    caller, other = await application.new_owner(), await application.new_owner()
+    notes = application.services.audit_notes
+    for owner in (caller, other):
+        await _search(application, owner, "ab-12 cd")
+    await _search(application, caller, OTHER)
+    await ask(application, caller)
+    assert await application.services.erasure_jobs.sweep() == 1
+    await _search(application, caller, PLATE)
+    await notes.sweep()
+
+    # That somebody looked for it afterwards stays.
+    assert await _searched(application, caller) == ["[erased]", OTHER, PLATE]
+    assert await _searched(application, other) == ["ab-12 cd"]
+
+
+async def _search(application: Application, caller: Caller, plate: str) -> None:
+    async with application.client(caller) as client:
+        answer = await client.get("/api/recognitions", params={"plate": plate})
+    assert answer.status_code == 200, answer.text
+
+
+async def _searched(application: Application, caller: Caller) -> list[str]:
+    """Return the plates that the owner's entries name, in the order of the searches."""
+    async with application.client(caller) as client:
+        answer = await client.get("/api/audit", params={"action": "recognitions.searched"})
+    return [one["parameters"]["plate"] for one in reversed(answer.json()["entries"])]
