@@ -1,11 +1,12 @@
 """Prometheus' objects of the metrics in the catalogue, and the pages by which a process is watched:
-``/metrics`` for Prometheus, ``/healthz`` for probes.
+``/metrics`` for Prometheus, ``/healthz`` for probes, ``/readyz`` for people.
 """
 
+import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Final
@@ -59,8 +60,8 @@ class HealthPageSettings(Fragment):
     metrics_host: str = Field(
         "127.0.0.1",
         min_length=1,
-        description="Address on which processes other than the API answer /metrics and /healthz, "
-        "each on its own port; 0.0.0.0 or :: is every address. The pages need no key.",
+        description="Address on which processes other than the API answer /metrics, /healthz and "
+        "/readyz, each on its own port; 0.0.0.0 or :: is every address. The pages need no key.",
     )
 
 
@@ -113,19 +114,28 @@ class CameraLabels:
             self._forget(str(camera_id))
 
 
+Details = Callable[[], Mapping[str, object]]
+"""What a process says of itself, as JSON's kinds of values; from another thread."""
+
+
 class HealthServer:
-    """Answers ``/metrics`` and ``/healthz`` from threads of its own."""
+    """Answers ``/metrics``, ``/healthz`` and ``/readyz`` from threads of its own."""
 
     def __init__(
-        self, host: str, port: int, registry: CollectorRegistry, is_alive: Callable[[], bool]
+        self,
+        host: str,
+        port: int,
+        registry: CollectorRegistry,
+        is_alive: Callable[[], bool],
+        details: Details = dict,
     ) -> None:
-        """Listen.
+        """Listen. ``details`` is what ``/readyz`` says beside whether the process is alive.
 
         Raises:
             MisconfiguredError: the port is taken, or the address is not of this machine.
         """
         try:
-            self._server = _server(host, port, _handler(registry, is_alive))
+            self._server = _server(host, port, _handler(registry, is_alive, details))
         except OSError as error:
             raise MisconfiguredError(f"no health page on {host}, port {port}: {error}") from error
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
@@ -146,6 +156,7 @@ def serve_health(
     port: int,
     registry: CollectorRegistry,
     is_alive: Callable[[], bool] = lambda: True,
+    details: Details = dict,
 ) -> HealthServer | None:
     """Answer on ``port``; 0 does nothing.
 
@@ -154,7 +165,9 @@ def serve_health(
     Raises:
         MisconfiguredError: the port is taken, or the address is not of this machine.
     """
-    return HealthServer(settings.metrics_host, port, registry, is_alive) if port else None
+    if not port:
+        return None
+    return HealthServer(settings.metrics_host, port, registry, is_alive, details)
 
 
 def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
@@ -171,7 +184,7 @@ def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> Thre
 
 
 def _handler(
-    registry: CollectorRegistry, is_alive: Callable[[], bool]
+    registry: CollectorRegistry, is_alive: Callable[[], bool], details: Details
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 5
@@ -182,6 +195,11 @@ def _handler(
             elif self.path == "/healthz":
                 status, word = (200, b"ok\n") if is_alive() else (503, b"stuck\n")
                 self._answer(status, "text/plain", word)
+            elif self.path == "/readyz":
+                alive = is_alive()
+                body = {"status": "ready" if alive else "stuck", **details()}
+                status = 200 if alive else 503
+                self._answer(status, "application/json", json.dumps(body).encode())
             else:
                 self._answer(404, "text/plain", b"not found\n")
 

@@ -28,19 +28,43 @@ class RuntimeName(StrEnum):
 class Precision(StrEnum):
     """The number format that a model is computed with."""
 
+    AUTO = "auto"
+    """As is best on this processor; where nobody measured it, bf16 if it has that."""
     F32 = "f32"
     BF16 = "bf16"
+
+
+class DetectorNumbers(StrEnum):
+    """The file of the detector that comes with the service: one of two that find the same."""
+
+    AUTO = "auto"
+    """As is best on this processor; where nobody measured it, of 8 bits, on a GPU of floats."""
+    INT8 = "int8"
+    FLOAT = "float"
+
+
+DETECTORS = {
+    DetectorNumbers.INT8: MODELS / "plate-detector.onnx",
+    DetectorNumbers.FLOAT: MODELS / "plate-detector-float.onnx",
+}
 
 
 class RecognizerSettings(Fragment):
     """Models, runtime and thresholds of the engine."""
 
+    recognition_detector: DetectorNumbers = Field(
+        DetectorNumbers.AUTO,
+        description="The detector that comes with the service, with convolutions of 8 bits (int8) "
+        "or of floats (float); auto: whichever takes less processor time here, measured at the "
+        "first start and remembered; on a GPU float. Not used where "
+        "PLATESTREAM_RECOGNITION_DETECTOR_MODEL names a file.",
+    )
     recognition_detector_model: Path | None = Field(
         None,
         description="ONNX file that finds plates, with its model card (.json) beside it; exports "
         "of ultralytics and files of open-image-models need no card, and a .pt of ultralytics is "
         "brought into ONNX beside it where the extra `train` is installed; unset: the one that "
-        "comes with the service, of 8 bits on a processor and of floats elsewhere.",
+        "comes with the service (PLATESTREAM_RECOGNITION_DETECTOR).",
     )
     recognition_reader_model: Path | None = Field(
         None,
@@ -75,14 +99,15 @@ class RecognizerSettings(Fragment):
         RuntimeName.OPENVINO, description="What runs the models: onnxruntime or openvino."
     )
     recognition_detector_precision: Precision = Field(
-        Precision.BF16,
+        Precision.AUTO,
         description="Numbers of the detector under OpenVINO where it is not of 8 bits: bf16, "
-        "where the processor has it, is faster and moves boxes by about a pixel; f32 is exact.",
+        "where the processor has it, is mostly faster and moves boxes by about a pixel; f32 is "
+        "exact; auto: whichever takes less processor time here.",
     )
     recognition_reader_precision: Precision = Field(
-        Precision.BF16,
+        Precision.AUTO,
         description="Numbers of the readers under OpenVINO: bf16, where the processor has it, is "
-        "faster; f32 is exact.",
+        "mostly faster; f32 is exact; auto: whichever takes less processor time here.",
     )
     recognition_providers: str = Field(
         CPU_PROVIDER,
@@ -127,9 +152,15 @@ class RecognizerSettings(Fragment):
 
     @property
     def detector_path(self) -> Path:
-        """The detector's ONNX file; for the processor one with 8-bit convolutions."""
-        name = "plate-detector.onnx" if self.runs_on_cpu else "plate-detector-float.onnx"
-        return self.recognition_detector_model or MODELS / name
+        """The detector's ONNX file."""
+        return self.recognition_detector_model or DETECTORS[self.detector_numbers]
+
+    @property
+    def detector_numbers(self) -> DetectorNumbers:
+        """Which of the detectors that come with the service; not ``AUTO``."""
+        if self.recognition_detector is not DetectorNumbers.AUTO:
+            return self.recognition_detector
+        return DetectorNumbers.INT8 if self.runs_on_cpu else DetectorNumbers.FLOAT
 
     @property
     def reader_path(self) -> Path:
@@ -172,6 +203,12 @@ class RecognizerPoolSettings(RecognizerSettings):
         1_610_612_736,
         ge=268_435_456,
         description="Memory ceiling of one recogniser process; above it the process is replaced.",
+    )
+    recognition_cache_folder: Path = Field(
+        Path(".local/recognition"),
+        description="Folder in which is remembered what was measured of this processor at the "
+        "first start; processes that share it measure once. It may be one that cannot be written "
+        "to: then each start measures.",
     )
     recognition_nice: int = Field(
         5,

@@ -11,7 +11,8 @@ from recognition.detection.input_sizing import InputSizing, Placement, letterbox
 from recognition.look import Look
 from recognition.models.model_card import DetectorCard, DetectorDecoder
 from recognition.models.model_check import check_detector
-from recognition.models.runtime import Model, Tensor, load_model, tensor_shape, to_tensor
+from recognition.models.runtime import Model, Tensor, load_model
+from recognition.models.tensors import tensor_shape, to_tensor
 from recognition.models.third_party_models import convert_checkpoint, detector_card
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, Boxes, Detection, ious

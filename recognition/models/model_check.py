@@ -12,7 +12,8 @@ from recognition.models.model_card import (
     ReaderCard,
     Resize,
 )
-from recognition.models.runtime import Model, Tensor, tensor_shape
+from recognition.models.runtime import Model, Tensor
+from recognition.models.tensors import tensor_shape
 
 _STRIDES_TRIED = (4, 6)
 """Height and width in strides at which a model that takes any size is tried."""

@@ -1,4 +1,4 @@
-"""ONNX files in onnxruntime or OpenVINO, behind one call, and the tensors that they take.
+"""ONNX files in onnxruntime or OpenVINO, behind one call.
 
 Vendor types stop here.
 """
@@ -7,28 +7,20 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from common.errors import MisconfiguredError
-from recognition.models.model_card import (
-    ColourOrder,
-    InputCard,
-    Interpolation,
-    TensorLayout,
-    TensorType,
-)
-from recognition.settings import Precision, RecognizerSettings, RuntimeName
-from recognition.types import BgrImage
+from recognition.settings import CPU_PROVIDER, Precision, RecognizerSettings, RuntimeName
 
 MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
 """Numbers in the tensor of one image, up to which it is small. The zoom detector's windows have
@@ -117,19 +109,8 @@ class _OpenVinoModel:
         _silence_runtimes()
         import openvino
 
-        device = settings.recognition_providers.replace("CPUExecutionProvider", "CPU")
-        options = {
-            "INFERENCE_NUM_THREADS": settings.recognition_threads,
-            "NUM_STREAMS": 1,
-            "INFERENCE_PRECISION_HINT": precision.value,
-            # Each process pins its thread to the first core by default: two workers would share
-            # one core (26 images/s together in place of 49).
-            "ENABLE_CPU_PINNING": False,
-        }
-        if device == "CPU":
-            # By default it keeps what it prepared for each size of image that it ever had, which
-            # made a process three times as large within 200 sizes.
-            options["CPU_RUNTIME_CACHE_CAPACITY"] = _KEPT_PREPARATIONS
+        device = _openvino_device(settings)
+        options = _openvino_options(settings, precision)
         core = openvino.Core()
         model = core.read_model(str(path))
         self._is_single = device == "CPU" and _fix_batch(model)
@@ -187,6 +168,51 @@ class _OpenVinoModel:
         return self._came[shape] >= _COMES_AGAIN
 
 
+class _OneSizeModel:
+    """A model in OpenVINO for tensors of one shape: loaded in half the time, to be measured."""
+
+    def __init__(
+        self, path: Path, settings: RecognizerSettings, precision: Precision, shape: Shape
+    ) -> None:
+        _silence_runtimes()
+        import openvino
+
+        core = openvino.Core()
+        model = core.read_model(str(path))
+        model.reshape(list(shape))
+        options = _openvino_options(settings, precision)
+        compiled = core.compile_model(model, _openvino_device(settings), options)
+        self._request = compiled.create_infer_request()
+        self._outputs = [output.get_any_name() for output in compiled.outputs]
+
+    def run(self, tensor: Tensor) -> dict[str, Tensor]:
+        values = self._request.infer([tensor], share_inputs=True).values()
+        return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
+
+
+def _openvino_device(settings: RecognizerSettings) -> str:
+    return settings.recognition_providers.replace(CPU_PROVIDER, "CPU")
+
+
+def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "INFERENCE_NUM_THREADS": settings.recognition_threads,
+        "NUM_STREAMS": 1,
+        # A processor without bf16 computes in f32 all the same.
+        "INFERENCE_PRECISION_HINT": (
+            Precision.BF16 if precision is Precision.AUTO else precision
+        ).value,
+        # Each process pins its thread to the first core by default: two workers would share
+        # one core (26 images/s together in place of 49).
+        "ENABLE_CPU_PINNING": False,
+    }
+    if _openvino_device(settings) == "CPU":
+        # By default it keeps what it prepared for each size of image that it ever had, which
+        # made a process three times as large within 200 sizes.
+        options["CPU_RUNTIME_CACHE_CAPACITY"] = _KEPT_PREPARATIONS
+    return options
+
+
 def _compiled_for(compiled: Callable[[Any], Any], model: Any, shape: Shape) -> Any:
     """Return a request of a copy for one shape, which the network is known to take."""
     return compiled(_of_one_size(model, shape)).create_infer_request()
@@ -235,15 +261,34 @@ def load_model(
     Raises:
         MisconfiguredError: the runtime does not take the file or the providers.
     """
-    try:
+    with _faults_named(path, settings):
         if settings.recognition_runtime is RuntimeName.OPENVINO:
             return _OpenVinoModel(path, settings, precision, usual_shape)
         return _OnnxRuntimeModel(path, settings)
+
+
+def load_for_one_size(
+    path: Path, settings: RecognizerSettings, precision: Precision, shape: Shape
+) -> Model:
+    """Load an ONNX file for tensors of one shape only, as it is quickest.
+
+    Raises:
+        MisconfiguredError: the runtime does not take the file, the shape or the providers.
+    """
+    with _faults_named(path, settings):
+        if settings.recognition_runtime is RuntimeName.OPENVINO:
+            return _OneSizeModel(path, settings, precision, shape)
+        return _OnnxRuntimeModel(path, settings)
+
+
+@contextmanager
+def _faults_named(path: Path, settings: RecognizerSettings) -> Iterator[None]:
+    try:
+        yield
     # Both runtimes raise classes of their own that share nothing but Exception.
     except Exception as error:
-        raise MisconfiguredError(
-            f"{settings.recognition_runtime} cannot load {path}: {error}"
-        ) from error
+        name = settings.recognition_runtime
+        raise MisconfiguredError(f"{name} cannot load {path}: {error}") from error
 
 
 def inspect_onnx(path: Path) -> OnnxInfo:
@@ -280,37 +325,3 @@ def _silence_runtimes() -> None:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     # openvino takes the stub it brings along when this cannot be imported.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
-
-
-def stretch(
-    image: BgrImage,
-    into_width: int,
-    into_height: int,
-    interpolation: Interpolation = Interpolation.LINEAR,
-) -> BgrImage:
-    """Return the image resized without keeping its ratio."""
-    cubic = interpolation is Interpolation.CUBIC
-    method = cv2.INTER_CUBIC if cubic else cv2.INTER_LINEAR
-    resized = cv2.resize(image, (into_width, into_height), interpolation=method)
-    return np.asarray(resized, np.uint8)
-
-
-def tensor_shape(width: int, height: int, card: InputCard) -> Shape:
-    """Return the shape of the tensor of one image of this size."""
-    is_planes = card.layout is TensorLayout.NCHW
-    return (1, 3, height, width) if is_planes else (1, height, width, 3)
-
-
-def to_tensor(images: list[BgrImage], card: InputCard) -> Tensor:
-    """Return images of one size as the batch that the card describes.
-
-    It may share its memory with an image that is alone.
-    """
-    batch = images[0][None] if len(images) == 1 else np.stack(images)
-    if card.colour is ColourOrder.RGB:
-        batch = batch[..., ::-1]
-    if card.layout is TensorLayout.NCHW:
-        batch = batch.transpose(0, 3, 1, 2)
-    if card.dtype is TensorType.UINT8:
-        return np.ascontiguousarray(batch)
-    return np.multiply(batch, np.float32(card.scale), dtype=np.float32, order="C")

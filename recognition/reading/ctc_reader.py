@@ -10,7 +10,8 @@ import numpy as np
 
 from common.errors import MisconfiguredError
 from recognition.models.model_card import CtcReaderCard, Interpolation, load_card
-from recognition.models.runtime import Model, load_model, stretch, to_tensor
+from recognition.models.runtime import Model, load_model
+from recognition.models.tensors import stretch, to_tensor
 from recognition.settings import CPU_PROVIDER, RecognizerSettings
 from recognition.types import BgrImage, CtcLogProbs, FloatArray, Slots
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from recognition.models.model_card import CalibrationCard, MarginsCard, ReaderCard, TurnedCropsCard
 from recognition.models.model_check import check_reader, check_same_characters
-from recognition.models.runtime import Model, Tensor, load_model, stretch, to_tensor
+from recognition.models.runtime import Model, Tensor, load_model
+from recognition.models.tensors import stretch, to_tensor
 from recognition.models.third_party_models import fetch_hub_reader, reader_card
 from recognition.reading.crops import cut_plate, cut_turned, joined_rows
 from recognition.reading.ctc_reader import CtcReader

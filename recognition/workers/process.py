@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import structlog
 
@@ -123,14 +124,14 @@ def _spawn(
         pass_fds=(theirs.fileno(),),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        env=_environment(settings.recognition_threads),
+        env=worker_environment(settings.recognition_threads, os.environ),
     )
 
 
-def _environment(threads: int) -> dict[str, str]:
+def worker_environment(threads: int, environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without secrets: the process decodes what strangers send."""
     return {
-        **bare_environment(os.environ, *_OF_LIBRARIES),
-        **proxies_without_login(os.environ),
+        **bare_environment(environment, *_OF_LIBRARIES),
+        **proxies_without_login(environment),
         "OMP_NUM_THREADS": str(threads),
     }

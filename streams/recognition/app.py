@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import faust
@@ -110,6 +111,7 @@ def _add_reading(
     readings = TopicPublisher(raw_topic(app, READINGS))
     app.add_dependency(RecognizerService(pool, tasks))
     parts.metrics.watch_replaced(pool)
+    app.details = partial(_details, pool)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
         await readings.publish(key, record, record.frame.partition)
@@ -239,6 +241,12 @@ def _max_frames(settings: RecognitionSettings) -> int:
     # A process gets the next batch before it is done with the last.
     each = max(settings.reading_frames_per_worker, 2 * settings.batch_size)
     return each * settings.worker_count
+
+
+def _details(pool: RecognizerPool) -> dict[str, object]:
+    """Return what ``/readyz`` says: the processes that read, and what they read with."""
+    choice = pool.choice
+    return {"recognisers": len(pool.pids), "models": None if choice is None else choice.summary()}
 
 
 def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:

@@ -19,7 +19,7 @@ from common.errors import TransientError
 from common.kafka.checked_releases import require_checked_release
 from common.kafka.clients import METADATA_MAX_AGE_MS, group_name, topic_name
 from common.kafka.security import security_options
-from common.metrics import counter, gauge
+from common.metrics import Details, counter, gauge
 from common.records.topics import Topic
 from common.settings import KafkaSettings
 from streams.runtime.consumer import StageConsumer, StageTransport
@@ -103,6 +103,8 @@ class StageApp(faust.App):
     """Set while a dependency is unavailable; a standstill is then not a fault of the stage."""
     gaps: LeavesGaps | None = None
     """The rule by which old records are left to be read later, where the stage has one."""
+    details: Details = staticmethod(dict)
+    """What the stage says of itself on ``/readyz``, beside whether it is alive."""
 
     def require_membership(self) -> None:
         """Let nothing be sent by a worker that its group may have taken for dead.

@@ -143,7 +143,9 @@ def run(
     that stands still ends itself. ``new_loop`` makes the event loop that it runs on.
     """
     try:
-        serve_health(app.settings, metrics_port, app.metrics.registry)
+        serve_health(
+            app.settings, metrics_port, app.metrics.registry, details=lambda: app.details()
+        )
     except MisconfiguredError as error:
         _end_misconfigured(error)
     _wait_for_kafka(app.settings)

@@ -28,7 +28,7 @@ from onnxruntime.quantization import (
 from recognition.detection.input_sizing import letterbox
 from recognition.images import decode_image
 from recognition.models.model_card import InputCard
-from recognition.models.runtime import to_tensor
+from recognition.models.tensors import to_tensor
 from recognition.models.third_party_models import DEFAULT_GREY, detector_card
 from tools.evaluation.photos import Photo
 from tools.training.halves import save_plain

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from recognition.models.model_card import InputCard
-from recognition.models.runtime import Model, Tensor, load_model, to_tensor
+from recognition.models.runtime import Model, Tensor, load_model
+from recognition.models.tensors import to_tensor
 from recognition.models.third_party_models import detector_card, reader_card
 from recognition.settings import Precision, RecognizerSettings, RuntimeName
 

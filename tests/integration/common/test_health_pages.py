@@ -1,5 +1,6 @@
 """What a process answers who watches it."""
 
+import json
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -37,15 +38,19 @@ def test_its_pages_are_where_the_setting_says(host: str, reached_at: str) -> Non
 
         assert (status, "platestream_webhooks_pending_deliveries 3.0" in page) == (200, True)
         assert _answer(f"http://{reached_at}:{port}/healthz") == (200, "ok\n")
+        ready = _answer(f"http://{reached_at}:{port}/readyz")
+        assert ready == (200, '{"status": "ready"}')
         assert _answer(f"http://{reached_at}:{port}/") == (404, "not found\n")
     finally:
         server.stop()
 
 
 def test_who_hangs_says_so() -> None:
-    server = HealthServer("127.0.0.1", 0, CollectorRegistry(), lambda: False)
+    server = HealthServer("127.0.0.1", 0, CollectorRegistry(), lambda: False, lambda: {"n": 2})
     try:
         assert _answer(f"http://127.0.0.1:{server.port}/healthz") == (503, "stuck\n")
+        status, page = _answer(f"http://127.0.0.1:{server.port}/readyz")
+        assert (status, json.loads(page)) == (503, {"status": "stuck", "n": 2})
     finally:
         server.stop()
 

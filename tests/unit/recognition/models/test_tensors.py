@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recognition.models.model_card import InputCard
-from recognition.models.runtime import tensor_shape, to_tensor
+from recognition.models.tensors import tensor_shape, to_tensor
 from tests.unit.recognition.cards import detector_card, reader_card
 
 

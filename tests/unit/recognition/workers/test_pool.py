@@ -20,13 +20,18 @@ from recognition.workers.pool import (
     RecognizerTimeoutError,
 )
 
+NOTHING_OPEN = {"recognition_detector": "int8", "recognition_reader_precision": "f32"}
+"""Nothing is to be measured before the processes start."""
+
 WORKER = "tests.unit.recognition.workers.scripted_worker"
 
 
 def pool_of(workers: int = 1, **settings: Any) -> RecognizerPool:
     fields = {f"recognition_{name}": value for name, value in settings.items()}
     return RecognizerPool(
-        RecognizerPoolSettings.model_validate({"recognition_workers": workers, **fields}),
+        RecognizerPoolSettings.model_validate(
+            {"recognition_workers": workers, **NOTHING_OPEN, **fields}
+        ),
         worker_module=WORKER,
     )
 
@@ -296,7 +301,8 @@ from recognition.workers.pool import RecognizerPool
 from recognition.settings import RecognizerPoolSettings
 
 async def main():
-    pool = RecognizerPool(RecognizerPoolSettings(recognition_workers=2), worker_module="{WORKER}")
+    settings = RecognizerPoolSettings(recognition_workers=2, **{NOTHING_OPEN})
+    pool = RecognizerPool(settings, worker_module="{WORKER}")
     await pool.start()
     asking = asyncio.create_task(pool.read_image(b"sleep 600"))
     await asyncio.sleep(0)

@@ -1,0 +1,144 @@
+"""How variants are measured, and that it is done once."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recognition.models.runtime import Tensor
+from recognition.settings import RecognizerPoolSettings
+from recognition.variants.benchmark import Load, best_of, choose_once, least_cpu_ms
+from recognition.variants.choice import FILE_NAME, VariantChoice, remembered_choice
+from tests.unit.recognition.variants.test_choice import choice_of, settings_of
+
+
+class _Clock:
+    """A processor's time, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def load(self, load_seconds: float, *run_seconds: float) -> Load:
+        """A variant that takes so long to load, and then so long for each run in turn."""
+        runs = iter((*run_seconds, *[run_seconds[-1]] * 100))
+
+        class Model:
+            def run(_, tensor: Tensor) -> dict[str, Tensor]:  # noqa: N805 - the clock is self
+                self.seconds += next(runs)
+                return {}
+
+        def load() -> tuple[Model, Tensor]:
+            self.seconds += load_seconds
+            return Model(), np.zeros(1)
+
+        return load
+
+
+def test_the_least_time_of_each_counts_without_the_first_run() -> None:
+    clock = _Clock()
+    loads = {
+        "int8": clock.load(0.2, 5e-3, 0.04, 0.03, 0.05),
+        "float": clock.load(0.1, 0.2, 0.08, 0.06, 0.07),
+    }
+    assert least_cpu_ms(loads, clock() + 2, clock) == {"int8": 30.0, "float": 60.0}
+
+
+def test_a_slow_processor_measures_nothing() -> None:
+    clock = _Clock()
+    loads = {"int8": clock.load(3.0, 1.0), "float": clock.load(0.9, 0.1)}
+    assert least_cpu_ms(loads, clock() + 2, clock) == {}
+    assert clock() == pytest.approx(101.0)
+
+
+def test_time_that_runs_out_ends_the_rounds() -> None:
+    clock = _Clock()
+    loads = {"int8": clock.load(0.3, 0.3), "float": clock.load(0.1, 0.3)}
+    assert least_cpu_ms(loads, clock() + 2, clock) == {"int8": 300.0, "float": 300.0}
+    assert clock() < 102.5
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "best"),
+    [
+        ({}, "default"),
+        ({"int8": 40.0, "float": 80.0}, "int8"),
+        ({"int8": 40.0, "float": 37.0}, "int8"),
+        ({"int8": 40.0, "float": 35.9}, "float"),
+    ],
+)
+def test_the_default_stays_where_a_tenth_is_not_saved(
+    times_ms: dict[str, float], best: str
+) -> None:
+    assert best_of(times_ms, "default") == best
+
+
+class _Measured:
+    """Counts how often it is measured; one that does waits until others could have begun."""
+
+    def __init__(self, wait: Callable[[], object] = lambda: None, **fields: object) -> None:
+        self.times = 0
+        self._wait, self._fields = wait, fields
+
+    def __call__(self, settings: RecognizerPoolSettings, key: str) -> VariantChoice:
+        self.times += 1
+        self._wait()
+        return choice_of(key, **self._fields)
+
+
+def test_it_is_measured_once(tmp_path: Path) -> None:
+    measured = _Measured()
+    settings = settings_of(cache_folder=tmp_path)
+    first, second = (choose_once(settings, measured) for _ in range(2))
+    assert (first, measured.times) == (second, 1)
+    assert first.notes == ()
+    choose_once(settings_of(cache_folder=tmp_path, threads=2), measured)
+    assert measured.times == 2
+
+
+def test_two_that_start_at_once_measure_once(tmp_path: Path) -> None:
+    second_began = threading.Event()
+    measured = _Measured(lambda: second_began.wait(30))
+    settings = settings_of(cache_folder=tmp_path)
+
+    def later() -> VariantChoice:
+        second_began.set()
+        return choose_once(settings, measured).choice
+
+    with ThreadPoolExecutor(2) as executor:
+        one = executor.submit(choose_once, settings, measured)
+        assert executor.submit(later).result() == one.result().choice
+    assert measured.times == 1
+
+
+def test_a_foreign_file_is_named_once_and_written_over(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text("a shopping list")
+    settings = settings_of(cache_folder=tmp_path)
+    outcome = choose_once(settings, _Measured())
+    (note,) = outcome.notes
+    assert str(tmp_path) in note
+    assert remembered_choice(tmp_path, outcome.choice.key) == outcome.choice
+    assert choose_once(settings, _Measured()).notes == ()
+
+
+def test_a_folder_that_cannot_be_made_costs_a_measurement_each_time(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings = settings_of(cache_folder=tmp_path / "file" / "below")
+    measured = _Measured()
+    for times in (1, 2):
+        outcome = choose_once(settings, measured)
+        assert measured.times == times
+        assert len(outcome.notes) == 1
+        assert outcome.choice.detector_ms
+
+
+def test_what_was_not_measured_is_not_remembered(tmp_path: Path) -> None:
+    settings = settings_of(cache_folder=tmp_path)
+    outcome = choose_once(settings, _Measured(detector_ms={}))
+    assert len(outcome.notes) == 1
+    assert remembered_choice(tmp_path, outcome.choice.key) is None
