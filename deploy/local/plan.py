@@ -209,6 +209,7 @@ def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, 
     return {
         "PLATESTREAM_LOCAL_DIR": str(settings.local_dir.resolve()),
         "PLATESTREAM_STREAM_DATA_DIRECTORY": str(settings.local_dir.resolve() / "streams"),
+        "PLATESTREAM_RECOGNITION_CACHE_FOLDER": str(settings.local_dir.resolve() / "recognition"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         # The demo camera is a file, and a camera simulator runs on the same machine.

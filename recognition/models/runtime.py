@@ -27,7 +27,7 @@ MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
 256x160 px, grown to the stride."""
 
 _OWN_COPIES = 4
-_COMES_AGAIN = 20
+_COMES_AGAIN = 200
 """A large size that came so often gets a copy of its own, as the usual one has, if there are not so
 many already: where sizes take turns, each takes a quarter to a half longer without. Those that come
 again are the canvases of the zoom detector."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from recognition.settings import DetectorNumbers, Precision, RecognizerPoolSettings
+from recognition.settings import DETECTORS, DetectorNumbers, Precision, RecognizerPoolSettings
 from recognition.variants import choice as module
 from recognition.variants.choice import (
     FILE_NAME,
@@ -98,7 +98,7 @@ def test_other_models_are_another_key(tmp_path: Path, monkeypatch: pytest.Monkey
     before = choice_key(settings_of(), AVX2)
     model = tmp_path / "other.onnx"
     model.write_bytes(b"another")
-    files = {**module.DETECTORS, DetectorNumbers.FLOAT: model}
+    files = {**DETECTORS, DetectorNumbers.FLOAT: model}
     monkeypatch.setattr(module, "DETECTORS", files)
     assert choice_key(settings_of(), AVX2) != before
 
