@@ -13,10 +13,12 @@ from common.records.frames import Box
 class Look:
     """How an image is looked at: plates found in one of the ``known`` places are not read.
 
-    ``part`` is where there may be others; None: anywhere.
+    ``others`` are places where plates are expected that are to be read: what lies near one of them
+    may be that plate. ``part`` is where there may be others; None: anywhere.
     """
 
     known: tuple[Box, ...] = ()
+    others: tuple[Box, ...] = ()
     part: Box | None = None
 
 

@@ -17,15 +17,11 @@ _MIN_SCORE = 0.3
 """What scores less may be no plate, however well it fits; its text tells."""
 
 _NEAR_WIDTHS = 1.5
-"""Another plate as near as this to an expected place may be the one that is expected."""
+"""Another plate as near as this to an expected place may be the one that is expected; and a plate
+as near as this to another expected place may be that one."""
 
 _RIVAL_SCORE = 0.25
 """Of the plate's own score: what scores less beside it is no plate."""
-
-
-def is_known(found: Detection, look: Look) -> bool:
-    """Return whether a detection lies in one of the places."""
-    return any(_fits(found, place) for place in look.known)
 
 
 def take_known(
@@ -33,20 +29,37 @@ def take_known(
 ) -> tuple[list[Detection], tuple[KnownPlate, ...]]:
     """Return the detections that are to be read, and the plates that are where they were expected.
 
-    A plate near which there is another one is read: either may be the one that is expected.
+    A plate near which there is another one is read: either may be the one that is expected. So is
+    one near to which another plate is expected, as it may be that one.
     """
-    followed: list[KnownPlate] = []
-    for number, place in enumerate(look.known):
-        best = max(
-            (one for one in found if one.score >= _MIN_SCORE and _fits(one, place)),
-            key=lambda one: iou(one.box, _edges(place)),
-            default=None,
-        )
-        if best is None or any(_is_rival(one, best, place) for one in found):
-            continue
-        followed.append(KnownPlate(number, _box(best)))
-        found = [one for one in found if not _is_same(one, best)]
-    return found, tuple(followed)
+    best = {number: _best(found, place) for number, place in enumerate(look.known)}
+    there = {
+        number: one
+        for number, one in best.items()
+        if one is not None and not _is_doubtful(one, number, found, look)
+    }
+    unknown = [one for one in found if not any(_is_same(one, it) for it in there.values())]
+    return unknown, tuple(KnownPlate(number, _box(one)) for number, one in there.items())
+
+
+def is_part_of_known(found: Detection, look: Look) -> bool:
+    """Return whether a detection lies within one of the places, as a piece of its plate does."""
+    return any(
+        overlap_coefficient(found.box, _edges(place)) >= _SAME_PLATE_OVERLAP for place in look.known
+    )
+
+
+def _best(found: list[Detection], place: FrameBox) -> Detection | None:
+    fitting = (one for one in found if one.score >= _MIN_SCORE and _fits(one, place))
+    return max(fitting, key=lambda one: iou(one.box, _edges(place)), default=None)
+
+
+def _is_doubtful(one: Detection, number: int, found: list[Detection], look: Look) -> bool:
+    place = look.known[number]
+    elsewhere = (*look.known[:number], *look.known[number + 1 :], *look.others)
+    return any(_is_rival(other, one, place) for other in found) or any(
+        _distance(one.box, _edges(other)) <= _NEAR_WIDTHS * place.width for other in elsewhere
+    )
 
 
 def _fits(found: Detection, place: FrameBox) -> bool:

@@ -12,9 +12,9 @@ import numpy as np
 
 from common.records.frames import Box as Part
 from recognition.detection.detector import Detector, suppress_overlapping
-from recognition.detection.known_places import is_known
+from recognition.detection.known_places import is_part_of_known, take_known
 from recognition.look import NOTHING_KNOWN, Look
-from recognition.types import BgrImage, Detection, iou
+from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 COARSE_SCORE_THRESHOLD = 0.1
 """Of the first pass's candidates, or the detector's threshold where that is lower. One that its
@@ -40,6 +40,15 @@ _CLEAR = ((32.0, 0.4), (20.0, 0.6))
 _SAME_PLATE_IOU = 0.2
 _MAX_WINDOWS = 20
 
+_SAME_PLATE_OVERLAP = 0.6
+"""Of a piece of a plate with all of it."""
+
+_MAX_CUT = 4
+
+_EDGE_PX, _EDGE_WIDTHS = 8, 0.15
+"""Of the input, and of a plate's own width: a plate as near as this to an edge may be cut by it, as
+that is how exactly its box is known."""
+
 
 class ZoomDetector:
     """Detects plates in two passes. Not for two threads at a time."""
@@ -63,12 +72,9 @@ class ZoomDetector:
         """
         threshold = self._detector.threshold
         scale = self._detector.scale(image)
-        candidates = self._search(image, look.part, scale, min(COARSE_SCORE_THRESHOLD, threshold))
-        unclear = [
-            one
-            for one in candidates
-            if _zoom_scale(one, scale) is not None and not is_known(one, look)
-        ]
+        candidates = self._search(image, look, scale, min(COARSE_SCORE_THRESHOLD, threshold))
+        unknown, _ = take_known(candidates, look)
+        unclear = [one for one in unknown if _zoom_scale(one, scale) is not None]
         zoomed = unclear[:_MAX_WINDOWS]
         fine = [self._zoom_in(image, c, scale) if c in zoomed else c for c in candidates]
         return suppress_overlapping(
@@ -76,16 +82,45 @@ class ZoomDetector:
         )
 
     def _search(
-        self, image: BgrImage, part: Part | None, scale: float, threshold: float
+        self, image: BgrImage, look: Look, scale: float, threshold: float
     ) -> list[Detection]:
-        """Return what is found in a part of the image, at the scale of all of it."""
-        canvas = None if part is None else self._canvas_px(part, image, scale)
-        if part is None or canvas is None:
+        """Return what is found in the part of a look, at the scale of all of the image.
+
+        A plate that the edge of the part may cut is searched again in a window of its own: a piece
+        of a plate is read as surely as all of it. Of one in a known place nothing is to be read.
+        """
+        canvas = None if look.part is None else self._canvas_px(look.part, image, scale)
+        if look.part is None or canvas is None:
             return self._detector.search(image, threshold)
-        middles = (part.x + part.width / 2, part.y + part.height / 2)
-        left, top, right, bottom = _on_grid(_window(middles, image, canvas, scale), scale)
-        found = self._detector.search(image[top:bottom, left:right], threshold, input_px=canvas)
-        return [_moved(one, left, top) for one in found]
+        middles = (look.part.x + look.part.width / 2, look.part.y + look.part.height / 2)
+        whole, cut = self._search_window(image, middles, canvas, scale, threshold)
+        again = [one for one in cut if not is_part_of_known(one, look)][:_MAX_CUT]
+        return [*whole, *(it for one in again if (it := self._whole(image, one, scale, threshold)))]
+
+    def _whole(
+        self, image: BgrImage, cut: Detection, scale: float, threshold: float
+    ) -> Detection | None:
+        """Return all of a plate of which a piece was found; None: it is none, or too large."""
+        middles = ((cut.left + cut.right) / 2, (cut.top + cut.bottom) / 2)
+        whole, _ = self._search_window(image, middles, self._input_px, scale, threshold)
+        same = [f for f in whole if overlap_coefficient(f.box, cut.box) >= _SAME_PLATE_OVERLAP]
+        return max(same, key=lambda found: found.score, default=None)
+
+    def _search_window(
+        self,
+        image: BgrImage,
+        middles: tuple[float, float],
+        input_px: tuple[int, int],
+        scale: float,
+        threshold: float,
+    ) -> tuple[list[Detection], list[Detection]]:
+        """Return what is found in a window of the image, and of it what its edges may cut."""
+        window = _on_grid(_window(middles, image, input_px, scale), scale)
+        left, top, right, bottom = window
+        found = self._detector.search(image[top:bottom, left:right], threshold, input_px=input_px)
+        moved = [_moved(one, left, top) for one in found]
+        cut = [one for one in moved if _may_be_cut(one, window, image, scale)]
+        return [one for one in moved if one not in cut], cut
 
     def _canvas_px(self, part: Part, image: BgrImage, scale: float) -> tuple[int, int] | None:
         """Return the input that a part fits into, None where all of the image costs no more."""
@@ -132,6 +167,21 @@ def _on_grid(window: tuple[int, int, int, int], scale: float) -> tuple[int, int,
     step = max(1, round(_GRID_PX / scale))
     by_x, by_y = left % step, top % step
     return left - by_x, top - by_y, right - by_x, bottom - by_y
+
+
+def _may_be_cut(
+    found: Detection, window: tuple[int, int, int, int], image: BgrImage, scale: float
+) -> bool:
+    """Return whether an edge of a window that is not the image's may have cut a plate in it."""
+    height, width = image.shape[:2]
+    left, top, right, bottom = window
+    room = max(_EDGE_PX / scale, _EDGE_WIDTHS * found.width_px)
+    return (
+        (left > 0 and found.left - left < room)
+        or (top > 0 and found.top - top < room)
+        or (right < width and right - found.right < room)
+        or (bottom < height and bottom - found.bottom < room)
+    )
 
 
 def _window(

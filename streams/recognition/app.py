@@ -125,7 +125,10 @@ def _add_reading(
         fair_share=FairShare(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
-        looks=LookPlanner(round(settings.reading_whole_frame_seconds * 1000)),
+        looks=LookPlanner(
+            round(settings.reading_whole_frame_seconds * 1000),
+            round(settings.tracking_end_seconds * 1000),
+        ),
         # Half-way to where frames are left for later they are thinned out, not to get there.
         late_pace=LatePace(deadline_ms // 2, lambda: keeper.oldest_age_ms(now_ms())),
         now_ms=now_ms,

@@ -138,7 +138,7 @@ class Stage:
     def __init__(self, recognizer: Recognizer, behind: int, whole_ms: int) -> None:
         self.spent = Spent()
         self._states = deque([TrackerState()], maxlen=behind + 1)
-        self._rules = TrackingRules()
+        self._rules = rules = TrackingRules()
         self._reading = ReadingAgent(
             pool=_Engine(recognizer),
             cache=FrameCache(0),
@@ -146,7 +146,7 @@ class Stage:
             publish=self._track,
             metrics=RecognitionMetrics(),
             fair_share=FairShare(time.monotonic, readers=1, is_busy=lambda: False),
-            looks=LookPlanner(whole_ms),
+            looks=LookPlanner(whole_ms, rules.end_ms),
             late_pace=LatePace(10**12),
             now_ms=lambda: _START_MS,
         )

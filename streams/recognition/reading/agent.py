@@ -1,6 +1,6 @@
 """One record of the frames topic: read its plates, publish the readings in the topic's order."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
@@ -13,6 +13,7 @@ from common.records.codec import decode
 from common.records.counts import PlatesLeft
 from common.records.frames import (
     FRAME_META_HEADER,
+    Box,
     FrameGap,
     FrameKind,
     FrameMeta,
@@ -21,7 +22,7 @@ from common.records.frames import (
 from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
 from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
-from streams.recognition.geometry import in_zones
+from streams.recognition.geometry import in_zones, overlap
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
@@ -228,11 +229,15 @@ class ReadingAgent:
         size = (found.width_px, found.height_px)
         wanted = in_zones(found.readings, meta.zones, *size)
         followed = {
-            plan.settled[each.place].name: each.box
+            plan.followed[each.place].name: each.box
             for each in found.followed
             if each.box.width >= meta.min_plate_width_px
         }
-        unchanged = tuple(each for each in plan.unchanged if each.track not in followed)
+        unchanged = tuple(
+            each
+            for each in plan.unchanged
+            if each.track not in followed and not _is_read(each.box, found.readings)
+        )
         plates = (FollowedPlate(track=track, box=box) for track, box in followed.items())
         if wanted:
             self._cache.put(kept_as, record.reference, record.value)
@@ -258,6 +263,11 @@ class ReadingAgent:
                 log.warning("frame_failed", tried=tried, error=type(error).__name__)
                 last = error
         raise PoisonFrameError(f"no process survives this frame: {last}", code=POISON_FRAME)
+
+
+def _is_read(box: Box, readings: Sequence[PlateReading]) -> bool:
+    """Return whether a plate was read in a place: beside the part that was to be looked at."""
+    return any(overlap(box, reading.box) > 0 for reading in readings)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 import pytest
 
 from common.records.frames import Box
-from recognition.detection.known_places import take_known
+from recognition.detection.known_places import is_part_of_known, take_known
 from recognition.look import KnownPlate, Look
 from recognition.types import Detection
 
@@ -45,7 +45,28 @@ def test_a_faint_find_beside_it_is_no_other_plate() -> None:
     assert take_known([plate(110), faint], LOOK)[0] == [faint]
 
 
-def test_each_plate_has_one_place() -> None:
-    found, known = take_known([plate(105)], Look(known=(PLACE, PLACE)))
-    assert found == []
-    assert [one.place for one in known] == [0]
+BESIDE = Box(x=160, y=130, width=100, height=30)
+
+
+@pytest.mark.parametrize(
+    "look", [Look(known=(PLACE, BESIDE)), Look(known=(PLACE,), others=(BESIDE,))]
+)
+def test_a_plate_that_may_be_of_two_tracks_is_read(look: Look) -> None:
+    found = [plate(110, top=105)]
+    assert take_known(found, look) == (found, ())
+
+
+def test_plates_that_are_each_in_their_own_place_are_not_read() -> None:
+    places = (PLACE, Box(x=400, y=100, width=100, height=30))
+    found, known = take_known([plate(405), plate(105), plate(700)], Look(known=places))
+    assert found == [plate(700)]
+    assert [(one.place, one.box.x) for one in known] == [(0, 105), (1, 405)]
+
+
+@pytest.mark.parametrize(
+    ("piece", "is_part"),
+    [(plate(100, width=60), True), (plate(190, width=60), False)],
+    ids=["of the plate", "beside it"],
+)
+def test_a_piece_of_a_known_plate_lies_in_its_place(piece: Detection, is_part: bool) -> None:
+    assert is_part_of_known(piece, LOOK) is is_part

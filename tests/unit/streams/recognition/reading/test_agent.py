@@ -101,7 +101,7 @@ def stage(
         publish=published,
         metrics=RecognitionMetrics(registry),
         fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
-        looks=LookPlanner(2_000),
+        looks=LookPlanner(2_000, 2_000),
         late_pace=LatePace(60_000),
         now_ms=lambda: NOW_MS,
     )
@@ -328,8 +328,8 @@ async def test_a_frame_in_which_nothing_is_new_is_not_looked_at() -> None:
     state, _ = play(SETTLED)
     pool, published = ScriptedPool((), ()), Published()
     agent = stage(pool, published, state=state)
-    await agent.handle(record(captured_ms=START_MS + 600, sent=1), turn, keep_room)
-    await agent.handle(record(captured_ms=START_MS + 800, sent=2), turn, keep_room)
+    await agent.handle(record(captured_ms=START_MS + 400, sent=1), turn, keep_room)
+    await agent.handle(record(captured_ms=START_MS + 600, sent=2), turn, keep_room)
     assert len(pool.asked) == 1
     first, second = (out for _, out in published.records)
     assert not second.stale

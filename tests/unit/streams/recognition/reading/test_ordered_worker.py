@@ -106,7 +106,7 @@ class Worker:
             publish=topic.publish,
             metrics=RecognitionMetrics(),
             fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
-            looks=LookPlanner(2_000),
+            looks=LookPlanner(2_000, 2_000),
             late_pace=LatePace(60_000),
             now_ms=lambda: START_MS,
         )
