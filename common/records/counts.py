@@ -43,7 +43,8 @@ class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ``decoded`` to ``unsent`` are those of :class:`CaptureCounts`. Of the frames that were sent
     ``lost`` never came to recognition (Kafka did not take them, or its retention did), ``stale``
     were left out among late ones, ``surplus`` were beyond their owner's share, ``refused`` cannot
-    be decoded; ``read`` were looked at, and ``found`` of these have a plate that was read.
+    be decoded; ``read`` were looked at, or show nothing new, and ``found`` of these have a plate
+    that was read or is followed.
     ``small`` to ``outside`` are plates (:class:`PlatesLeft`), ``readings`` those that were read.
     Ended passes are ``reported`` as recognitions, ``repeated`` (the plate was reported shortly
     before), ``unsure`` (no text is sure enough) or ``fragments`` of another vehicle's.

@@ -15,7 +15,7 @@ import asyncio
 import sys
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -57,7 +57,9 @@ from tools.synthetic.scene import SceneTruth
 from tools.synthetic.score import score_passes
 
 _CAMERA: Final = UUID(int=1)
-_START_MS: Final = 1_700_000_000_000
+START_MS: Final = 1_700_000_000_000
+"""When the first frame is captured."""
+
 _HOLD_SECONDS: Final = 2.0
 _JPEG_QUALITY: Final = 85
 _END_MS: Final = 3_000
@@ -82,35 +84,40 @@ class Spent:
     """When plates were reported provisionally, ms from the first frame on, and as what."""
 
 
-def sent_frames(clip: Path, fps: float) -> Iterator[Sent]:
-    """Yield the frames of a clip that ingest would send."""
-    sampler, gate = Sampler(), MotionGate(MotionRules(hold_seconds=_HOLD_SECONDS))
-    changes, sent = ChangedParts(), 0
+def clip_frames(clip: Path) -> Iterator[tuple[float, av.VideoFrame]]:
+    """Yield the seconds from the first frame on, and the frames of a clip."""
     with av.open(str(clip)) as container:
         first: float | None = None
         for each in container.decode(video=0):
             first = each.time if first is None else first
-            seconds = each.time - first
-            captured_ms = _START_MS + round(seconds * 1000)
-            frame = DecodedFrame(each)
-            if not sampler.takes(seconds, fps):
-                continue
-            grey = frame.grey()
-            if not gate.passes(grey, captured_ms):
-                continue
-            image, sent = frame.jpeg(_JPEG_QUALITY), sent + 1
-            meta = FrameMeta(
-                kind=FrameKind.FRAME,
-                camera_id=_CAMERA,
-                owner_id=_CAMERA,
-                camera_name=clip.stem,
-                captured_ms=captured_ms,
-                width_px=image.width_px,
-                height_px=image.height_px,
-                counts=CaptureCounts(since_ms=_START_MS, sent=sent),
-                changed=changes.sent(grey, image.width_px, image.height_px),
-            )
-            yield Sent(meta, image.data)
+            yield each.time - first, each
+
+
+def sent_frames(frames: Iterable[tuple[float, av.VideoFrame]], fps: float) -> Iterator[Sent]:
+    """Yield those of frames, with the seconds from the first one on, that ingest would send."""
+    sampler, gate = Sampler(), MotionGate(MotionRules(hold_seconds=_HOLD_SECONDS))
+    changes, sent = ChangedParts(), 0
+    for seconds, each in frames:
+        captured_ms = START_MS + round(seconds * 1000)
+        frame = DecodedFrame(each)
+        if not sampler.takes(seconds, fps):
+            continue
+        grey = frame.grey()
+        if not gate.passes(grey, captured_ms):
+            continue
+        image, sent = frame.jpeg(_JPEG_QUALITY), sent + 1
+        meta = FrameMeta(
+            kind=FrameKind.FRAME,
+            camera_id=_CAMERA,
+            owner_id=_CAMERA,
+            camera_name="looks",
+            captured_ms=captured_ms,
+            width_px=image.width_px,
+            height_px=image.height_px,
+            counts=CaptureCounts(since_ms=START_MS, sent=sent),
+            changed=changes.sent(grey, image.width_px, image.height_px),
+        )
+        yield Sent(meta, image.data)
 
 
 class _Engine:
@@ -148,7 +155,7 @@ class Stage:
             fair_share=FairShare(time.monotonic, readers=1, is_busy=lambda: False),
             looks=LookPlanner(whole_ms, rules.end_ms),
             late_pace=LatePace(10**12),
-            now_ms=lambda: _START_MS,
+            now_ms=lambda: START_MS,
         )
 
     async def read(self, number: int, sent: Sent) -> None:
@@ -165,7 +172,7 @@ class Stage:
         step = self._states[-1].apply_frame(frame, self._rules)
         self._states.append(step.state)
         self.spent.passes += step.ended.passes
-        now_ms = frame.captured_ms - _START_MS
+        now_ms = frame.captured_ms - START_MS
         self.spent.early += [(now_ms, one.plate) for one in step.reported]
 
 
@@ -206,7 +213,7 @@ def play(stage: Stage, frames: list[Sent]) -> Spent:
 def report(name: str, frames: list[Sent], spent: Spent, true_plates: list[str]) -> None:
     """Print what one clip took and what came out."""
     count = len(frames)
-    seconds = (frames[-1].meta.captured_ms - _START_MS) / 1000
+    seconds = (frames[-1].meta.captured_ms - START_MS) / 1000
     spent.seconds["rest"] = 2 * spent.seconds["all"] - sum(spent.seconds.values())
     cores = spent.seconds["all"] / seconds
     print(f"\n{name}: {count} frames of {seconds:.0f} s, {cores:.3f} cores; ms of CPU a frame")
@@ -243,7 +250,7 @@ def main() -> None:
     ):
         setattr(owner, method, _counted(lambda: spent, part, getattr(owner, method)))
     recognizer = Recognizer(load_settings(RecognizerSettings))
-    recognizer.recognize(decode_image(next(sent_frames(DEMO_CLIP, 1.0)).jpeg))
+    recognizer.recognize(decode_image(next(sent_frames(clip_frames(DEMO_CLIP), 1.0)).jpeg))
     for name in arguments.clips:
         clip = DEMO_CLIP if name == "road" else Path(name)
         if clip == DEMO_CLIP:
@@ -251,7 +258,7 @@ def main() -> None:
         else:
             known = true_passes(clip.parent)
             plates = [one.plate for one in known if one.clip == clip.name and one.readable]
-        frames = list(sent_frames(clip, arguments.fps))
+        frames = list(sent_frames(clip_frames(clip), arguments.fps))
         stage = Stage(recognizer, arguments.behind, round(arguments.whole * 1000))
         spent = stage.spent
         report(clip.name, frames, play(stage, frames), plates)

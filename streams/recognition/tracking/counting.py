@@ -226,7 +226,7 @@ def _looked_at(frame: FrameReadings) -> dict[str, int]:
     left = frame.plates_left
     return {
         "read": 1,
-        "found": int(bool(frame.readings)),
+        "found": int(bool(frame.readings or frame.followed)),
         "readings": len(frame.readings),
         "small": left.small,
         "unread": left.unread,

@@ -138,6 +138,51 @@ def test_what_is_found_in_a_part_has_its_place_in_the_image() -> None:
     assert box(found) == pytest.approx((576, 280, 736, 328), abs=1)
 
 
+# The part is looked at in a window of the image from (256, 64) to (1280, 704).
+PART = Box(x=900, y=500, width=200, height=150)
+
+
+def test_a_plate_that_the_edge_of_a_part_may_cut_is_searched_again_in_whole() -> None:
+    # A piece of it at the left edge, around (276, 200); all of it is 120 px wide.
+    piece, whole = (5, 34, 10, 7, 0.9), (65, 50, 30, 8, 0.8)
+    finder, model = looks((piece,), lambda _: whole)
+    (found,) = finder.detect(IMAGE, Look(part=PART))
+    assert [fed.shape[2:] for fed in model.inputs] == [(160, 256)] * 2
+    assert (found.width_px, found.score) == (pytest.approx(120, abs=1), pytest.approx(0.8))
+
+
+@pytest.mark.parametrize(
+    "again", [_NOTHING, (200, 120, 30, 8, 0.8), (5, 50, 8, 7, 0.8)], ids=["no", "another", "a part"]
+)
+def test_a_piece_of_a_plate_at_the_edge_of_a_part_is_nothing(again: Row) -> None:
+    finder, _ = looks(((5, 34, 10, 7, 0.9),), lambda _: again)
+    assert finder.detect(IMAGE, Look(part=PART)) == []
+
+
+def test_a_piece_of_a_known_plate_is_not_searched_again() -> None:
+    finder, model = looks(((5, 34, 10, 7, 0.9),), lambda _: (65, 50, 30, 8, 0.8))
+    place = Box(x=190, y=185, width=120, height=32)
+    assert finder.detect(IMAGE, Look(known=(place,), part=PART)) == []
+    assert len(model.inputs) == 1
+
+
+def test_the_edge_of_the_image_is_no_edge_of_a_part() -> None:
+    finder, model = looks(((239, 80, 33, 8, 0.9),), lambda _: _NOTHING)
+    (found,) = finder.detect(IMAGE, Look(part=PART))
+    assert len(model.inputs) == 1
+    assert found.right > 1270
+
+
+def test_plates_in_known_places_that_are_read_all_the_same_get_windows() -> None:
+    finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
+    place, other = (Box(x=608, y=top, width=64, height=24) for top in (348, 372))
+
+    (found,) = finder.detect(IMAGE, Look(known=(place,), others=(other,)))
+
+    assert len(model.inputs) == 2
+    assert found.score == pytest.approx(0.9)
+
+
 def test_plates_in_known_places_get_no_window() -> None:
     finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place = Box(x=608, y=348, width=64, height=24)

@@ -338,6 +338,18 @@ async def test_a_frame_in_which_nothing_is_new_is_not_looked_at() -> None:
     assert (second.width_px, second.height_px) == (first.width_px, first.height_px)
 
 
+async def test_a_plate_that_stands_and_is_read_beside_the_part_is_not_told_twice() -> None:
+    state, _ = play(SETTLED)
+    pool, published = ScriptedPool((), (reading("AB123CD", x=100, y=100),)), Published()
+    agent = stage(pool, published, state=state)
+    car = (Box(x=800, y=600, width=100, height=100),)
+    await agent.handle(record(captured_ms=START_MS + 400, sent=1), turn, keep_room)
+    await agent.handle(record(captured_ms=START_MS + 600, sent=2, changed=car), turn, keep_room)
+    _, out = published.records[1]
+    assert [one.text for one in out.readings] == ["AB123CD"]
+    assert out.followed == ()
+
+
 async def test_after_an_image_that_cannot_be_read_all_of_the_next_is_looked_at() -> None:
     refusal = InvalidInputError("Not such an image.", code="unreadable_image")
     pool = ScriptedPool((), refusal, ())

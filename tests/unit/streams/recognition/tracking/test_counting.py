@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from common.records.counts import CaptureCounts, FrameCounts, PlatesLeft
-from common.records.frames import FrameKind
-from common.records.recognitions import FrameReadings
+from common.records.frames import Box, FrameKind
+from common.records.recognitions import FollowedPlate, FrameReadings
 from streams.recognition.tracking import counting
 from streams.recognition.tracking.counting import CameraCounter
 from streams.recognition.tracking.state import EndedTracks
@@ -88,6 +88,12 @@ def test_frames_are_counted_by_what_became_of_them() -> None:
             read=2, found=1, readings=2, small=1, unread=2, outside=1, stale=1, surplus=1, refused=1
         )
     ]
+
+
+def test_a_frame_whose_plate_is_followed_has_a_plate() -> None:
+    plate = FollowedPlate(track="one", box=Box(x=1, y=2, width=30, height=10))
+    (counts,) = count(CameraCounter(), at(0, 0, followed=(plate,)), at(1, 1), at(2, 60))
+    assert (counts.read, counts.found, counts.readings) == (2, 1, 0)
 
 
 def test_what_comes_again_is_not_counted_again() -> None:
