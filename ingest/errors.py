@@ -8,6 +8,8 @@ from common.errors import TransientError
 class CaptureErrorCode(Enum):
     """Reasons why a camera gives no frames; the value is the sentence its owner reads.
 
+    The last three are such for which a motion stream is not used (:func:`motion_fault`).
+
     A host that is not there, a closed port and one that never answers share a sentence, so that
     camera addresses cannot be used to map a network.
     """
@@ -27,6 +29,15 @@ class CaptureErrorCode(Enum):
     SECRET_KEY = "The stream address was encrypted with another secret key."
     CRASH = "The camera's stream crashes its reader; it is tried again after growing pauses."
     INTERNAL = "The stream could not be read."
+    FROZEN = "Its picture stands still."
+    OTHER_PICTURE = "It shows another picture than the main stream."
+    UNSEEN_MOTION = "It does not show what moves in the main stream."
+
+
+def motion_fault(code: CaptureErrorCode) -> str:
+    """Return the sentence that says why a camera's motion stream is not used."""
+    reason = code.value[0].lower() + code.value[1:]
+    return f"The motion stream is not used, the main stream is judged by itself: {reason}"
 
 
 class CaptureError(TransientError):

@@ -16,7 +16,7 @@ from ingest.clocks import Clock, Instant
 from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
 from ingest.metrics import IngestMetrics, WatchedCamera
-from ingest.processes.pool import Capture, CaptureListener
+from ingest.processes.capture import Capture, CaptureListener
 from ingest.status import CameraIdentity, StatusRules, StatusTracker
 
 log = structlog.get_logger(__name__)
@@ -36,7 +36,12 @@ class Captures(Protocol):
     """Captures streams (see :class:`ingest.processes.pool.CapturePool`)."""
 
     def capture(
-        self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
+        self,
+        name: str,
+        url: StreamUrl,
+        sample_fps: float,
+        listener: CaptureListener,
+        motion_url: StreamUrl | None = None,
     ) -> Capture:
         """Return a capture; nothing happens before its start."""
 
@@ -171,13 +176,19 @@ class CameraSession:
             if capture is not self._capture:
                 return
             now = self._deps.now()
-            arrival = now.later(min(0.0, seen.settled.arrival_seconds - now.seconds))
+            arrival = now.later(min(0.0, seen.alive_seconds - now.seconds))
             self._tracker.frame_seen(arrival, seen.width_px, seen.height_px, seen.decoder)
         self._pipeline.seen(seen)
 
     def on_left(self, capture: Capture, count: int) -> None:
         """Count frames that were left out."""
         self._pipeline.left_out(count)
+
+    def on_motion(self, capture: Capture, code: CaptureErrorCode | None) -> None:
+        """Note why the motion stream is not used, or that it is again."""
+        with self._lock:
+            if capture is self._capture:
+                self._tracker.motion_told(code)
 
     def on_lost(self, capture: Capture, code: CaptureErrorCode) -> None:
         """Note why there are no more frames."""
@@ -193,22 +204,29 @@ class CameraSession:
         tracker = StatusTracker(self._settings.status, now, enabled=self._config.enabled)
         if not self._config.enabled:
             return tracker
-        url = self._open_address()
+        url = self._open_address(self._config.stream_url_encrypted)
         if isinstance(url, CaptureErrorCode):
             tracker.failed(url)
             return tracker
+        motion_url = None
+        if self._config.motion_url_encrypted is not None:
+            motion_url = self._open_address(self._config.motion_url_encrypted)
+        if isinstance(motion_url, CaptureErrorCode):
+            # The camera goes on without it.
+            tracker.motion_told(motion_url)
+            motion_url = None
         self._pipeline.resume()
         name = f"camera-{self._config.camera_id}"
-        self._capture = self._deps.captures.capture(name, url, self._sample_fps(), self)
+        self._capture = self._deps.captures.capture(name, url, self._sample_fps(), self, motion_url)
         self._prepared = self._capture
         return tracker
 
     def _sample_fps(self) -> float:
         return self._config.sample_fps or self._settings.sample_fps
 
-    def _open_address(self) -> StreamUrl | CaptureErrorCode:
+    def _open_address(self, encrypted: str) -> StreamUrl | CaptureErrorCode:
         try:
-            text = self._deps.secrets.decrypt(self._config.stream_url_encrypted)
+            text = self._deps.secrets.decrypt(encrypted)
             return parse_stream_url(text, self._settings.addresses)
         except MisconfiguredError:
             log.error("stream_address_undecryptable", camera_id=str(self.camera_id))
@@ -226,5 +244,5 @@ class CameraSession:
         return stopped
 
     @staticmethod
-    def _address(config: CameraConfig) -> tuple[bool, str]:
-        return config.enabled, config.stream_url_encrypted
+    def _address(config: CameraConfig) -> tuple[bool, str, str | None]:
+        return config.enabled, config.stream_url_encrypted, config.motion_url_encrypted

@@ -12,7 +12,7 @@ from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSessionSettings
 from ingest.clocks import Instant
 from ingest.metrics import WatchedCamera
-from ingest.processes.pool import Capture
+from ingest.processes.capture import Capture
 
 
 @dataclass(frozen=True)

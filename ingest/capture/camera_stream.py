@@ -17,10 +17,11 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeEffort
 from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.hardware import VideoDevice, decoder_of
+from ingest.capture.held_packets import HeldPackets, MotionWatch, StreamKept
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
 from ingest.capture.rtsp_relay import RtspRelay
-from ingest.capture.stream_gate import MAX_HELD_BYTES, MAX_HELD_PACKETS, StreamGate
+from ingest.capture.stream_gate import StreamGate
 from ingest.clocks import Clock, Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
@@ -66,7 +67,7 @@ class StreamFrame:
     ``stream_seconds`` is its time within the stream (None: the stream has none),
     ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock, ``arrival``
     when its packet came. ``is_glimpse``: the key frame of a stream at rest, whose other frames are
-    held back; ``was_held_back``: one of these.
+    held back; ``was_held_back``: one of these; ``has_older``: some from before it are held back.
     """
 
     decoded: DecodedFrame
@@ -75,23 +76,7 @@ class StreamFrame:
     arrival: Instant
     is_glimpse: bool = False
     was_held_back: bool = False
-
-
-@dataclass(slots=True)
-class _HeldPackets:
-    """Packets of a stream at rest, from a key frame on, each with its arrival."""
-
-    packets: "list[tuple[av.Packet[Any], Instant]]"
-    glimpsed_seconds: float | None
-    size_bytes: int = 0
-
-    def add(self, packet: "av.Packet[Any]", arrival: Instant) -> None:
-        self.packets.append((packet, arrival))
-        self.size_bytes += packet.size
-
-    @property
-    def is_full(self) -> bool:
-        return self.size_bytes > MAX_HELD_BYTES or len(self.packets) > MAX_HELD_PACKETS
+    has_older: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +131,9 @@ class CameraStream:
         self._now = now or MonotonicWallClock()
         self._gate = StreamGate()
         self._is_still = False
-        self._held: _HeldPackets | None = None
-        self._latest_shown: int | None = None
+        self._held: HeldPackets | None = None
+        self._watch: MotionWatch | None = None
+        self._glimpse_due_seconds = 0.0
         self.at_keyframe = True
 
     def rest(self, is_still: bool) -> None:
@@ -158,6 +144,13 @@ class CameraStream:
         glimpsed frame again.
         """
         self._is_still = is_still
+
+    def watched_by(self, watch: MotionWatch) -> None:
+        """Have another stream of the camera show what moves, as long as it is to be gone by.
+
+        While nothing moves there, nothing here is decoded but a key frame now and then.
+        """
+        self._watch = watch
 
     @property
     def is_segmented(self) -> bool:
@@ -171,8 +164,10 @@ class CameraStream:
             self._effort = effort
             self._await_frame()
 
-    def frames(self) -> Iterator[StreamFrame]:
+    def frames(self) -> Iterator[StreamFrame | StreamKept]:
         """Yield every decoded frame until the stream ends, but none that was played before.
+
+        Where another stream watches this one, also what is kept undecoded.
 
         Raises:
             CaptureError: the connection failed, fell silent, brought nothing new, cannot be decoded
@@ -212,39 +207,59 @@ class CameraStream:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _frames_of(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
+    def _frames_of(
+        self, packet: "av.Packet[Any]", arrival: Instant
+    ) -> Iterator[StreamFrame | StreamKept]:
         """Yield the frames that a packet gives, or what was held back until it came."""
+        is_quiet = None if self._watch is None else self._watch.is_quiet(arrival.seconds)
+        if self._held is not None and self._held.ends_by(is_quiet):
+            yield from self._open()
         if packet.is_keyframe:
-            self._gate.key_frame(arrival.seconds)
-            self._latest_shown = packet.pts
-            if self._held is not None or self._may_rest():
-                yield from self._glimpse(packet, arrival)
+            self._gate.key_frame(arrival.seconds, packet.pts)
+            if self._held is not None or self._may_rest(is_quiet):
+                yield from self._at_key_frame(packet, arrival, is_quiet)
                 return
         elif self._rises(packet, arrival):
             yield from self._open()
         if self._held is not None and not self._held.is_full and packet.size:
             self._held.add(packet, arrival)
+            yield from self._kept(self._held, arrival)
             return
         yield from self._open()
         yield from self._decoded(packet, arrival)
 
+    def _kept(self, held: HeldPackets, arrival: Instant) -> Iterator[StreamKept]:
+        told = held.told(arrival)
+        if told is not None:
+            # What is kept is no silence.
+            self._await_frame()
+            yield told
+
     def _rises(self, packet: "av.Packet[Any]", arrival: Instant) -> bool:
-        if packet.pts is not None and self._latest_shown is not None:
-            if packet.pts < self._latest_shown:
-                self._gate.reordered()
-            self._latest_shown = max(self._latest_shown, packet.pts)
+        self._gate.shown_at(packet.pts)
         if not self._is_still:
             self._gate.skip()
             return False
         return self._gate.rises(packet.size, arrival.seconds)
 
-    def _may_rest(self) -> bool:
-        is_whole = self._effort is DecodeEffort.ALL
-        return self._is_still and is_whole and self._gate.may_rest()
+    def _may_rest(self, is_quiet: bool | None) -> bool:
+        if not self._is_still or self._effort is not DecodeEffort.ALL:
+            return False
+        if is_quiet is None:
+            return self._gate.may_rest()
+        return is_quiet and self._gate.may_be_watched()
 
-    def _glimpse(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Decode a key frame by itself; go on resting unless something moves in it."""
-        if self._held is None:
+    def _at_key_frame(
+        self, packet: "av.Packet[Any]", arrival: Instant, is_quiet: bool | None
+    ) -> Iterator[StreamFrame | StreamKept]:
+        """Keep a key frame as it is, or decode it by itself; go on resting unless it moves."""
+        held = self._held
+        is_kept = held is not None and held.is_watched and self._may_rest(is_quiet)
+        if held is not None and is_kept and arrival.seconds < self._glimpse_due_seconds:
+            held.begin_group(packet, arrival, is_watched=True)
+            yield from self._kept(held, arrival)
+            return
+        if held is None:
             for frame in self._drained():
                 yield self._as_frame(frame, arrival)
         frames = self._decode_alone(packet)
@@ -256,10 +271,13 @@ class CameraStream:
             return
         self._await_frame()
         glimpse = self._as_frame(frames[0], arrival)
-        yield replace(glimpse, is_glimpse=True)
-        if self._is_still and self._may_rest():
-            self._held = _HeldPackets([], glimpse.stream_seconds)
-            self._held.add(packet, arrival)
+        yield replace(glimpse, is_glimpse=True, has_older=is_kept)
+        if self._watch is not None:
+            self._glimpse_due_seconds = arrival.seconds + self._watch.glimpse_seconds
+        if self._may_rest(is_quiet):
+            held = self._held = self._held or HeldPackets()
+            held.begin_group(packet, arrival, is_watched=is_quiet is True)
+            held.glimpsed(glimpse.stream_seconds)
             return
         yield from self._open()
         yield from self._decoded(packet, arrival)
@@ -273,9 +291,8 @@ class CameraStream:
         self._video.codec_context.flush_buffers()
         for packet, arrival in held.packets:
             for frame in self._decoded(packet, arrival):
-                seconds = frame.stream_seconds
-                # The first one was looked at when it came.
-                if seconds is None or seconds != held.glimpsed_seconds:
+                # Others were looked at when they came.
+                if not held.was_glimpsed(frame.stream_seconds):
                     yield replace(frame, was_held_back=True)
 
     def _decoded(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:

@@ -41,6 +41,10 @@ class SourceFrame(Protocol):
         """Return the frame as JPEG."""
 
 
+Judged = Callable[[GreyImage, bool, float], None]
+"""Hears of each picture that is judged: itself, whether something moved in it, its arrival."""
+
+
 class FrameLooker:
     """Looks at one camera's frames and reports them, in their order. In its reader's thread."""
 
@@ -52,6 +56,7 @@ class FrameLooker:
         report: Callable[[Report], None],
     ) -> None:
         """``number`` is that of the capture; ``report`` never waits."""
+        self.on_judged: Judged | None = None
         self._number = number
         self._settings = settings
         self._report = report
@@ -67,6 +72,8 @@ class FrameLooker:
         self._report_due_seconds = 0.0
         self._log_due_seconds = 0.0
         self._decoded = self._still = self._failed = 0
+        self._shown: tuple[int, int, str] | None = None
+        """Size of the last frame in pixels, and what decoded it."""
         self.is_still = False
         """True while nothing moves in the frames that are looked at."""
 
@@ -92,14 +99,17 @@ class FrameLooker:
             self._attempt(frame, captured_ms, arrival)
         self._report_seen(frame, captured_ms, arrival, holds_back=was_held_back)
 
-    def glimpse(self, frame: SourceFrame, captured_ms: int, arrival: Instant) -> None:
+    def glimpse(
+        self, frame: SourceFrame, captured_ms: int, arrival: Instant, *, has_older: bool = False
+    ) -> None:
         """Look at a key frame of a stream whose other frames are held back.
 
         Where something moves in it (:attr:`is_still`), they come next, and then itself again.
+        ``has_older``: some of them are from before it.
         """
         self._decoded += 1
         try:
-            if self._gate is None or self._moves(self._gate, frame, captured_ms):
+            if self._gate is None or self._moves(self._gate, frame, captured_ms, arrival):
                 self.is_still = False
                 return
         except Exception:
@@ -107,7 +117,13 @@ class FrameLooker:
             self.is_still = False
             return
         self._attempt(frame, captured_ms, arrival, is_known_still=True)
-        self._report_seen(frame, captured_ms, arrival, holds_back=True)
+        if not has_older:
+            self._report_seen(frame, captured_ms, arrival, holds_back=True)
+
+    def kept(self, captured_ms: int, oldest: Instant, arrival: Instant) -> None:
+        """Note frames that are kept undecoded: the oldest's times, and the latest's arrival."""
+        if self._shown is not None and arrival.seconds >= self._report_due_seconds:
+            self._tell(self._shown, _moment(captured_ms, oldest), arrival, holds_back=True)
 
     def _attempt(
         self,
@@ -118,7 +134,7 @@ class FrameLooker:
         is_known_still: bool = False,
     ) -> None:
         try:
-            moves = not is_known_still and self._passes_gate(frame, captured_ms)
+            moves = not is_known_still and self._passes_gate(frame, captured_ms, arrival)
             self._send(frame, moves, captured_ms, arrival)
         except Exception:
             # Such as for want of memory. The next frame has its turn.
@@ -152,39 +168,55 @@ class FrameLooker:
             )
         )
 
-    def _passes_gate(self, frame: SourceFrame, captured_ms: int) -> bool:
+    def _passes_gate(self, frame: SourceFrame, captured_ms: int, arrival: Instant) -> bool:
         if self._gate is None:
             return True
         if self._opens_connection:
             self._gate.reset()
             self._changes.reset()
             self._opens_connection = False
-        return self._moves(self._gate, frame, captured_ms)
+        return self._moves(self._gate, frame, captured_ms, arrival)
 
-    def _moves(self, gate: MotionGate, frame: SourceFrame, captured_ms: int) -> bool:
+    def _moves(
+        self, gate: MotionGate, frame: SourceFrame, captured_ms: int, arrival: Instant
+    ) -> bool:
         self._grey = frame.grey()
         passes = gate.passes(self._grey, captured_ms)
+        if self.on_judged is not None:
+            self.on_judged(self._grey, gate.has_moved, arrival.seconds)
         self.is_still = not passes
         return passes
 
     def _report_seen(
         self, frame: SourceFrame, captured_ms: int, arrival: Instant, *, holds_back: bool
     ) -> None:
-        if arrival.seconds < self._report_due_seconds:
-            return
+        self._shown = (frame.width_px, frame.height_px, frame.decoder)
+        if arrival.seconds >= self._report_due_seconds:
+            self._tell(self._shown, _moment(captured_ms, arrival), arrival, holds_back=holds_back)
+
+    def _tell(
+        self,
+        shown: tuple[int, int, str],
+        settled: Moment,
+        arrival: Instant,
+        *,
+        holds_back: bool,
+    ) -> None:
         self._report_due_seconds = arrival.seconds + _REPORT_SECONDS
+        width_px, height_px, decoder = shown
         self._report(
             Seen(
                 number=self._number,
-                settled=_moment(captured_ms, arrival),
-                width_px=frame.width_px,
-                height_px=frame.height_px,
+                settled=settled,
+                width_px=width_px,
+                height_px=height_px,
                 decoded=self._decoded,
                 still=self._still,
                 failed=self._failed,
                 is_still=self.is_still,
                 holds_back=holds_back,
-                decoder=frame.decoder,
+                decoder=decoder,
+                alive_seconds=arrival.seconds,
             )
         )
         self._decoded = self._still = self._failed = 0

@@ -80,12 +80,18 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs."""
+    """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs.
+
+    ``motion_url`` is a second, small stream of the camera, by which motion is judged;
+    ``is_motion_barred``: it has crashed its reader, and is not read before :class:`Watch`.
+    """
 
     number: int
     name: str
     url: StreamUrl
     sample_fps: float
+    motion_url: StreamUrl | None = None
+    is_motion_barred: bool = False
 
 
 class Adjust(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -95,13 +101,19 @@ class Adjust(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     sample_fps: float
 
 
+class Watch(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Read the motion stream of a capture that went on without it."""
+
+    number: int
+
+
 class Cease(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """End a capture."""
 
     number: int
 
 
-Command = Configure | Begin | Adjust | Cease
+Command = Configure | Begin | Adjust | Watch | Cease
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +137,14 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A capture's thread, by which a crash is laid to it. ``thread_id`` is pthread's."""
+    """A capture's thread, by which a crash is laid to it. ``thread_id`` is pthread's.
+
+    ``is_motion``: it reads the motion stream.
+    """
 
     number: int
     thread_id: int
+    is_motion: bool = False
 
 
 class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -159,7 +175,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     No frame from before ``settled`` is still to come. ``still``: of the sampled ones, those in
     which nothing moved. ``is_still``: nothing moved in the last of them. ``holds_back``: frames
     that came after ``settled`` wait, and are decoded only if something moves. ``decoder``: what
-    decoded it, :data:`ingest.capture.hardware.SOFTWARE` or the kind of a device.
+    decoded it, :data:`ingest.capture.hardware.SOFTWARE` or the kind of a device. ``alive_seconds``
+    is when the last packet came (monotonic).
     """
 
     number: int
@@ -172,6 +189,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     is_still: bool
     holds_back: bool
     decoder: str
+    alive_seconds: float
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -193,6 +211,20 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
 
 
+class MotionTold(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Why a capture's motion stream is not used: names a CaptureErrorCode; empty: it is again."""
+
+    number: int
+    fault: str
+
+    @property
+    def code(self) -> CaptureErrorCode | None:
+        """The reason, if any; a name that is none is an internal one."""
+        if not self.fault:
+            return None
+        return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
+
+
 class Ceased(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A capture has ended, as it was told to."""
 
@@ -203,7 +235,7 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The process is alive."""
 
 
-Report = Running | Connected | Looked | Seen | Left | Lost | Ceased | Alive
+Report = Running | Connected | Looked | Seen | Left | Lost | MotionTold | Ceased | Alive
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024

@@ -71,10 +71,13 @@ class MotionGate:
         self._background: NDArray[np.float32] | None = None
         self._last_ms = 0
         self._open_until_ms = 0.0
+        self.has_moved = False
+        """Whether something moved in the last image itself."""
 
     def passes(self, image: GreyImage, captured_ms: int) -> bool:
         """Add one image and return whether its frame is to be sent."""
-        if self._moved(image, captured_ms):
+        self.has_moved = self._moved(image, captured_ms)
+        if self.has_moved:
             self._open_until_ms = captured_ms + self._rules.hold_seconds * 1000
         self._last_ms = captured_ms
         return captured_ms <= self._open_until_ms

@@ -38,6 +38,9 @@ _MIN_INTERVAL_SECONDS: Final = 0.3
 _OVERDUE: Final = 2.0
 MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 MAX_HELD_PACKETS: Final = 1_000
+KEPT_SECONDS: Final = 4.0
+"""Packets of a stream that another one watches are kept for at least so long: the two may be two
+seconds apart, and what moves is seen in the small one only after a moment."""
 
 
 class StreamGate:
@@ -49,11 +52,12 @@ class StreamGate:
     def __init__(self) -> None:
         """Start without any knowledge of the stream."""
         self._key_seconds: float | None = None
+        self._latest_shown: int | None = None
         self._interval_seconds: float | None = None
         self._levels: dict[int, float] = {}
         self._deviation, self._sum = _FIRST_DEVIATION, 0.0
         self._frames = self._frames_before = self._groups = self._place = 0
-        self._is_distrusted = False
+        self._is_distrusted = self._is_reordered = False
 
     def may_rest(self) -> bool:
         """Return whether the stream can be decoded at its key frames only.
@@ -64,25 +68,39 @@ class StreamGate:
         interval = self._interval_seconds
         return (
             not self._is_distrusted
+            and not self._is_reordered
             and self._groups >= _LEAST_GROUPS
             and self._frames >= _LEAST_FRAMES
             and interval is not None
             and _MIN_INTERVAL_SECONDS <= interval <= MAX_INTERVAL_SECONDS
         )
 
+    def may_be_watched(self) -> bool:
+        """Return whether the stream can be kept undecoded while another one shows what moves.
+
+        Its sizes need not tell anything, but its key frames have to be some, and to come.
+        """
+        interval = self._interval_seconds
+        is_regular = interval is not None and interval <= MAX_INTERVAL_SECONDS
+        return is_regular and not self._is_distrusted
+
     def distrust(self) -> None:
         """Never let this connection rest again: what it calls key frames are none."""
         self._is_distrusted = True
 
-    def reordered(self) -> None:
-        """Note a packet that is shown before one that came earlier.
+    def shown_at(self, time: int | None) -> None:
+        """Note when a packet between key frames is shown, by the stream's time.
 
-        Sizes of such streams vary too much to tell anything.
+        Sizes of a stream that shows one before another that came earlier vary too much to tell
+        anything.
         """
-        self._is_distrusted = True
+        if time is not None and self._latest_shown is not None:
+            self._is_reordered = self._is_reordered or time < self._latest_shown
+            self._latest_shown = max(self._latest_shown, time)
 
-    def key_frame(self, arrival_seconds: float) -> None:
+    def key_frame(self, arrival_seconds: float, shown_at: int | None) -> None:
         """Note a key frame."""
+        self._latest_shown = shown_at
         if self._key_seconds is not None:
             self._interval_seconds = arrival_seconds - self._key_seconds
         self._key_seconds = arrival_seconds
@@ -113,7 +131,8 @@ class StreamGate:
         self._deviation += _DEVIATION_SHARE * (min(1.0, abs(difference)) - self._deviation)
         if self._sum > _RISE:
             self._sum = 0.0
-            return True
+            if self.may_rest():
+                return True
         return self._is_overdue(arrival_seconds)
 
     def _is_overdue(self, arrival_seconds: float) -> bool:

@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
-from common.retry import Backoff, RetryPolicy
 from common.urls.streams import StreamUrl
 from ingest.capture.messages import (
     Adjust,
-    Begin,
     Cease,
     Ceased,
     Configure,
@@ -22,20 +20,17 @@ from ingest.capture.messages import (
     Left,
     Looked,
     Lost,
+    MotionTold,
     Report,
     Running,
     Seen,
+    Watch,
 )
 from ingest.errors import CaptureErrorCode
+from ingest.processes.capture import ACQUITTED_SECONDS, Capture, CaptureListener
 from ingest.processes.process import CaptureProcess, ProcessEnd
 
 log = structlog.get_logger(__name__)
-
-_QUARANTINE: Final = RetryPolicy(
-    first_pause_seconds=10.0, longest_pause_seconds=900.0, spread=(0.75, 1.25)
-)
-_ACQUITTED_SECONDS: Final = 120.0
-"""A capture under suspicion that lets its process run for so long is a good one."""
 
 _TURN_SECONDS: Final = 1.0
 _MAX_SILENT_TURNS: Final = 30
@@ -45,63 +40,6 @@ slept is not taken for that."""
 _IDLE_SECONDS: Final = 20.0
 _START_AGAIN_SECONDS: Final = 1.0
 """Before the next try where the machine has no room for a process."""
-
-
-class CaptureListener(Protocol):
-    """Hears of one capture (see :class:`ingest.assignment.camera.CameraSession`)."""
-
-    def on_connected(self, capture: "Capture") -> None:
-        """Note that a connection to the camera is open."""
-
-    def on_looked(self, capture: "Capture", looked: Looked) -> None:
-        """Take a frame."""
-
-    def on_seen(self, capture: "Capture", seen: Seen) -> None:
-        """Note that the camera gives frames."""
-
-    def on_left(self, capture: "Capture", count: int) -> None:
-        """Note that frames were left out."""
-
-    def on_lost(self, capture: "Capture", code: CaptureErrorCode) -> None:
-        """Note that the connection is over."""
-
-
-@dataclass(eq=False)
-class Capture:
-    """One stream address that is captured until it is stopped. Make it with
-    :meth:`CapturePool.capture`.
-    """
-
-    number: int
-    name: str
-    url: StreamUrl
-    sample_fps: float
-    listener: CaptureListener
-    pool: "CapturePool"
-    ended: threading.Event = field(default_factory=threading.Event)
-    # The keeper's alone.
-    is_stopped: bool = False
-    is_suspect: bool = False
-    thread_id: int = 0
-    begun_seconds: float = 0.0
-    due_seconds: float = 0.0
-    backoff: Backoff = field(default_factory=lambda: Backoff(_QUARANTINE, _ACQUITTED_SECONDS))
-
-    def start(self) -> None:
-        """Begin; returns immediately, and reports come to the listener."""
-        self.pool.put(lambda: self.pool.place(self))
-
-    def adjust(self, sample_fps: float) -> None:
-        """Sample at another rate; returns immediately."""
-        self.pool.put(lambda: self.pool.adjust(self, sample_fps))
-
-    def stop(self) -> None:
-        """End; returns immediately."""
-        self.pool.put(lambda: self.pool.cease(self))
-
-    def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end of a capture that was stopped; returns whether it came."""
-        return self.ended.wait(timeout_seconds)
 
 
 @dataclass(eq=False)
@@ -155,10 +93,18 @@ class CapturePool:
         self.put(lambda: self._new_place(is_for_one=False))
 
     def capture(
-        self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
+        self,
+        name: str,
+        url: StreamUrl,
+        sample_fps: float,
+        listener: CaptureListener,
+        motion_url: StreamUrl | None = None,
     ) -> Capture:
-        """Return a capture; nothing happens before its start. For any thread."""
-        return Capture(next(self._numbers), name, url, sample_fps, listener, self)
+        """Return a capture; nothing happens before its start. For any thread.
+
+        ``motion_url`` is a second, small stream of the camera, if any.
+        """
+        return Capture(next(self._numbers), name, url, sample_fps, listener, self, motion_url)
 
     def put(self, task: Callable[[], object]) -> None:
         """Have the keeper do something. For any thread; returns immediately."""
@@ -179,18 +125,9 @@ class CapturePool:
             capture.due_seconds = self._seconds() + _START_AGAIN_SECONDS
             self._waiting.append(capture)
             return
-        capture.begun_seconds = self._seconds()
-        capture.thread_id = 0
         place.captures[capture.number] = capture
         place.empty_since_seconds = None
-        place.process.command(
-            Begin(
-                number=capture.number,
-                name=capture.name,
-                url=capture.url,
-                sample_fps=capture.sample_fps,
-            )
-        )
+        place.process.command(capture.begin(self._seconds()))
 
     def adjust(self, capture: Capture, sample_fps: float) -> None:
         """Set a capture's rate."""
@@ -242,8 +179,12 @@ class CapturePool:
         if capture is None:
             return
         match report:
+            case Running(is_motion=True):
+                capture.motion_thread_id = report.thread_id
             case Running():
                 capture.thread_id = report.thread_id
+            case MotionTold():
+                capture.listener.on_motion(capture, report.code)
             case Connected():
                 capture.listener.on_connected(capture)
             case Looked():
@@ -272,7 +213,11 @@ class CapturePool:
                 capture.ended.set()
         live = [each for each in place.captures.values() if not each.is_stopped]
         crashed = [each for each in live if each.thread_id == end.crashed_thread_id]
-        blamed = crashed or (live if len(live) == 1 else [])
+        alone = live if len(live) == 1 else []
+        by_motion = [each for each in live if each.motion_thread_id == end.crashed_thread_id]
+        if not crashed and not by_motion:
+            by_motion = [each for each in alone if each.has_motion]
+        blamed = crashed or by_motion or alone
         log.error(
             "capture_process_lost",
             status=end.status,
@@ -287,13 +232,23 @@ class CapturePool:
                 capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
                 self.place(capture)
         for capture in blamed:
-            self._quarantine(capture)
+            if capture in by_motion:
+                self._bar_motion(capture)
+            else:
+                self._quarantine(capture)
+
+    def _bar_motion(self, capture: Capture) -> None:
+        """Have a capture go on at once without the motion stream that crashed its process."""
+        pause_seconds = capture.bar_motion(self._seconds())
+        capture.is_suspect = True
+        log.error("motion_stream_barred", reader=capture.name, seconds=round(pause_seconds, 1))
+        capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
+        capture.listener.on_motion(capture, CaptureErrorCode.CRASH)
+        self.place(capture)
 
     def _quarantine(self, capture: Capture) -> None:
-        now_seconds = self._seconds()
-        pause_seconds = capture.backoff.next_pause_seconds(now_seconds - capture.begun_seconds)
+        pause_seconds = capture.quarantine(self._seconds())
         capture.is_suspect = True
-        capture.due_seconds = now_seconds + pause_seconds
         self._waiting.append(capture)
         log.error("camera_quarantined", reader=capture.name, seconds=round(pause_seconds, 1))
         capture.listener.on_lost(capture, CaptureErrorCode.CRASH)
@@ -322,6 +277,7 @@ class CapturePool:
         for capture in due:
             self.place(capture)
         for place in tuple(self._places):
+            self._watch_again(place, now_seconds)
             self._acquit(place, now_seconds)
             self._close_if_idle(place, now_seconds)
             place.silent_turns += 1
@@ -330,12 +286,21 @@ class CapturePool:
                 place.silent_turns = 0
                 place.process.kill()
 
+    def _watch_again(self, place: _Place, now_seconds: float) -> None:
+        """Try the motion streams again that crashed a process, each in one of its own."""
+        for capture in place.captures.values():
+            if place.process is not None and capture.may_watch(now_seconds):
+                capture.watches(now_seconds)
+                place.process.command(Watch(number=capture.number))
+
     def _acquit(self, place: _Place, now_seconds: float) -> None:
         """Let others into the process of a suspect that turned out to be harmless."""
         if not place.is_for_one:
             return
         for capture in place.captures.values():
-            if now_seconds - capture.begun_seconds < _ACQUITTED_SECONDS:
+            begun_seconds = max(capture.begun_seconds, capture.motion_begun_seconds)
+            is_young = now_seconds - begun_seconds < ACQUITTED_SECONDS
+            if is_young or capture.is_motion_barred:
                 return
             capture.is_suspect = False
         place.is_for_one = False

@@ -35,18 +35,21 @@ from ingest.capture.messages import (
     Lost,
     Report,
     Running,
+    Watch,
     framed,
     read_command,
 )
-from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader
+from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader, FramesKept
 from ingest.clocks import MonotonicWallClock
+from ingest.motion.stream import MotionStream
 
 log = structlog.get_logger(__name__)
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
-_FILES_A_CAPTURE: Final = 32
+_FILES_A_CAPTURE: Final = 64
+"""Of both of its streams."""
 _FILES_A_DEVICE: Final = 32
 """Opened by a driver for each stream that it decodes."""
 _ALIVE_SECONDS: Final = 1.0
@@ -121,16 +124,46 @@ class CaptureProgram:
         self._now = MonotonicWallClock()
         self._readers: dict[int, FrameReader] = {}
         self._lookers: dict[int, FrameLooker] = {}
+        self._motions: dict[int, MotionStream] = {}
 
     def begin(self, command: Begin) -> None:
         """Start a capture."""
         number = command.number
         looker = FrameLooker(number, self._settings.look, command.sample_fps, self._reports.put)
+        motion = self._motion_of(command)
+        if motion is not None:
+            looker.on_judged = motion.main_pictured
+            self._motions[number] = motion
         reader = FrameReader(
-            command.name, command.url, self._settings.reader, self._now, self._device
+            command.name, command.url, self._settings.reader, self._now, self._device, motion
         )
         self._lookers[number], self._readers[number] = looker, reader
         reader.start(partial(self._follow, number, looker))
+        if motion is not None and not command.is_motion_barred:
+            motion.start()
+
+    def _motion_of(self, command: Begin) -> MotionStream | None:
+        look = self._settings.look
+        if command.motion_url is None or look.motion is None or not look.rests:
+            return None
+        motion = MotionStream(
+            command.number,
+            command.name,
+            command.motion_url,
+            self._settings.reader,
+            look,
+            self._now,
+            self._reports.put,
+        )
+        if command.is_motion_barred:
+            motion.bar()
+        return motion
+
+    def watch(self, command: Watch) -> None:
+        """Read the motion stream of a capture that went on without it."""
+        motion = self._motions.get(command.number)
+        if motion is not None:
+            motion.start()
 
     def adjust(self, command: Adjust) -> None:
         """Set a capture's rate."""
@@ -142,6 +175,9 @@ class CaptureProgram:
         """End a capture; returns immediately."""
         reader = self._readers.pop(command.number, None)
         self._lookers.pop(command.number, None)
+        motion = self._motions.pop(command.number, None)
+        if motion is not None:
+            motion.stop()
         if reader is not None:
             reader.stop()
 
@@ -158,21 +194,28 @@ class CaptureProgram:
     def _read(self, number: int, looker: FrameLooker, connection: CameraConnection) -> None:
         # A function of its own, so that no decoded frame is kept until the next connection.
         for event in connection:
-            if not isinstance(event, CapturedFrame):
+            if isinstance(event, FramesKept):
+                looker.kept(event.captured_ms, event.oldest, event.arrival)
+            elif not isinstance(event, CapturedFrame):
                 looker.connected()
                 self._reports.put(Connected(number=number))
                 continue
-            if event.is_glimpse:
-                looker.glimpse(event.frame, event.captured_ms, event.arrival)
             else:
-                looker.look(
-                    event.frame,
-                    event.stream_seconds,
-                    event.captured_ms,
-                    event.arrival,
-                    was_held_back=event.was_held_back,
-                )
+                _look(looker, event)
             connection.rest(looker.is_still and self._settings.look.rests)
+
+
+def _look(looker: FrameLooker, event: CapturedFrame) -> None:
+    if event.is_glimpse:
+        looker.glimpse(event.frame, event.captured_ms, event.arrival, has_older=event.has_older)
+        return
+    looker.look(
+        event.frame,
+        event.stream_seconds,
+        event.captured_ms,
+        event.arrival,
+        was_held_back=event.was_held_back,
+    )
 
 
 def main() -> None:
@@ -202,6 +245,8 @@ def main() -> None:
                 program.begin(command)
             case Adjust() as command:
                 program.adjust(command)
+            case Watch() as command:
+                program.watch(command)
             case Cease() as command:
                 program.cease(command)
             case Configure():

@@ -16,7 +16,7 @@ from ingest.assignment.fleet import ConfigChange, Fleet
 from ingest.clocks import Instant
 from ingest.frames.pipeline import PipelineDeps, Snapshot
 from ingest.metrics import IngestMetrics
-from ingest.processes.pool import Capture, CaptureListener
+from ingest.processes.capture import Capture, CaptureListener
 from ingest.status import StatusRules
 
 START = Instant(1_800_000_000_000, 5_000.0)

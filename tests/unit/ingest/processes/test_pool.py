@@ -26,7 +26,8 @@ from ingest.capture.messages import (
     Seen,
 )
 from ingest.errors import CaptureErrorCode
-from ingest.processes.pool import Capture, CapturePool
+from ingest.processes.capture import Capture
+from ingest.processes.pool import CapturePool
 from ingest.processes.process import CaptureProcess, ProcessEnd
 
 ADDRESSES = StreamUrlRules(allow_loopback=True)

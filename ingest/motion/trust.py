@@ -1,0 +1,186 @@
+"""Whether a camera's motion stream can be gone by: it is there, and shows what the main one does.
+
+Pure; all times are of arrival, monotonic, in seconds.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.capture.sampling import GreyImage
+from ingest.errors import CaptureErrorCode
+
+SILENT_SECONDS: Final = 2.5
+"""Without a picture for so long the main stream is opened: it is kept for longer."""
+
+_TOLD_SECONDS: Final = 10.0
+"""Without a picture for so long the owner is told: most cameras are back earlier."""
+
+MARGIN_SECONDS: Final = 2.0
+"""The two streams may be so far apart: what is over in one may be still to come in the other."""
+
+_COMPARED_SECONDS: Final = 4.0
+_LASTING_SECONDS: Final = 30.0
+_LASTING_TIMES: Final = 5
+_AGREEING_TIMES: Final = 3
+_SIZE_PX: Final = (64, 36)
+"""Both pictures at this size: streams differ in their sizes, and often in their proportions."""
+
+_BLUR_SIGMA_PX: Final = 6.0
+_LEAST_DETAIL: Final = 1.5
+"""Standard deviation of brightness, without what is smooth, above which a picture shows something:
+noise averages out below it."""
+
+_ALIKE: Final = 0.4
+"""Correlation of what is not smooth. Two streams of a camera come to 0.8 and more, with another's
+text drawn into them too; two scenes to 0.2."""
+
+_FROZEN_SECONDS: Final = 20.0
+_CHANGED_LEVELS: Final = 2
+_CHANGED_PX: Final = 20
+"""So many pixels of the main stream change by noise alone in a few seconds."""
+
+_EPISODE_SECONDS: Final = 2.0
+_EPISODE_FRAMES: Final = 3
+"""Movement in so many frames of the main stream is none of a moment's light."""
+
+_UNSEEN_TIMES: Final = 3
+
+
+@dataclass(slots=True)
+class _Episode:
+    """Movement in the main stream, until it is known whether the motion stream showed it."""
+
+    begin_seconds: float
+    frames: int = 1
+
+
+class MotionTrust:
+    """State of one camera. Not thread-safe."""
+
+    def __init__(self, hold_seconds: float, now_seconds: float) -> None:
+        """``hold_seconds``: for so long after the last movement something still moves."""
+        self._quiet_seconds = hold_seconds + MARGIN_SECONDS
+        self._picture: GreyImage | None = None
+        self._picture_seconds = now_seconds
+        self._moved_seconds = now_seconds
+        self._lost_with: CaptureErrorCode | None = None
+        self._same_since = now_seconds
+        self._main_then: GreyImage | None = None
+        self._is_frozen = False
+        self._compared_seconds = -_COMPARED_SECONDS
+        self._is_alike: bool | None = None
+        self._differing_since = now_seconds
+        self._differing = self._agreeing = 0
+        self._is_other = False
+        self._episode: _Episode | None = None
+        self._unseen = 0
+
+    def lost(self, code: CaptureErrorCode) -> None:
+        """Note that the motion stream's connection is over."""
+        self._lost_with = code
+        self._picture = None
+
+    def pictured(self, grey: GreyImage, moves: bool, seconds: float) -> None:
+        """Note a picture of the motion stream, and whether it differs from those before."""
+        before, self._picture = self._picture, grey
+        if before is None or before.shape != grey.shape or not np.array_equal(before, grey):
+            self._same_since, self._main_then, self._is_frozen = seconds, None, False
+        self._picture_seconds = seconds
+        self._lost_with = None
+        if moves:
+            self._moved_seconds = seconds
+
+    def main_pictured(self, grey: GreyImage, moves: bool, seconds: float) -> None:
+        """Note a decoded picture of the main stream, and whether it differs from those before."""
+        self._note_main_movement(moves, seconds)
+        if not self._is_there(seconds) or self._picture is None:
+            return
+        self._look_for_frozen(grey, seconds)
+        if seconds - self._compared_seconds >= _COMPARED_SECONDS:
+            self._compared_seconds = seconds
+            self._compared(is_alike(grey, self._picture), seconds)
+
+    def is_quiet(self, seconds: float) -> bool | None:
+        """Return whether nothing moves in the motion stream; None: it is not to be gone by."""
+        is_good = self._is_there(seconds) and self._is_alike and not self._unseen
+        if not is_good or self._is_frozen or self._is_other:
+            return None
+        return seconds - self._moved_seconds >= self._quiet_seconds
+
+    def fault(self, seconds: float) -> CaptureErrorCode | None:
+        """Return why the motion stream is not used, once that lasts; None: it is."""
+        if seconds - self._picture_seconds >= _TOLD_SECONDS:
+            return self._lost_with or CaptureErrorCode.SILENT
+        if self._is_frozen:
+            return CaptureErrorCode.FROZEN
+        if self._is_other:
+            return CaptureErrorCode.OTHER_PICTURE
+        return CaptureErrorCode.UNSEEN_MOTION if self._unseen >= _UNSEEN_TIMES else None
+
+    def _is_there(self, seconds: float) -> bool:
+        is_recent = seconds - self._picture_seconds < SILENT_SECONDS
+        return self._picture is not None and is_recent
+
+    def _look_for_frozen(self, grey: GreyImage, seconds: float) -> None:
+        then = self._main_then
+        if then is None or then.shape != grey.shape:
+            self._main_then = grey
+        elif seconds - self._same_since >= _FROZEN_SECONDS and not self._is_frozen:
+            changed = np.count_nonzero(cv2.absdiff(then, grey) > _CHANGED_LEVELS)
+            self._is_frozen = bool(changed >= _CHANGED_PX)
+
+    def _compared(self, is_alike: bool | None, seconds: float) -> None:
+        if is_alike is None:
+            # Nothing is to be seen in either: no reason for doubt.
+            self._is_alike = self._is_alike is not False
+            return
+        self._is_alike = is_alike
+        if is_alike:
+            self._differing = 0
+            self._agreeing += 1
+            self._is_other = self._is_other and self._agreeing < _AGREEING_TIMES
+            return
+        if not self._differing:
+            self._differing_since = seconds
+        self._differing += 1
+        self._agreeing = 0
+        lasts = seconds - self._differing_since >= _LASTING_SECONDS
+        self._is_other = self._is_other or (lasts and self._differing >= _LASTING_TIMES)
+
+    def _note_main_movement(self, moves: bool, seconds: float) -> None:
+        episode = self._episode
+        if episode is None:
+            self._episode = _Episode(seconds) if moves else None
+            return
+        age_seconds = seconds - episode.begin_seconds
+        if age_seconds <= _EPISODE_SECONDS:
+            episode.frames += moves
+        # Until then it may still come in the other stream.
+        if age_seconds > _EPISODE_SECONDS + MARGIN_SECONDS:
+            self._episode = None
+            if episode.frames >= _EPISODE_FRAMES:
+                is_seen = self._moved_seconds >= episode.begin_seconds - 2 * MARGIN_SECONDS
+                self._unseen = 0 if is_seen else self._unseen + 1
+
+
+def is_alike(one: GreyImage, other: GreyImage) -> bool | None:
+    """Return whether two pictures show one scene; None where neither shows anything."""
+    first, second = _detail(one), _detail(other)
+    deviations = float(first.std()), float(second.std())
+    if max(deviations) < _LEAST_DETAIL:
+        return None
+    if min(deviations) < _LEAST_DETAIL / 3:
+        return False
+    correlation = float((first * second).mean()) / (deviations[0] * deviations[1])
+    return correlation >= _ALIKE
+
+
+def _detail(image: GreyImage) -> NDArray[np.float32]:
+    """Return what is not smooth in a picture, shape (36, 64), with a mean of 0."""
+    small = cv2.resize(image, _SIZE_PX, interpolation=cv2.INTER_AREA).astype(np.float32)
+    detail = small - cv2.GaussianBlur(small, (0, 0), _BLUR_SIGMA_PX)
+    return np.asarray(detail - detail.mean(), np.float32)

@@ -1,0 +1,183 @@
+"""While a camera's motion stream shows that nothing moves, its main stream is not decoded."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ingest.capture.messages import Seen
+from ingest.errors import CaptureErrorCode
+from tests.unit.ingest.capture.scenes import (
+    FPS,
+    GROUP_SECONDS,
+    Painter,
+    SmallStream,
+    Watch,
+    frames_between,
+    nothing,
+    passing,
+    video,
+    watch_stream,
+)
+
+REST_SECONDS = 10
+"""Until both motion gates have closed, with the margin between the two streams."""
+
+SMALL = {"size": (160, 90), "fps": 5}
+
+
+def _watched(
+    seconds: float, paint: Painter = nothing, *, late_seconds: float = 0.0, **options: str
+) -> tuple[Watch, SmallStream]:
+    small = SmallStream(video(seconds, paint, **SMALL), late_seconds=late_seconds)
+    return watch_stream(video(seconds, paint, **options), small=small), small
+
+
+def _decoded(watch: Watch, begin: float, end: float) -> list[float]:
+    return [each for each in watch.whole + watch.glimpses if begin <= each < end]
+
+
+def test_of_a_still_scene_a_key_frame_now_and_then_is_decoded() -> None:
+    watch, small = _watched(60)
+
+    # Every five seconds, at the next key frame, of 25 times as many.
+    assert 7 <= len(_decoded(watch, REST_SECONDS + 2, 56)) <= 9
+    assert set(small.faults) == {None}
+
+
+def test_the_camera_is_told_of_while_nothing_is_decoded() -> None:
+    watch, _ = _watched(40)
+
+    seen = [each for each in watch.reports if isinstance(each, Seen) and each.holds_back]
+    alive = [each.alive_seconds for each in seen]
+    assert max(np.diff(alive)) <= 1.1
+    # What may still come is from after it.
+    assert all(2 <= each.alive_seconds - each.settled.arrival_seconds <= 8 for each in seen[8:])
+    assert all(each.is_still for each in seen[8:])
+    settled = [each.settled.arrival_seconds for each in seen]
+    assert settled == sorted(settled)
+
+
+@pytest.mark.parametrize("bframes", ["0", "2"], ids=["in order", "reordered"])
+@pytest.mark.parametrize("late_seconds", [0.0, 2.0])
+@pytest.mark.parametrize("begin", [20.1, 21.3])
+def test_what_passes_is_seen_whole(begin: float, late_seconds: float, bframes: str) -> None:
+    moving = passing(begin, begin + 0.6)
+    watch, small = _watched(32, moving, late_seconds=late_seconds, bf=bframes)
+
+    came = set(watch.whole) | set(watch.glimpses)
+    assert frames_between(begin - 1, begin + 3) <= came
+    assert watch.whole == sorted(set(watch.whole))
+    assert not _decoded(watch, REST_SECONDS + 2.1, 14)
+    assert watch.sent >= 3 + 15
+    assert set(small.faults) == {None}
+
+
+def test_what_the_main_stream_shows_later_is_seen_whole() -> None:
+    small = SmallStream(video(32, passing(20, 20.6), **SMALL))
+    watch = watch_stream(video(32, passing(22, 22.6), bf="2"), small=small)
+
+    assert frames_between(19, 25) <= set(watch.whole) | set(watch.glimpses)
+    assert watch.sent >= 3 + 15
+
+
+def test_after_a_pass_the_stream_rests_again() -> None:
+    watch, _ = _watched(50, passing(15, 16), bf="2")
+
+    assert len(_decoded(watch, 26, 46)) <= 5
+
+
+def test_a_motion_stream_that_is_away_leaves_the_main_one_to_itself() -> None:
+    moving = passing(24.1, 24.7)
+    watch = watch_stream(video(36, moving), small=_away())
+
+    assert watch.glimpses
+    assert frames_between(24.1, 24.7) <= set(watch.whole)
+    assert watch.sent >= 3 + 15
+
+
+def _away() -> SmallStream:
+    return SmallStream(video(0.2, **SMALL))
+
+
+def test_a_motion_stream_that_falls_silent_is_told_and_loses_nothing() -> None:
+    # While it is quiet and gone by, just before something passes.
+    small = SmallStream(video(19.9, **SMALL))
+    watch = watch_stream(video(40, passing(20.1, 20.7), bf="2"), small=small)
+
+    assert not _decoded(watch, 12.1, 14)
+    assert frames_between(20, 21) <= set(watch.whole) | set(watch.glimpses)
+    assert watch.sent >= 3 + 15
+    assert 29 <= small.faults[CaptureErrorCode.SILENT] <= 31
+    # Its frames are reordered: by itself it is decoded whole.
+    assert frames_between(24, 38) <= set(watch.whole)
+
+
+def test_a_motion_stream_of_another_scene_is_told_and_not_gone_by() -> None:
+    small = SmallStream(video(60, scene_number=2, **SMALL))
+    watch = watch_stream(video(60, passing(50, 50.6), bf="2"), small=small)
+
+    assert frames_between(1, 58) <= set(watch.whole)
+    assert 30 <= small.faults[CaptureErrorCode.OTHER_PICTURE] <= 45
+
+
+def test_a_frozen_motion_stream_is_told_and_not_gone_by() -> None:
+    small = SmallStream(video(70, noise=0, **SMALL))
+    watch = watch_stream(video(70), small=small)
+
+    assert 20 <= small.faults[CaptureErrorCode.FROZEN] <= 35
+    assert set(small.faults) == {None, CaptureErrorCode.FROZEN}
+    assert watch.whole
+
+
+def test_without_noise_nothing_is_called_frozen() -> None:
+    small = SmallStream(video(50, noise=0, **SMALL))
+    watch = watch_stream(video(50, noise=0), small=small)
+
+    assert set(small.faults) == {None}
+    assert len(_decoded(watch, 14, 46)) <= 8
+
+
+def test_a_motion_stream_that_misses_what_moves_is_told() -> None:
+    def often(seconds: float, image: NDArray[np.uint8]) -> None:
+        for begin in (20, 35, 50, 65):
+            passing(begin, begin + 1.5)(seconds, image)
+
+    small = SmallStream(video(80, **SMALL))
+    watch = watch_stream(video(80, often), small=small)
+
+    # Seen by the sizes of packets.
+    assert frames_between(35, 36.5) <= set(watch.whole)
+    assert 54 <= small.faults[CaptureErrorCode.UNSEEN_MOTION] <= 72
+
+
+def test_a_motion_stream_that_is_right_again_is_gone_by_again() -> None:
+    other, same = video(45, scene_number=2, **SMALL), video(45, **SMALL)
+    small = SmallStream(other + same)
+    watch = watch_stream(video(88, bf="2"), small=small)
+
+    faults = list(small.faults)
+    assert faults == [None, CaptureErrorCode.OTHER_PICTURE]
+    assert small.trust.fault(86) is None
+    assert len(_decoded(watch, 70, 84)) <= 4
+
+
+def test_a_stream_that_lies_about_key_frames_is_decoded_whole_though_it_is_watched() -> None:
+    def lie(number: int, packet: Any) -> None:
+        if number > 8 * FPS:
+            packet.is_keyframe = number % (GROUP_SECONDS * FPS) == FPS
+
+    small = SmallStream(video(30, passing(20, 21), **SMALL))
+    watch = watch_stream(video(30, passing(20, 21)), small=small, alter=lie)
+
+    assert frames_between(20, 21) <= set(watch.whole)
+
+
+def test_what_is_kept_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.capture.held_packets.MAX_HELD_PACKETS", 80)
+    watch, _ = _watched(30)
+
+    # Of the groups before only what leaves room.
+    assert watch.kept
+    assert all(each.arrival.seconds - each.oldest.seconds <= 3.3 for each in watch.kept)
