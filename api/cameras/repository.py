@@ -34,6 +34,8 @@ class CameraValues:
     identifier_derived: bool
     stream_url_encrypted: str
     stream_url_shown: str
+    motion_url_encrypted: str | None
+    motion_url_shown: str | None
     sample_fps: float | None
     min_plate_width_px: int
     zones: tuple[Zone, ...]

@@ -69,6 +69,17 @@ StreamAddress = Annotated[
     ),
     AfterValidator(_stream_address),
 ]
+MotionAddress = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_STREAM_URL_LENGTH,
+        description="Address of a second, small stream of the camera, by which motion is judged:"
+        " while nothing moves there, the main stream is not decoded.",
+        examples=["rtsp://viewer:secret@192.168.1.20:554/stream2"],
+    ),
+    AfterValidator(_stream_address),
+]
 Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
 SampleFps = Annotated[
     float,
@@ -104,6 +115,7 @@ class CameraUpdate(RequestModel):
 
     name: Name = ""
     rtsp_url: StreamAddress = ""
+    motion_url: MotionAddress | None = None
     location: Location = ""
     enabled: JsonBoolean = True
     identifier: Identifier | None = None
@@ -165,13 +177,14 @@ class ZoneView(ResponseModel):
 
 
 class CameraBody(ResponseModel):
-    """A camera as reads show it; the password in ``rtspUrl`` is shown as ``***``."""
+    """A camera as reads show it; passwords in its addresses are shown as ``***``."""
 
     id: str
     identifier: str
     name: str
     location: str
     rtsp_url: str
+    motion_url: str | None
     enabled: bool
     status: CameraState
     last_seen_at: Timestamp | None
@@ -217,6 +230,7 @@ def camera_body(view: CameraView) -> CameraBody:
         name=values.name,
         location=values.location,
         rtsp_url=values.stream_url_shown,
+        motion_url=values.motion_url_shown,
         enabled=values.enabled,
         status=condition.state,
         last_seen_at=condition.last_seen_at,

@@ -152,10 +152,13 @@ class Cameras:
         Raises:
             ApiError: 400 for the address, 404 for the camera whose password it takes.
         """
-        kept = None
-        if body.camera_id is not None:
-            values = (await self.require(owner_id, body.camera_id)).values
-            kept = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
+        if body.camera_id is None:
+            return self._vault.address(body.rtsp_url, None)
+        values = (await self.require(owner_id, body.camera_id)).values
+        motion = values.motion_url_encrypted, values.motion_url_shown
+        if body.rtsp_url == motion[1] and motion[0] is not None:
+            return self._vault.address(body.rtsp_url, StoredStream(motion[0], body.rtsp_url))
+        kept = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
         return self._vault.address(body.rtsp_url, kept)
 
     async def sweep(self) -> int:

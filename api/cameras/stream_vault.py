@@ -21,6 +21,7 @@ from common.urls.streams import (
 )
 
 FIELD = "rtspUrl"
+MOTION_FIELD = "motionUrl"
 _IDENTIFIER_DIGITS = 20
 
 
@@ -39,33 +40,62 @@ class StreamVault:
         self._rules = rules
         self._box = box
 
-    def store(self, text: str) -> StoredStream:
+    def store(self, text: str, field: str = FIELD) -> StoredStream:
         """Check an address and return it as it is kept.
 
         Raises:
-            ApiError: 400 on ``rtspUrl``; the sentence never repeats the address.
+            ApiError: 400 on ``field``; the sentence never repeats the address.
         """
         if MASK in text:
             raise invalid_field(
-                FIELD,
+                field,
                 "*** stands for a stored password, and none is stored for this address: send it.",
             )
-        return self._stored(text)
+        return self._stored(text, field)
 
-    def replace(self, kept: StoredStream, text: str) -> StoredStream:
+    def replace(self, kept: StoredStream, text: str, field: str = FIELD) -> StoredStream:
         """Return what is kept after an update to ``text``: ``kept`` itself where nothing changed.
 
         Passwords that ``text`` masks are those of ``kept``, as :func:`restore_password` says.
 
         Raises:
-            ApiError: 400 on ``rtspUrl``.
+            ApiError: 400 on ``field``.
         """
         before = self._box.decrypt(kept.encrypted)
         try:
             after = restore_password(text, before)
         except InvalidInputError as error:
-            raise _refused(error) from error
-        return kept if after == before else self._stored(after)
+            raise _refused(error, field) from error
+        return kept if after == before else self._stored(after, field)
+
+    def motion(
+        self, kept: StoredStream | None, text: str | None, main: StoredStream
+    ) -> StoredStream | None:
+        """Return what is kept of a motion stream's address; None stands for none.
+
+        Raises:
+            ApiError: 400 on ``motionUrl``, also where it is the camera's own stream, ``main``.
+        """
+        if text is None:
+            return None
+        field = MOTION_FIELD
+        stream = self.store(text, field) if kept is None else self.replace(kept, text, field)
+        self.require_another(stream, main)
+        return stream
+
+    def require_another(self, motion: StoredStream, main: StoredStream) -> None:
+        """Refuse a motion stream that is the camera's own: it would be decoded for nothing.
+
+        Raises:
+            ApiError: 400 on ``motionUrl``.
+        """
+        one, other = (
+            self._identifier(self._box.decrypt(each.encrypted)) for each in (motion, main)
+        )
+        if one == other:
+            raise invalid_field(
+                MOTION_FIELD, "is the camera's own stream: give its second, smaller one."
+            )
 
     def address(self, text: str, kept: StoredStream | None) -> str:
         """Return an address in the clear, checked; passwords that it masks are those of ``kept``.
@@ -84,13 +114,13 @@ class StreamVault:
         identifier = self._identifier(self._box.decrypt(stream.encrypted))
         return "stream-" + hashlib.sha256(identifier.encode()).hexdigest()[:_IDENTIFIER_DIGITS]
 
-    def _stored(self, text: str) -> StoredStream:
+    def _stored(self, text: str, field: str) -> StoredStream:
         try:
             url = parse_stream_url(text, self._rules)
             if url.scheme is StreamScheme.FILE:
                 video_file(url.path, self._rules.files_folder)
         except InvalidInputError as error:
-            raise _refused(error) from error
+            raise _refused(error, field) from error
         return StoredStream(self._box.encrypt(text), mask_password(text))
 
     def _identifier(self, text: str) -> str:
@@ -100,17 +130,18 @@ class StreamVault:
             raise _refused(error) from error
 
 
-def _refused(error: InvalidInputError) -> ApiError:
-    return invalid_field(FIELD, str(error))
+def _refused(error: InvalidInputError, field: str = FIELD) -> ApiError:
+    return invalid_field(field, str(error))
 
 
 def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
     """Return the values of a new camera.
 
     Raises:
-        ApiError: 400 on ``rtspUrl``.
+        ApiError: 400 on ``rtspUrl`` or ``motionUrl``.
     """
     stream = vault.store(body.rtsp_url)
+    motion = vault.motion(None, body.motion_url, stream)
     return CameraValues(
         name=body.name,
         location=body.location,
@@ -119,6 +150,8 @@ def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
         identifier_derived=body.identifier is None,
         stream_url_encrypted=stream.encrypted,
         stream_url_shown=stream.shown,
+        motion_url_encrypted=None if motion is None else motion.encrypted,
+        motion_url_shown=None if motion is None else motion.shown,
         sample_fps=body.sample_fps,
         min_plate_width_px=body.min_plate_width,
         zones=zones_of(body.zones),
@@ -130,7 +163,7 @@ def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault)
     """Return ``current`` with the fields that were sent; equal to it where nothing changes.
 
     Raises:
-        ApiError: 400 on ``rtspUrl``.
+        ApiError: 400 on ``rtspUrl`` or ``motionUrl``.
     """
     sent = body.model_fields_set
     plain: dict[str, Any] = {
@@ -138,7 +171,24 @@ def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault)
     }
     if "zones" in sent:
         plain["zones"] = zones_of(body.zones)
-    return _with_identity(replace(current, **plain), body, vault)
+    return _with_motion(_with_identity(replace(current, **plain), body, vault), body, vault)
+
+
+def _with_motion(values: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
+    """Apply the new address of the motion stream, or compare the old one with the new main one."""
+    main = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
+    kept = None
+    if values.motion_url_encrypted is not None and values.motion_url_shown is not None:
+        kept = StoredStream(values.motion_url_encrypted, values.motion_url_shown)
+    if "motion_url" in body.model_fields_set:
+        kept = vault.motion(kept, body.motion_url, main)
+    elif kept is not None and "rtsp_url" in body.model_fields_set:
+        vault.require_another(kept, main)
+    return replace(
+        values,
+        motion_url_encrypted=None if kept is None else kept.encrypted,
+        motion_url_shown=None if kept is None else kept.shown,
+    )
 
 
 def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:

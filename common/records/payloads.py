@@ -20,7 +20,7 @@ from common.records.alerts import (
     TriggerPhase,
     shown_notifications,
 )
-from common.records.cameras import CameraConfig, CameraState
+from common.records.cameras import CameraState
 from common.records.deliveries import CameraEvent, Delivery, DeliveryCause
 from common.records.frames import Box, Zone
 from common.records.recognitions import Direction, Recognition, RecognitionSource
@@ -88,9 +88,9 @@ AlertPayload = msgspec.defstruct(
 
 
 class CameraPayload(Payload, frozen=True, kw_only=True):
-    """A camera at the moment of the event; the password in ``rtsp_url`` is masked.
+    """A camera at the moment of the event; passwords in its addresses are masked.
 
-    The address is left out of MQTT messages.
+    The addresses are left out of MQTT messages.
     """
 
     id: UUID
@@ -98,6 +98,7 @@ class CameraPayload(Payload, frozen=True, kw_only=True):
     name: str
     location: str
     rtsp_url: str | UnsetType = UNSET
+    motion_url: str | None | UnsetType = UNSET
     enabled: bool
     status: CameraState
     last_seen_at: str | None
@@ -291,7 +292,8 @@ def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventD
     return CameraEventData(
         camera=CameraPayload(
             id=camera.camera_id,
-            rtsp_url=_masked_address(camera, box),
+            rtsp_url=UNSET if box is None else _masked(camera.stream_url_encrypted, box),
+            motion_url=UNSET if box is None else _masked_if_any(camera.motion_url_encrypted, box),
             status=status.state,
             last_seen_at=_timestamp(status.last_seen_ms),
             last_error=status.last_error,
@@ -306,10 +308,12 @@ def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventD
     )
 
 
-def _masked_address(camera: CameraConfig, box: SecretBox | None) -> str | UnsetType:
-    if box is None:
-        return UNSET
-    return mask_password(box.decrypt(camera.stream_url_encrypted))
+def _masked_if_any(encrypted: str | None, box: SecretBox) -> str | None:
+    return None if encrypted is None else _masked(encrypted, box)
+
+
+def _masked(encrypted: str, box: SecretBox) -> str:
+    return mask_password(box.decrypt(encrypted))
 
 
 def _timestamp(unix_ms: int | None) -> str | None:

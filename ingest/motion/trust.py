@@ -43,6 +43,13 @@ _CHANGED_LEVELS: Final = 2
 _CHANGED_PX: Final = 20
 """So many pixels of the main stream change by noise alone in a few seconds."""
 
+_DRIFT_LEVELS: Final = 5
+_DRIFT_CELLS: Final = 46
+"""Two of a hundred cells (:data:`_SIZE_PX`): another light, or what came to stand. Noise averages
+out below it, in both streams."""
+
+_STUCK_TIMES: Final = 3
+
 _EPISODE_SECONDS: Final = 2.0
 _EPISODE_FRAMES: Final = 3
 """Movement in so many frames of the main stream is none of a moment's light."""
@@ -70,7 +77,9 @@ class MotionTrust:
         self._lost_with: CaptureErrorCode | None = None
         self._same_since = now_seconds
         self._main_then: GreyImage | None = None
-        self._is_frozen = False
+        self._is_frozen = self._is_stuck = False
+        self._cells_then: tuple[GreyImage, GreyImage] | None = None
+        self._stuck = 0
         self._compared_seconds = -_COMPARED_SECONDS
         self._is_alike: bool | None = None
         self._differing_since = now_seconds
@@ -103,11 +112,12 @@ class MotionTrust:
         if seconds - self._compared_seconds >= _COMPARED_SECONDS:
             self._compared_seconds = seconds
             self._compared(is_alike(grey, self._picture), seconds)
+            self._look_for_drift(_cells(grey), _cells(self._picture))
 
     def is_quiet(self, seconds: float) -> bool | None:
         """Return whether nothing moves in the motion stream; None: it is not to be gone by."""
         is_good = self._is_there(seconds) and self._is_alike and not self._unseen
-        if not is_good or self._is_frozen or self._is_other:
+        if not is_good or self._is_frozen or self._is_stuck or self._is_other:
             return None
         return seconds - self._moved_seconds >= self._quiet_seconds
 
@@ -115,7 +125,7 @@ class MotionTrust:
         """Return why the motion stream is not used, once that lasts; None: it is."""
         if seconds - self._picture_seconds >= _TOLD_SECONDS:
             return self._lost_with or CaptureErrorCode.SILENT
-        if self._is_frozen:
+        if self._is_frozen or self._is_stuck:
             return CaptureErrorCode.FROZEN
         if self._is_other:
             return CaptureErrorCode.OTHER_PICTURE
@@ -130,8 +140,20 @@ class MotionTrust:
         if then is None or then.shape != grey.shape:
             self._main_then = grey
         elif seconds - self._same_since >= _FROZEN_SECONDS and not self._is_frozen:
-            changed = np.count_nonzero(cv2.absdiff(then, grey) > _CHANGED_LEVELS)
-            self._is_frozen = bool(changed >= _CHANGED_PX)
+            self._is_frozen = _differing(then, grey, _CHANGED_LEVELS) >= _CHANGED_PX
+
+    def _look_for_drift(self, main: GreyImage, motion: GreyImage) -> None:
+        """Note whether the main picture has changed where the other one has not."""
+        if self._cells_then is None:
+            self._cells_then = main, motion
+            return
+        main_then, motion_then = self._cells_then
+        has_drifted = _differing(main_then, main, _DRIFT_LEVELS) >= _DRIFT_CELLS
+        follows = _differing(motion_then, motion, _DRIFT_LEVELS // 2) >= _DRIFT_CELLS // 2
+        self._stuck = self._stuck + 1 if has_drifted and not follows else 0
+        self._is_stuck = (self._is_stuck and not follows) or self._stuck >= _STUCK_TIMES
+        if has_drifted and follows:
+            self._cells_then = main, motion
 
     def _compared(self, is_alike: bool | None, seconds: float) -> None:
         if is_alike is None:
@@ -179,8 +201,18 @@ def is_alike(one: GreyImage, other: GreyImage) -> bool | None:
     return correlation >= _ALIKE
 
 
+def _cells(image: GreyImage) -> GreyImage:
+    """Return a picture of whatever size as one of 64 x 36 cells, shape (36, 64)."""
+    return np.asarray(cv2.resize(image, _SIZE_PX, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _differing(one: GreyImage, other: GreyImage, levels: int) -> int:
+    """Return how many pixels of two pictures of one shape differ by more than ``levels``."""
+    return int(np.count_nonzero(cv2.absdiff(one, other) > levels))
+
+
 def _detail(image: GreyImage) -> NDArray[np.float32]:
     """Return what is not smooth in a picture, shape (36, 64), with a mean of 0."""
-    small = cv2.resize(image, _SIZE_PX, interpolation=cv2.INTER_AREA).astype(np.float32)
+    small = _cells(image).astype(np.float32)
     detail = small - cv2.GaussianBlur(small, (0, 0), _BLUR_SIGMA_PX)
     return np.asarray(detail - detail.mean(), np.float32)

@@ -101,7 +101,9 @@ class CameraRegistry:
         """
         async with self._turn_of(partition):
             before = self._known(camera.camera_id)
-            camera = msgspec.structs.replace(camera, stream_url_encrypted="")
+            camera = msgspec.structs.replace(
+                camera, stream_url_encrypted="", motion_url_encrypted=None
+            )
             known = KnownCamera(
                 camera=camera,
                 partition=partition,

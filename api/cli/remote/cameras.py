@@ -16,7 +16,7 @@ cameras_app = command_group("Your cameras.")
 _NUMBERS: Final = {"sampleFps": float, "minPlateWidth": int}
 _COLUMNS: Final = (
     *("name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone"),
-    "enabled",
+    *("enabled", "motionUrl"),
 )
 _REQUIRED: Final = ("name", "rtspUrl")
 _NO: Final = {"false", "no", "0"}
@@ -66,6 +66,13 @@ def add(
     identifier: Annotated[str | None, typer.Option(help="Unique in the account.")] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA name.")] = None,
     sample_fps: Annotated[float | None, typer.Option(help="Frames a second to look at.")] = None,
+    motion_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of its second, small stream, by which motion is judged; - reads it from"
+            " standard input, after that of the stream."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Register a camera."""
@@ -73,6 +80,7 @@ def add(
     body = {
         "name": name,
         "rtspUrl": _address(rtsp_url),
+        **({} if motion_url is None else {"motionUrl": _address(motion_url)}),
         "location": location,
         **{field: value for field, value in optional.items() if value is not None},
     }

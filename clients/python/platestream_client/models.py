@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 2477afa213a69e864154f1bfe0834558260750d395beda1afe8b066b526141d1
+# Made by `make client-types` from the API's schemas: sha256 ea4b0d1517d1c70ea91f00abc32246d610a1f0a17eec96713509b7593220afe0
 
 from __future__ import annotations
 
@@ -376,7 +376,6 @@ ErrorCode: TypeAlias = Literal[
     "log_in_expired",
     "log_in_refused",
     "email_not_verified",
-    "email_domain_refused",
     "unknown_person",
     "person_switched_off",
     "bound_to_another",
@@ -607,15 +606,6 @@ class PointBody(TypedDict):
     """From the left."""
     y: float
     """From the top."""
-
-
-class ProviderIdentity(TypedDict):
-    """Somebody as an OpenID Connect provider knows them."""
-
-    issuer: str
-    """The provider."""
-    subject: str
-    """Its id of the person."""
 
 
 class QueuedBody(TypedDict):
@@ -1337,7 +1327,7 @@ class AuditEntryList(TypedDict):
 
 
 class CameraBody(TypedDict):
-    """A camera as reads show it; the password in ``rtspUrl`` is shown as ``***``."""
+    """A camera as reads show it; passwords in its addresses are shown as ``***``."""
 
     id: str
     """Id of the camera."""
@@ -1349,6 +1339,8 @@ class CameraBody(TypedDict):
     """Where it is, for people."""
     rtspUrl: str
     """Address of the stream; a password is shown as `***`."""
+    motionUrl: str | None
+    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     enabled: bool
     """False: switched off."""
     status: CameraState
@@ -1382,6 +1374,8 @@ class CameraCreate(TypedDict):
     """Its name."""
     rtspUrl: str
     """rtsp, rtsps, http or https address of the stream."""
+    motionUrl: NotRequired[str | None]
+    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1428,6 +1422,8 @@ class CameraUpdate(TypedDict):
     """Its name."""
     rtspUrl: NotRequired[str]
     """rtsp, rtsps, http or https address of the stream."""
+    motionUrl: NotRequired[str | None]
+    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1681,10 +1677,6 @@ class PersonBody(TypedDict):
     """Whether they may log in."""
     isSelf: bool
     """Whether it is the person who calls."""
-    hasPassword: bool
-    """Whether they have a password here."""
-    identity: ProviderIdentity | None
-    """Who they are at the OpenID Connect provider; null until they log in by it."""
     createdAt: str
     """When it was made; UTC."""
     lastLogInAt: str | None
@@ -1709,8 +1701,6 @@ class PersonShown(TypedDict):
     """Their name; empty where they gave none."""
     role: Role
     """What they may do."""
-    hasPassword: bool
-    """Whether they have a password; who has none logs in by the provider alone."""
 
 
 class PersonUpdate(TypedDict):
@@ -1775,9 +1765,9 @@ class RecognitionEventData(TypedDict):
 
 class CameraPayload(TypedDict):
     """
-    A camera at the moment of the event; the password in ``rtsp_url`` is masked.
+    A camera at the moment of the event; passwords in its addresses are masked.
 
-    The address is left out of MQTT messages.
+    The addresses are left out of MQTT messages.
     """
 
     id: str
@@ -1790,6 +1780,8 @@ class CameraPayload(TypedDict):
     """Where it is, for people."""
     rtspUrl: NotRequired[str]
     """Address of the stream; a password is shown as `***`."""
+    motionUrl: NotRequired[str | None]
+    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     enabled: bool
     """False: switched off."""
     status: CameraState

@@ -21,7 +21,7 @@ function State({ camera }) {
     ...(camera.decoder && camera.decoder !== "software" ? [[t("Decoded by"), camera.decoder]] : []),
     [t("There since"), html`<${Moment} at=${camera.createdAt} />`],
   ];
-  return html`${camera.lastError && html`<div class="alarm"><p><strong>${t("No picture:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}
+  return html`${camera.lastError && html`<div class="alarm"><p><strong>${camera.status === "online" ? t("Note:") : t("No picture:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}
     <dl class="pairs across">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 

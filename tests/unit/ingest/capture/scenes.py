@@ -141,7 +141,7 @@ class SmallStream:
 
     glimpse_seconds = 5.0
 
-    def __init__(self, encoded: bytes, *, late_seconds: float = 0.0) -> None:
+    def __init__(self, *encoded: bytes, late_seconds: float = 0.0) -> None:
         self._frames = self._decoded(encoded)
         self._next = next(self._frames, None)
         self._late_seconds = late_seconds
@@ -160,13 +160,17 @@ class SmallStream:
         self.faults.setdefault(self.trust.fault(now_seconds), now_seconds)
         return self.trust.is_quiet(now_seconds)
 
-    def _decoded(self, encoded: bytes) -> Iterator[tuple[float, GreyImage]]:
-        first: float | None = None
-        with av.open(BytesIO(encoded)) as container:
-            for frame in container.decode(video=0):
-                assert frame.time is not None
-                first = frame.time if first is None else first
-                yield frame.time - first, DecodedFrame(frame).grey()
+    def _decoded(self, encoded: tuple[bytes, ...]) -> Iterator[tuple[float, GreyImage]]:
+        begin = seconds = 0.0
+        for each in encoded:
+            first: float | None = None
+            with av.open(BytesIO(each)) as container:
+                for frame in container.decode(video=0):
+                    assert frame.time is not None
+                    first = frame.time if first is None else first
+                    seconds = begin + frame.time - first
+                    yield seconds, DecodedFrame(frame).grey()
+            begin = seconds + 0.2
 
 
 def watch_stream(
