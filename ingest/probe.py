@@ -18,7 +18,6 @@ import msgspec
 from common.errors import InvalidInputError
 from common.settings import CameraAddressSettings, load_settings
 from common.urls.streams import StreamUrlRules, parse_stream_url, stream_url_rules
-from ingest.capture.camera_stream import StreamFrame
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.messages import CaptureLimits, EncodedImage
 from ingest.capture.opening import open_stream
@@ -84,7 +83,6 @@ def _first_frame(
     )
     with open_stream(parse_stream_url(address, rules), rules, limits, deadline) as stream:
         for seen in stream.frames():
-            assert isinstance(seen, StreamFrame), "nothing is kept undecoded"
             frame = seen.decoded
             return frame.width_px, frame.height_px, frame.jpeg(_QUALITY, _WIDTH_PX)
     raise CaptureError(CaptureErrorCode.SILENT)

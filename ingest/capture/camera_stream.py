@@ -15,7 +15,7 @@ import av.logging
 from common.records.frames import MAX_PIXELS, is_too_large
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeEffort
-from ingest.capture.decoded_frame import DecodedFrame
+from ingest.capture.decoded_frame import DecodedFrame, StreamFrame
 from ingest.capture.hardware import VideoDevice, decoder_of
 from ingest.capture.held_packets import HeldPackets, MotionWatch, StreamKept
 from ingest.capture.hls import PlayedSegments
@@ -58,25 +58,6 @@ _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe
 
 _SEGMENTED_FORMATS: Final = frozenset({"hls"})
 """Streams that come in chunks of seconds and are played at their own pace."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamFrame:
-    """One decoded frame.
-
-    ``stream_seconds`` is its time within the stream (None: the stream has none),
-    ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock, ``arrival``
-    when its packet came. ``is_glimpse``: the key frame of a stream at rest, whose other frames are
-    held back; ``was_held_back``: one of these; ``has_older``: some from before it are held back.
-    """
-
-    decoded: DecodedFrame
-    stream_seconds: float | None
-    sender_start_ms: float | None
-    arrival: Instant
-    is_glimpse: bool = False
-    was_held_back: bool = False
-    has_older: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +145,11 @@ class CameraStream:
             self._effort = effort
             self._await_frame()
 
-    def frames(self) -> Iterator[StreamFrame | StreamKept]:
+    def frames(self) -> Iterator[StreamFrame]:
+        """Yield the decoded frames of :meth:`events`."""
+        return (event for event in self.events() if isinstance(event, StreamFrame))
+
+    def events(self) -> Iterator[StreamFrame | StreamKept]:
         """Yield every decoded frame until the stream ends, but none that was played before.
 
         Where another stream watches this one, also what is kept undecoded.

@@ -1,5 +1,6 @@
 """Decoded frames, and their grey and JPEG images."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import av
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ingest.capture.hardware import SOFTWARE
 from ingest.capture.messages import EncodedImage
 from ingest.capture.sampling import GreyImage
+from ingest.clocks import Instant
 
 _GREY_HEIGHT_PX: Final = 100
 _GREY_MAX_WIDTH_PX: Final = 1_000
@@ -99,3 +101,22 @@ class DecodedFrame:
         if not even or frame.color_range == ColorRange.JPEG:
             return None
         return _PLAIN_CONVERSIONS.get(frame.format.name)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFrame:
+    """One decoded frame.
+
+    ``stream_seconds`` is its time within the stream (None: the stream has none),
+    ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock, ``arrival``
+    when its packet came. ``is_glimpse``: the key frame of a stream at rest, whose other frames are
+    held back; ``was_held_back``: one of these; ``has_older``: some from before it are held back.
+    """
+
+    decoded: DecodedFrame
+    stream_seconds: float | None
+    sender_start_ms: float | None
+    arrival: Instant
+    is_glimpse: bool = False
+    was_held_back: bool = False
+    has_older: bool = False

@@ -12,10 +12,10 @@ import structlog
 
 from common.retry import Backoff, RetryPolicy
 from common.urls.streams import StreamScheme, StreamUrl
-from ingest.capture.camera_stream import CameraStream, StreamFrame
+from ingest.capture.camera_stream import CameraStream
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeControl
-from ingest.capture.decoded_frame import DecodedFrame
+from ingest.capture.decoded_frame import DecodedFrame, StreamFrame
 from ingest.capture.hardware import DecodingChoice, VideoDevice
 from ingest.capture.held_packets import MotionWatch, StreamKept
 from ingest.capture.hls import PlayedSegments
@@ -47,7 +47,7 @@ class CapturedFrame:
 
     ``stream_seconds`` is its time within the stream, or its arrival (monotonic) where the stream
     has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``. ``is_glimpse``,
-    ``was_held_back`` and ``has_older``: see :class:`ingest.capture.camera_stream.StreamFrame`.
+    ``was_held_back`` and ``has_older``: see :class:`ingest.capture.decoded_frame.StreamFrame`.
     """
 
     frame: DecodedFrame
@@ -272,7 +272,7 @@ class CameraConnection:
 
     def _play(self, stream: CameraStream) -> Iterator[CapturedFrame | FramesKept]:
         first_seconds: float | None = None
-        for frame in stream.frames():
+        for frame in stream.events():
             if self._context.stop.is_set():
                 return
             if isinstance(frame, StreamKept):

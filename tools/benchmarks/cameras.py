@@ -1,10 +1,12 @@
 """What a camera costs: RTSP cameras at the whole stack, core-seconds by process.
 
-    python -m tools.benchmarks.cameras [CLIP ...] [--counts 1,4] [--seconds 95]
+    python -m tools.benchmarks.cameras [CLIP ...] [--counts 1,4] [--seconds 95] [--motion]
 
 For each clip and number of cameras a stack of its own is started, and as many RTSP cameras as
 asked for, each playing the clip in a loop from its own start. ``road`` is the demo scene,
-``quiet`` a still scene with a sensor's noise, ``none`` no camera at all; other names are files.
+``quiet`` a still scene with a sensor's noise, ``reordered`` the same with B-frames, ``none`` no
+camera at all; other names are files (25 frames a second). With ``--motion`` each camera has a small
+stream besides (``motionUrl``): the clip at 640 x 360 px and five frames a second.
 Printed by clip: core-seconds for each camera-second of every process (its children included, what
 the stack takes without cameras included), frames by what became of them, passes that came out, and
 the time from the last frame with a plate until the API lists it.
@@ -34,7 +36,7 @@ from tests.e2e.api_client import ApiClient
 from tests.services.rtsp import RtspCamera
 from tests.services.stack import RunningStack
 from tools.benchmarks.whole_way import TopicWatcher, Watch, ingested, stages_of
-from tools.synthetic.quiet import generate_quiet_clip
+from tools.synthetic.quiet import generate_quiet_clip, generate_small_clip
 from tools.synthetic.scene import SceneTruth
 from tools.synthetic.score import PassScore, score_passes
 
@@ -64,6 +66,8 @@ class Plan:
     """Plates of the clip, each with the second at which it is last visible."""
     cameras: int
     seconds: float
+    small: Path | None = None
+    """What the small stream of each plays, where they have one."""
 
 
 @dataclass
@@ -166,7 +170,10 @@ def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
         for number in range(plan.cameras):
             assert plan.clip is not None
             source = exits.enter_context(RtspCamera(plan.clip))
-            camera = _registered(api, source.url, f"{plan.name} {number}")
+            body = {"name": f"{plan.name} {number}", "rtspUrl": source.url}
+            if plan.small is not None:
+                body["motionUrl"] = exits.enter_context(RtspCamera(plan.small)).url
+            camera = _registered(api, body)
             watches[camera] = watcher.watch(camera)
         meter = CpuMeter(stack)
         with _polled(api, watches):
@@ -190,9 +197,8 @@ def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
     return run
 
 
-def _registered(api: ApiClient, url: str, name: str) -> str:
+def _registered(api: ApiClient, body: dict[str, str]) -> str:
     """Register a camera, once a worker is there to take it."""
-    body = {"name": name, "rtspUrl": url}
 
     def register() -> str | None:
         answer = api.attempt("POST", "/api/cameras", json=body)
@@ -216,7 +222,8 @@ def report(run: Run) -> None:
     """Print what a run gave."""
     plan = run.plan
     cameras = max(1, plan.cameras)
-    print(f"\n{plan.name}, {plan.cameras} cameras, {plan.seconds:.0f} s; cores a camera", end="")
+    name = plan.name if plan.small is None else f"{plan.name} with a small stream"
+    print(f"\n{name}, {plan.cameras} cameras, {plan.seconds:.0f} s; cores a camera", end="")
     print(f" (ingest with its processes: {run.memory_mib:.0f} MiB)")
     for name, cores in sorted(run.core_seconds.items(), key=lambda item: -item[1]):
         print(f"  {name:14} {cores / cameras:.3f}")
@@ -242,14 +249,19 @@ def _plans(arguments: argparse.Namespace, folder: Path) -> Iterator[Plan]:
             clip = DEMO_CLIP
             scene = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=SceneTruth)
             truth = tuple((one.plate, one.last_visible_s) for one in scene.passes)
-        elif name == "quiet":
-            clip = folder / "quiet.mp4"
+        elif name in ("quiet", "reordered"):
+            clip = folder / f"{name}.mp4"
+            bframes = 2 if name == "reordered" else 0
             if not clip.exists():
-                generate_quiet_clip(clip, DEMO_CLIP, seconds=_QUIET_SECONDS)
+                generate_quiet_clip(clip, DEMO_CLIP, seconds=_QUIET_SECONDS, reordered=bframes)
         elif name == "none":
             clip = None
+        small: Path | None = None
+        if clip is not None and arguments.motion:
+            small = folder / f"{clip.stem}-small.mp4"
+            generate_small_clip(small, clip)
         for count in counts if clip is not None else [0]:
-            yield Plan(name, clip, truth, count, arguments.seconds)
+            yield Plan(name, clip, truth, count, arguments.seconds, small)
 
 
 def _machine() -> str:
@@ -265,6 +277,7 @@ def main() -> None:
     parser.add_argument("clips", nargs="*", default=["none", "quiet", "road"])
     parser.add_argument("--counts", default="1")
     parser.add_argument("--seconds", type=float, default=95.0)
+    parser.add_argument("--motion", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     settings = dict(given.split("=", 1) for given in arguments.set)

@@ -1,4 +1,4 @@
-"""A clip of a still scene as a camera's sensor shows it: nothing moves but noise."""
+"""A clip of a still scene as a camera's sensor shows it, and any clip as its small stream."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -14,19 +14,50 @@ _NOISE_LEVELS = 2.5
 """Standard deviation of the brightness from frame to frame, of 255 levels: a camera by day."""
 
 _KEY_FRAME_SECONDS = 2
-_ENCODER = {
-    "preset": "superfast",
-    "tune": "zerolatency",
-    "crf": "25",
-    "x264-params": f"keyint={_KEY_FRAME_SECONDS * FPS}:min-keyint={_KEY_FRAME_SECONDS * FPS}"
-    ":scenecut=0:bframes=0:force-cfr=1:sliced-threads=0:vbv-maxrate=5000:vbv-bufsize=5000",
-}
+_SMALL_FPS = 5
+_SMALL_PX = (640, 360)
 
 
-def generate_quiet_clip(path: Path, scene: Path, *, seconds: float, seed: int = 7) -> None:
-    """Write a clip (MP4, H.264, a key frame every two seconds) of the first frame of ``scene``.
+def _encoder(fps: int, kbits: int, reordered: int = 0) -> dict[str, str]:
+    interval = _KEY_FRAME_SECONDS * fps
+    return {
+        "preset": "superfast",
+        "tune": "zerolatency",
+        "crf": "25",
+        "x264-params": f"keyint={interval}:min-keyint={interval}:scenecut=0:bframes={reordered}"
+        f":force-cfr=1:sliced-threads=0:vbv-maxrate={kbits}:vbv-bufsize={kbits}",
+    }
+
+
+def generate_small_clip(path: Path, clip: Path) -> None:
+    """Write a clip as a camera's second stream shows it: 640 x 360 px, five frames a second.
 
     It appears whole or not at all.
+    """
+    with (
+        replaced(path) as new,
+        av.open(str(clip)) as source,
+        av.open(str(new), "w", format="mp4") as container,
+    ):
+        stream = container.add_stream("libx264", rate=_SMALL_FPS, options=_encoder(_SMALL_FPS, 500))
+        stream.width, stream.height = _SMALL_PX
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.thread_count = 1
+        frames = (frame for at, frame in enumerate(source.decode(video=0)) if at % (FPS // 5) == 0)
+        for index, frame in enumerate(frames):
+            small = frame.reformat(*_SMALL_PX, "yuv420p")
+            small.pts, small.time_base = index, Fraction(1, _SMALL_FPS)
+            container.mux(stream.encode(small))
+        container.mux(stream.encode())
+
+
+def generate_quiet_clip(
+    path: Path, scene: Path, *, seconds: float, seed: int = 7, reordered: int = 0
+) -> None:
+    """Write a clip (MP4, H.264, a key frame every two seconds) of the first frame of ``scene``.
+
+    ``reordered`` is how many frames in a row are built on later ones (B-frames). It appears whole
+    or not at all.
     """
     planes = _first_frame(scene).astype(np.int16)
     height_px, width_px = planes.shape[0] * 2 // 3, planes.shape[1]
@@ -37,7 +68,7 @@ def generate_quiet_clip(path: Path, scene: Path, *, seconds: float, seed: int = 
         for _ in range(4)
     ]
     with replaced(path) as new, av.open(str(new), "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=FPS, options=_ENCODER)
+        stream = container.add_stream("libx264", rate=FPS, options=_encoder(FPS, 5000, reordered))
         stream.width, stream.height, stream.pix_fmt = width_px, height_px, "yuv420p"
         stream.codec_context.thread_count = 1
         for index in range(round(seconds * FPS)):

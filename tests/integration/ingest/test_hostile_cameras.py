@@ -16,8 +16,9 @@ import pytest
 from common.records.cameras import CameraState
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture import deadline
-from ingest.capture.camera_stream import MAX_ALLOCATION_BYTES, StreamFrame
+from ingest.capture.camera_stream import MAX_ALLOCATION_BYTES
 from ingest.capture.deadline import BYTES_BETWEEN_FRAMES, ConnectionDeadline
+from ingest.capture.decoded_frame import StreamFrame
 from ingest.capture.messages import CaptureLimits, ReaderSettings
 from ingest.capture.opening import open_stream
 from ingest.capture.reading import FrameReader

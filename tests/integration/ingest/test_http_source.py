@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from common.urls.streams import StreamUrlRules, parse_stream_url
-from ingest.capture.camera_stream import StreamFrame
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.decoded_frame import StreamFrame
 from ingest.capture.messages import CaptureLimits
 from ingest.capture.opening import open_stream
 from ingest.errors import CaptureError, CaptureErrorCode

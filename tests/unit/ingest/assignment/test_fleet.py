@@ -78,7 +78,12 @@ class World:
         pass
 
     def capture(
-        self, name: str, url: StreamUrl, sample_fps: float, listener: CaptureListener
+        self,
+        name: str,
+        url: StreamUrl,
+        sample_fps: float,
+        listener: CaptureListener,
+        motion_url: StreamUrl | None = None,
     ) -> Capture:
         raise AssertionError("nobody can read the addresses")
 

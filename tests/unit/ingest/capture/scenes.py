@@ -164,7 +164,7 @@ class SmallStream:
         begin = seconds = 0.0
         for each in encoded:
             first: float | None = None
-            with av.open(BytesIO(each)) as container:
+            with av.open(BytesIO(each), "r") as container:
                 for frame in container.decode(video=0):
                     assert frame.time is not None
                     first = frame.time if first is None else first
@@ -193,7 +193,7 @@ def watch_stream(
     with opened as stream:
         if small is not None:
             stream.watched_by(small)
-        for frame in stream.frames():
+        for frame in stream.events():
             if isinstance(frame, StreamKept):
                 watch.kept.append(frame)
                 oldest = frame.oldest

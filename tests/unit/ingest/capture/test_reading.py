@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture import reading
-from ingest.capture.camera_stream import StreamFrame
+from ingest.capture.decoded_frame import StreamFrame
 from ingest.capture.messages import CaptureLimits, ReaderSettings
 from ingest.capture.reading import (
     CameraConnection,

@@ -27,13 +27,15 @@ REST_SECONDS = 20
 END_SECONDS = 8
 """What is kept at the end of a stream is decoded then."""
 
-SMALL = {"size": (160, 90), "fps": 5}
+
+def _small(seconds: float, paint: Painter = nothing, **options: Any) -> bytes:
+    return video(seconds, paint, size=(160, 90), fps=5, **options)
 
 
 def _watched(
-    seconds: float, paint: Painter = nothing, *, late_seconds: float = 0.0, **options: str
+    seconds: float, paint: Painter = nothing, *, late_seconds: float = 0.0, **options: Any
 ) -> tuple[Watch, SmallStream]:
-    small = SmallStream(video(seconds, paint, **SMALL), late_seconds=late_seconds)
+    small = SmallStream(_small(seconds, paint), late_seconds=late_seconds)
     return watch_stream(video(seconds, paint, **options), small=small), small
 
 
@@ -78,7 +80,7 @@ def test_what_passes_is_seen_whole(begin: float, late_seconds: float, bframes: s
 
 
 def test_what_the_main_stream_shows_later_is_seen_whole() -> None:
-    small = SmallStream(video(32, passing(20, 20.6), **SMALL))
+    small = SmallStream(_small(32, passing(20, 20.6)))
     watch = watch_stream(video(32, passing(22, 22.6), bf="2"), small=small)
 
     assert frames_between(19, 25) <= set(watch.whole) | set(watch.glimpses)
@@ -102,12 +104,12 @@ def test_a_motion_stream_that_is_away_leaves_the_main_one_to_itself() -> None:
 
 
 def _away() -> SmallStream:
-    return SmallStream(video(0.2, **SMALL))
+    return SmallStream(_small(0.2))
 
 
 def test_a_motion_stream_that_falls_silent_is_told_and_loses_nothing() -> None:
     # While it is quiet and gone by, just before something passes.
-    small = SmallStream(video(19.9, **SMALL))
+    small = SmallStream(_small(19.9))
     watch = watch_stream(video(40, passing(20.1, 20.7), bf="2"), small=small)
 
     assert not _decoded(watch, 12.1, 14.9)
@@ -119,7 +121,7 @@ def test_a_motion_stream_that_falls_silent_is_told_and_loses_nothing() -> None:
 
 
 def test_a_motion_stream_of_another_scene_is_told_and_not_gone_by() -> None:
-    small = SmallStream(video(60, scene_number=2, **SMALL))
+    small = SmallStream(_small(60, scene_number=2))
     watch = watch_stream(video(60, passing(50, 50.6), bf="2"), small=small)
 
     assert frames_between(1, 58) <= set(watch.whole)
@@ -127,7 +129,7 @@ def test_a_motion_stream_of_another_scene_is_told_and_not_gone_by() -> None:
 
 
 def test_a_frozen_motion_stream_is_told_and_not_gone_by() -> None:
-    small = SmallStream(video(45, noise=0, g="10000", **SMALL))
+    small = SmallStream(_small(45, noise=0, g="10000"))
     watch = watch_stream(video(45, bf="2"), small=small)
 
     assert 20 <= small.faults[CaptureErrorCode.FROZEN] <= 30
@@ -140,18 +142,18 @@ def test_a_picture_that_stands_still_and_is_encoded_again_is_told_once_the_light
         if seconds > 14:
             image[:] = np.clip(image.astype(np.int16) + min(20, round(4 * (seconds - 14))), 0, 255)
 
-    small = SmallStream(video(50, noise=0, **SMALL))
+    small = SmallStream(_small(50, noise=0))
     watch = watch_stream(video(50, clouds, bf="2"), small=small)
 
     assert 22 <= small.faults[CaptureErrorCode.FROZEN] <= 40
     assert frames_between(42, 48) <= set(watch.whole)
-    both, same = video(50, clouds, bf="2"), SmallStream(video(50, clouds, **SMALL))
+    both, same = video(50, clouds, bf="2"), SmallStream(_small(50, clouds))
     watch_stream(both, small=same)
     assert set(same.faults) == {None}
 
 
 def test_without_noise_nothing_is_called_frozen() -> None:
-    small = SmallStream(video(50, noise=0, **SMALL))
+    small = SmallStream(_small(50, noise=0))
     watch = watch_stream(video(50, noise=0), small=small)
 
     assert set(small.faults) == {None}
@@ -163,7 +165,7 @@ def test_a_motion_stream_that_misses_what_moves_is_told() -> None:
         for begin in (20, 35, 50, 65):
             passing(begin, begin + 1.5)(seconds, image)
 
-    small = SmallStream(video(80, **SMALL))
+    small = SmallStream(_small(80))
     watch = watch_stream(video(80, often), small=small)
 
     # Seen by the sizes of packets.
@@ -172,7 +174,7 @@ def test_a_motion_stream_that_misses_what_moves_is_told() -> None:
 
 
 def test_a_motion_stream_that_is_right_again_is_gone_by_again() -> None:
-    other, same = video(45, scene_number=2, **SMALL), video(45, **SMALL)
+    other, same = _small(45, scene_number=2), _small(45)
     small = SmallStream(other, same)
     watch = watch_stream(video(89, bf="2"), small=small)
 
@@ -187,7 +189,7 @@ def test_a_stream_that_lies_about_key_frames_is_decoded_whole_though_it_is_watch
         if number > 8 * FPS:
             packet.is_keyframe = number % (GROUP_SECONDS * FPS) == FPS
 
-    small = SmallStream(video(30, passing(20, 21), **SMALL))
+    small = SmallStream(_small(30, passing(20, 21)))
     watch = watch_stream(video(30, passing(20, 21)), small=small, alter=lie)
 
     assert frames_between(20, 21) <= set(watch.whole)

@@ -91,6 +91,7 @@ class World:
             is_still=is_still,
             holds_back=holds_back,
             decoder="software",
+            alive_seconds=self.instant.seconds,
         )
 
     def rest(self, pipeline: FramePipeline, seconds: float) -> None:
