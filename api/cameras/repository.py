@@ -34,12 +34,12 @@ class CameraValues:
     identifier_derived: bool
     stream_url_encrypted: str
     stream_url_shown: str
-    motion_url_encrypted: str | None
-    motion_url_shown: str | None
     sample_fps: float | None
     min_plate_width_px: int
     zones: tuple[Zone, ...]
     timezone: str | None
+    motion_url_encrypted: str | None = None
+    motion_url_shown: str | None = None
 
 
 @dataclass(frozen=True)

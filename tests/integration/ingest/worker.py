@@ -100,7 +100,13 @@ class CameraConfigs:
         self._producer = KafkaProducer(**producer_options(kafka, "test"))
         self._secrets = SecretBox(SECRET_KEY)
 
-    def add(self, url: str, name: str = "gate", camera_id: UUID | None = None) -> CameraConfig:
+    def add(
+        self,
+        url: str,
+        name: str = "gate",
+        camera_id: UUID | None = None,
+        motion_url: str | None = None,
+    ) -> CameraConfig:
         """Make a camera."""
         config = CameraConfig(
             camera_id=camera_id or uuid4(),
@@ -109,6 +115,7 @@ class CameraConfigs:
             stream_url_encrypted=self._secrets.encrypt(url),
             enabled=True,
             revision=1,
+            motion_url_encrypted=None if motion_url is None else self._secrets.encrypt(motion_url),
         )
         self.write(config)
         return config

@@ -125,3 +125,46 @@ def test_only_video_files_of_the_folder_are_taken(tmp_path: Path) -> None:
 
     assert len(refused) == 2
     assert refused[0] == refused[1]
+
+
+def _updated(**changes: object) -> CameraUpdate:
+    return CameraUpdate.model_validate(changes)
+
+
+SMALL = "rtsp://viewer:hunter3@10.0.0.8/2"
+
+
+def test_a_motion_stream_is_sealed_masked_and_kept_as_the_stream_is() -> None:
+    values = edited_values(ROW.values, _updated(motionUrl=SMALL), VAULT)
+    assert values.motion_url_shown == "rtsp://viewer:***@10.0.0.8/2"
+    assert values.motion_url_encrypted is not None
+    assert BOX.decrypt(values.motion_url_encrypted) == SMALL
+    assert "hunter" not in repr(values)
+
+    assert edited_values(values, _updated(motionUrl=values.motion_url_shown), VAULT) == values
+    assert edited_values(values, _updated(name="Gate"), VAULT) == values
+    assert edited_values(values, _updated(motionUrl=None), VAULT) == ROW.values
+    # Its password is not that of the stream.
+    moved = edited_values(values, _updated(motionUrl="rtsp://viewer:***@10.0.0.8/3"), VAULT)
+    assert moved.motion_url_encrypted is not None
+    assert BOX.decrypt(moved.motion_url_encrypted) == "rtsp://viewer:hunter3@10.0.0.8/3"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"motionUrl": "rtsp://10.0.0.8:554/1"},
+        {"motionUrl": "rtsp://viewer:***@10.0.0.9/2"},
+        {"rtspUrl": "rtsp://10.0.0.8/2"},
+    ],
+    ids=str,
+)
+def test_a_motion_stream_is_another_one_and_its_password_goes_nowhere_else(
+    changes: dict[str, str],
+) -> None:
+    values = edited_values(ROW.values, _updated(motionUrl=SMALL), VAULT)
+
+    with pytest.raises(ApiError) as caught:
+        edited_values(values, _updated(**changes), VAULT)
+
+    assert [fault.path for fault in caught.value.fields] == ["motionUrl"]

@@ -74,7 +74,7 @@ def test_what_passes_is_seen_whole(begin: float, late_seconds: float, bframes: s
     came = set(watch.whole) | set(watch.glimpses)
     assert frames_between(begin - 1, begin + 3) <= came
     assert watch.whole == sorted(set(watch.whole))
-    assert bframes == "0" or not _decoded(watch, 12.1, 17.9)
+    assert bframes == "0" or len(_decoded(watch, 12.1, 17.9)) <= 1
     assert watch.sent >= 3 + 15
     assert set(small.faults) == {None}
 
@@ -90,7 +90,6 @@ def test_what_the_main_stream_shows_later_is_seen_whole() -> None:
 def test_after_a_pass_the_stream_rests_again() -> None:
     watch, _ = _watched(44, passing(14, 15), bf="2")
 
-    assert not _decoded(watch, 6.1, 7.9)
     assert len(_decoded(watch, 24, 44 - END_SECONDS)) <= 3
 
 
@@ -129,7 +128,7 @@ def test_a_motion_stream_of_another_scene_is_told_and_not_gone_by() -> None:
 
 
 def test_a_frozen_motion_stream_is_told_and_not_gone_by() -> None:
-    small = SmallStream(_small(45, noise=0, g="10000"))
+    small = SmallStream(_small(45, noise=0, g="10000", qp="20"))
     watch = watch_stream(video(45, bf="2"), small=small)
 
     assert 20 <= small.faults[CaptureErrorCode.FROZEN] <= 30
@@ -181,7 +180,7 @@ def test_a_motion_stream_that_is_right_again_is_gone_by_again() -> None:
     faults = list(small.faults)
     assert faults == [None, CaptureErrorCode.OTHER_PICTURE]
     assert small.trust.fault(86) is None
-    assert len(_decoded(watch, 68, 80)) <= 3
+    assert len(_decoded(watch, 70.1, 80)) <= 2
 
 
 def test_a_stream_that_lies_about_key_frames_is_decoded_whole_though_it_is_watched() -> None:
