@@ -120,7 +120,7 @@ class CameraSession:
             if not changed:
                 self._tracker.publish_again()
                 if self._capture is not None:
-                    self._capture.adjust(self._sample_fps())
+                    self._capture.adjust(self._sample_fps(), config.zones)
                 return None
             stopped = self._stop_capture()
             if config.enabled:
@@ -218,6 +218,7 @@ class CameraSession:
         self._pipeline.resume()
         name = f"camera-{self._config.camera_id}"
         self._capture = self._deps.captures.capture(name, url, self._sample_fps(), self, motion_url)
+        self._capture.zones = self._config.zones
         self._prepared = self._capture
         return tracker
 

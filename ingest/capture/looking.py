@@ -8,7 +8,7 @@ import structlog
 from common.records.frames import Box
 from ingest.capture.changes import ChangedParts
 from ingest.capture.messages import EncodedImage, Looked, LookSettings, Moment, Report, Seen
-from ingest.capture.sampling import GreyImage, MotionGate, Sampler
+from ingest.capture.sampling import GreyImage, MotionGate, Sampler, WatchedArea
 from ingest.clocks import Instant
 
 log = structlog.get_logger(__name__)
@@ -76,6 +76,11 @@ class FrameLooker:
         """Size of the last frame in pixels, and what decoded it."""
         self.is_still = False
         """True while nothing moves in the frames that are looked at."""
+
+    def count_in(self, area: WatchedArea) -> None:
+        """Have movement count in an area only. For any thread."""
+        if self._gate is not None:
+            self._gate.area = area
 
     def connected(self) -> None:
         """Note a new connection."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from common.logs import LogFormat
-from common.records.frames import Box
+from common.records.frames import Box, Zone
 from common.urls.streams import StreamUrl, StreamUrlRules
 from ingest.errors import CaptureErrorCode
 
@@ -83,7 +83,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs.
 
     ``motion_url`` is a second, small stream of the camera, by which motion is judged;
-    ``is_motion_barred``: it has crashed its reader, and is not read before :class:`Watch`.
+    ``is_motion_barred``: it has crashed its reader, and is not read before :class:`Watch`. With
+    one, only what moves in the ``zones`` counts, in both streams.
     """
 
     number: int
@@ -92,13 +93,15 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     sample_fps: float
     motion_url: StreamUrl | None = None
     is_motion_barred: bool = False
+    zones: tuple[Zone, ...] = ()
 
 
 class Adjust(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Sample at another rate."""
+    """Sample at another rate, or look for movement in other zones."""
 
     number: int
     sample_fps: float
+    zones: tuple[Zone, ...] = ()
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -9,14 +9,13 @@ import structlog
 from common.urls.streams import StreamUrl
 from ingest.capture.messages import (
     LookSettings,
-    MotionRules,
     MotionTold,
     ReaderSettings,
     Report,
     Running,
 )
 from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader
-from ingest.capture.sampling import GreyImage, MotionGate, Sampler
+from ingest.capture.sampling import GreyImage, MotionGate, Sampler, WatchedArea
 from ingest.clocks import Clock
 from ingest.errors import CaptureErrorCode
 from ingest.motion.trust import MotionTrust
@@ -48,7 +47,7 @@ class MotionStream:
         """``number`` is that of the camera's capture; ``report`` never waits."""
         assert look.motion is not None, "nothing is kept back without a motion gate"
         self._number = number
-        self._rules: MotionRules = look.motion
+        self._gate = MotionGate(look.motion)
         self._report = report
         self._reader = FrameReader(f"{name}-motion", url, reader, now)
         self._lock = threading.Lock()
@@ -62,6 +61,10 @@ class MotionStream:
     def glimpse_seconds(self) -> float:
         """Time between two key frames of the main stream that are decoded to compare the two."""
         return self._glimpse_seconds
+
+    def count_in(self, area: WatchedArea) -> None:
+        """Have movement count in an area only. For any thread."""
+        self._gate.area = area
 
     def bar(self) -> None:
         """Note that it is not read for now: it has crashed its reader."""
@@ -110,13 +113,15 @@ class MotionStream:
                     self._trust.lost(connection.error_code)
 
     def _read(self, connection: CameraConnection) -> None:
-        gate, sampler = MotionGate(self._rules), Sampler()
+        sampler = Sampler()
+        # The camera may have been turned meanwhile.
+        self._gate.reset()
         for event in connection:
             if not isinstance(event, CapturedFrame):
                 continue
             if not sampler.takes(event.stream_seconds, _LOOKS_PER_SECOND):
                 continue
             grey = event.frame.grey()
-            gate.passes(grey, event.captured_ms)
+            self._gate.passes(grey, event.captured_ms)
             with self._lock:
-                self._trust.pictured(grey, gate.has_moved, event.arrival.seconds)
+                self._trust.pictured(grey, self._gate.has_moved, event.arrival.seconds)

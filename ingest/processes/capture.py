@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from common.records.frames import Zone
 from common.retry import Backoff, RetryPolicy
 from common.urls.streams import StreamUrl
 from ingest.capture.messages import Begin, Looked, Seen
@@ -48,8 +49,8 @@ class Keeper(Protocol):
     def place(self, capture: "Capture") -> None:
         """Start a capture."""
 
-    def adjust(self, capture: "Capture", sample_fps: float) -> None:
-        """Set a capture's rate."""
+    def adjust(self, capture: "Capture", sample_fps: float, zones: tuple[Zone, ...]) -> None:
+        """Set a capture's rate and zones."""
 
     def cease(self, capture: "Capture") -> None:
         """End a capture."""
@@ -72,6 +73,7 @@ class Capture:
     listener: CaptureListener
     pool: Keeper
     motion_url: StreamUrl | None = None
+    zones: tuple[Zone, ...] = ()
     ended: threading.Event = field(default_factory=threading.Event)
     # The keeper's alone.
     is_stopped: bool = False
@@ -90,9 +92,9 @@ class Capture:
         """Begin; returns immediately, and reports come to the listener."""
         self.pool.put(lambda: self.pool.place(self))
 
-    def adjust(self, sample_fps: float) -> None:
-        """Sample at another rate; returns immediately."""
-        self.pool.put(lambda: self.pool.adjust(self, sample_fps))
+    def adjust(self, sample_fps: float, zones: tuple[Zone, ...] = ()) -> None:
+        """Sample at another rate, or look in other zones; returns immediately."""
+        self.pool.put(lambda: self.pool.adjust(self, sample_fps, zones))
 
     def stop(self) -> None:
         """End; returns immediately."""
@@ -113,6 +115,7 @@ class Capture:
             sample_fps=self.sample_fps,
             motion_url=self.motion_url,
             is_motion_barred=self.is_motion_barred,
+            zones=self.zones,
         )
 
     def quarantine(self, now_seconds: float) -> float:

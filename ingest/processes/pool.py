@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from common.records.frames import Zone
 from common.urls.streams import StreamUrl
 from ingest.capture.messages import (
     Adjust,
@@ -129,11 +130,11 @@ class CapturePool:
         place.empty_since_seconds = None
         place.process.command(capture.begin(self._seconds()))
 
-    def adjust(self, capture: Capture, sample_fps: float) -> None:
-        """Set a capture's rate."""
-        capture.sample_fps = sample_fps
+    def adjust(self, capture: Capture, sample_fps: float, zones: tuple[Zone, ...]) -> None:
+        """Set a capture's rate and zones."""
+        capture.sample_fps, capture.zones = sample_fps, zones
         for process in self._processes_of(capture):
-            process.command(Adjust(number=capture.number, sample_fps=sample_fps))
+            process.command(Adjust(number=capture.number, sample_fps=sample_fps, zones=zones))
 
     def cease(self, capture: Capture) -> None:
         """End a capture."""

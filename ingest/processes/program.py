@@ -20,6 +20,7 @@ from typing import Final, NoReturn
 import structlog
 
 from common.logs import configure_logging
+from common.records.frames import Zone
 from ingest.capture.hardware import VideoDevice, find_device
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
@@ -40,6 +41,7 @@ from ingest.capture.messages import (
     read_command,
 )
 from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader, FramesKept
+from ingest.capture.sampling import WatchedArea
 from ingest.clocks import MonotonicWallClock
 from ingest.motion.stream import MotionStream
 
@@ -134,6 +136,7 @@ class CaptureProgram:
         if motion is not None:
             looker.on_judged = motion.main_pictured
             self._motions[number] = motion
+            _count_in(command.zones, looker, motion)
         reader = FrameReader(
             command.name, command.url, self._settings.reader, self._now, self._device, motion
         )
@@ -166,10 +169,13 @@ class CaptureProgram:
             motion.start()
 
     def adjust(self, command: Adjust) -> None:
-        """Set a capture's rate."""
+        """Set a capture's rate and zones."""
         looker = self._lookers.get(command.number)
         if looker is not None:
             looker.sample_fps = command.sample_fps
+        motion = self._motions.get(command.number)
+        if looker is not None and motion is not None:
+            _count_in(command.zones, looker, motion)
 
     def cease(self, command: Cease) -> None:
         """End a capture; returns immediately."""
@@ -203,6 +209,12 @@ class CaptureProgram:
             else:
                 _look(looker, event)
             connection.rest(looker.is_still and self._settings.look.rests)
+
+
+def _count_in(zones: tuple[Zone, ...], looker: FrameLooker, motion: MotionStream) -> None:
+    """Have movement count in zones only, in both streams."""
+    looker.count_in(WatchedArea(zones))
+    motion.count_in(WatchedArea(zones))
 
 
 def _look(looker: FrameLooker, event: CapturedFrame) -> None:
