@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 ea4b0d1517d1c70ea91f00abc32246d610a1f0a17eec96713509b7593220afe0
+# Made by `make client-types` from the API's schemas: sha256 63fb96189a5f412ac17f56c66b675656ed82e90062d731191cb603ae0b901e84
 
 from __future__ import annotations
 
@@ -376,6 +376,7 @@ ErrorCode: TypeAlias = Literal[
     "log_in_expired",
     "log_in_refused",
     "email_not_verified",
+    "email_domain_refused",
     "unknown_person",
     "person_switched_off",
     "bound_to_another",
@@ -606,6 +607,15 @@ class PointBody(TypedDict):
     """From the left."""
     y: float
     """From the top."""
+
+
+class ProviderIdentity(TypedDict):
+    """Somebody as an OpenID Connect provider knows them."""
+
+    issuer: str
+    """The provider."""
+    subject: str
+    """Its id of the person."""
 
 
 class QueuedBody(TypedDict):
@@ -1677,6 +1687,10 @@ class PersonBody(TypedDict):
     """Whether they may log in."""
     isSelf: bool
     """Whether it is the person who calls."""
+    hasPassword: bool
+    """Whether they have a password here."""
+    identity: ProviderIdentity | None
+    """Who they are at the OpenID Connect provider; null until they log in by it."""
     createdAt: str
     """When it was made; UTC."""
     lastLogInAt: str | None
@@ -1701,6 +1715,8 @@ class PersonShown(TypedDict):
     """Their name; empty where they gave none."""
     role: Role
     """What they may do."""
+    hasPassword: bool
+    """Whether they have a password; who has none logs in by the provider alone."""
 
 
 class PersonUpdate(TypedDict):

@@ -1,13 +1,13 @@
 """Indexes of the audit log by what it is filtered by; plates of erasures just done are remembered.
 
-Revision: 0019, after 0017. Blocking: what changes something waits while the indexes are built.
+Revision: 0019, after 0018. Blocking: what changes something waits while the indexes are built.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0019"
-down_revision = "0017"
+down_revision = "0018"
 branch_labels = None
 depends_on = None
 
