@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
+.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,6 +60,10 @@ check: ## Format, lint, types and unit tests: a minute, no servers
 fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then each harm alone; OUTAGE_SECONDS=300: each server away
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fault $(PYTEST)
+
+fleet: ## A fleet of two machines and three brokers, harmed: ROUNDS=20 of kill, freeze, broker lost, machine cut off, rolling upgrade; as root
+	$(BOOTSTRAP) test
+	$(PYTHON) -m pytest -m fleet $(PYTEST)
 
 security: ## Only the tests that docs/security.md names
 	$(BOOTSTRAP) test

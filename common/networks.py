@@ -8,7 +8,10 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator
+from pydantic_settings import NoDecode
 
 IpAddress = IPv4Address | IPv6Address
 IpNetwork = IPv4Network | IPv6Network
@@ -45,3 +48,11 @@ def without_mapping(address: IpAddress) -> IpAddress:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+def _networks(value: object) -> object:
+    return parse_networks(value) if isinstance(value, str) else value
+
+
+NetworkList = Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_networks)]
+"""Of settings: comma-separated CIDR ranges or single addresses."""

@@ -13,18 +13,17 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     SecretStr,
     ValidationError,
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.logs import LogFormat
-from common.networks import IpNetwork, parse_networks
+from common.networks import NetworkList as NetworkList
 from common.tls import file_of_certificates, tls_context
 
 SETTING_PREFIX: Final = "PLATESTREAM_"
@@ -49,13 +48,6 @@ def _http_url(value: str) -> str:
         raise ValueError("must be an http:// or https:// address")
     return value.rstrip("/")
 
-
-def _networks(value: object) -> object:
-    return parse_networks(value) if isinstance(value, str) else value
-
-
-NetworkList = Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_networks)]
-"""Comma-separated CIDR ranges or single addresses."""
 
 HttpUrlText = Annotated[str, AfterValidator(_http_url)]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -207,8 +199,18 @@ class KafkaSettings(KafkaSecuritySettings):
         description="Partitions of each topic when it is created; the maximum number of workers of "
         "one stage.",
     )
-    kafka_replication_factor: int = Field(
-        1, ge=1, le=7, description="Replicas of each topic when it is created."
+    kafka_replication_factor: int | None = Field(
+        None,
+        ge=1,
+        le=7,
+        description="Replicas of each new topic; unset: one for each broker, at most three.",
+    )
+    kafka_min_insync_replicas: int | None = Field(
+        None,
+        ge=1,
+        le=7,
+        description="Replicas of new topics that must have a record before it counts as written; "
+        "unset: two of three or more, otherwise one.",
     )
     kafka_max_message_bytes: int = Field(
         8_388_608,
@@ -309,7 +311,6 @@ class CameraAddressSettings(Fragment):
         description="Folder whose video files cameras may play in a loop, by file:/// addresses; "
         "without it no file is a camera.",
     )
-
     camera_ca_file: Annotated[str, AfterValidator(file_of_certificates)] = Field(
         "",
         description="File of certificates (PEM): those of https and rtsps cameras must be signed "

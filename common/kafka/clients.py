@@ -18,6 +18,7 @@ from kafka.errors import MessageSizeTooLargeError as MessageSizeTooLargeError
 from kafka.errors import TopicAlreadyExistsError
 
 from common.kafka.checked_releases import require_checked_release
+from common.kafka.replication import Replication, replication_at
 from common.kafka.security import require_reachable, security_options
 from common.kafka.workarounds.decoder_lock import lock_decoders
 from common.records.topics import TOPICS, Topic
@@ -162,7 +163,7 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
     Kafka acknowledges a new topic before its brokers name it; the topics are usable on return.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in.
+        MisconfiguredError: Kafka does not let us in, or has too few brokers.
         TransientError: no broker answers.
         kafka.errors.KafkaTimeoutError: a new topic did not become usable in time.
     """
@@ -170,8 +171,10 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
     try:
         existing = set(admin.list_topics())
         missing = [t for t in TOPICS if topic_name(settings, t) not in existing]
+        if missing:
+            replication = replication_at(admin, settings)
         for topic in missing:
-            _create_topic(admin, settings, topic)
+            _create_topic(admin, settings, topic, replication)
         created = tuple(topic_name(settings, t) for t in missing)
         admin.wait_for_topics(created, timeout_ms=_REQUEST_TIMEOUT_MS)
         return created
@@ -216,12 +219,28 @@ def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
     return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
 
 
-def _create_topic(admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic) -> None:
+def new_table_replication(settings: KafkaSettings) -> Replication:
+    """Return what a new topic of a stage's table gets; asks Kafka, so not for an event loop.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in, or has too few brokers.
+        TransientError: no broker answers.
+    """
+    admin = open_admin(settings, "replication")
+    try:
+        return replication_at(admin, settings)
+    finally:
+        admin.close()
+
+
+def _create_topic(
+    admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic, replication: Replication
+) -> None:
     new = NewTopic(
         topic_name(settings, topic),
         num_partitions=settings.kafka_partitions,
-        replication_factor=settings.kafka_replication_factor,
-        topic_configs=topic_options(settings, topic),
+        replication_factor=replication.replicas,
+        topic_configs=topic_options(settings, topic) | replication.topic_options,
     )
     try:
         admin.create_topics([new], timeout_ms=_REQUEST_TIMEOUT_MS)

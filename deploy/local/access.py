@@ -10,7 +10,6 @@ import msgspec
 from deploy.local.api_client import ApiClient, ApiError
 from deploy.local.files import Layout, write_whole
 from deploy.local.plan import Analyst, StackPlan
-from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError
 
 OWNER_EMAIL = "owner@platestream.example"
@@ -112,7 +111,7 @@ def _platestream(plan: StackPlan, *arguments: str, given: str = "") -> bytes:
             command,
             input=given.encode(),
             capture_output=True,
-            cwd=CLONE,
+            cwd=plan.code,
             env=dict(plan.environment),
             timeout=_COMMAND_SECONDS,
             check=False,

@@ -50,6 +50,8 @@ TEST_PROGRAMS = {
     ),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
     "pgbouncer": (("pgbouncer",), "pgbouncer"),
+    "HAProxy": (("haproxy",), "haproxy"),
+    "libfaketime": (("faketime",), "faketime"),
     "the browser Chromium": (("chromium",), "chromium"),
     "PHP": (("php",), "php-cli"),
 }

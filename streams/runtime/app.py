@@ -1,5 +1,6 @@
 """The Faust app of a stage: names, sizes and safety alike for all."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,12 @@ from yarl import URL
 
 from common.errors import TransientError
 from common.kafka.checked_releases import require_checked_release
-from common.kafka.clients import METADATA_MAX_AGE_MS, group_name, topic_name
+from common.kafka.clients import (
+    METADATA_MAX_AGE_MS,
+    group_name,
+    new_table_replication,
+    topic_name,
+)
 from common.kafka.security import security_options
 from common.metrics import Details, counter, gauge
 from common.records.topics import Topic
@@ -82,6 +88,9 @@ class StageTopic(faust.Topic):
     async def declare(self) -> None:
         """Create the topic if it is a changelog; ours are made with their properties before."""
         if self.internal:
+            wanted = await asyncio.to_thread(new_table_replication, self.app.settings)
+            self.replicas = wanted.replicas
+            self.config = {**(self.config or {}), **wanted.topic_options}
             await super().declare()
 
     async def send(self, **message: Any) -> Any:
@@ -236,7 +245,6 @@ def build_app(
         topic_allow_declare=True,
         topic_disable_leader=True,
         topic_partitions=settings.kafka_partitions,
-        topic_replication_factor=settings.kafka_replication_factor,
         web_enabled=False,
         worker_redirect_stdouts=False,
         ConsumerScheduler=DefaultSchedulingStrategy,

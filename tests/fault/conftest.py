@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -14,10 +13,9 @@ import pytest
 from tests.fault.faults import BROKERS, TWICE, TWICE_IN_SHORT, quotas
 from tests.fault.footage import film
 from tests.fault.receivers import Receivers
-from tests.fault.scenery import SETTINGS, Scenery, open_scenery
+from tests.fault.scenery import SETTINGS, Scenery, open_scenery, show_undisturbed
 from tests.services.cut_network import laid_cable
 from tests.services.stack import RunningStack
-from tools.synthetic.score import score_passes
 
 ROUNDS = int(os.environ.get("ROUNDS") or 0)
 
@@ -75,21 +73,5 @@ def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
         )
         made = open_scenery(stack, receivers, lambda: film(_PASSES, _SCENE_SEED))
         scenery = open_things.enter_context(made)
-        _show_undisturbed(scenery)
+        show_undisturbed(scenery)
         yield scenery
-
-
-def _show_undisturbed(scenery: Scenery) -> None:
-    """Show the scene once, and keep its plates as they are read here and the frames a second."""
-    started = time.monotonic()
-    show = scenery.cameras.show(None)
-    verdict = scenery.until_nothing_is_open()
-    seconds = time.monotonic() - started
-    assert not verdict, verdict
-    plates = [one.plate for one in scenery.api.recognitions(str(show.camera_id))]
-    score = score_passes(scenery.footage.plates, plates)
-    assert not (score.doubled or score.invented or score.right_share < 0.75), score
-    scenery.expected_plates = frozenset(plates)
-    scenery.frames_per_second = len(scenery.footage.shots) / seconds
-    shots = scenery.footage.shots
-    scenery.image = next(s.jpeg for s in shots[:: len(shots) // 12] if scenery.api.reads(s.jpeg))

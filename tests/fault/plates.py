@@ -61,6 +61,8 @@ class Plates(RunsForABlock):
         self._lasting = ends_after_seconds()
         self.sent: list[Recognition] = []
         """In the order in which they went out."""
+        self.sent_at: dict[UUID, float] = {}
+        """By recognition when it went out (monotonic s), whether Kafka took it then or later."""
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -101,6 +103,7 @@ class Plates(RunsForABlock):
 
     def _send(self, seen: Recognition) -> None:
         self.sent.append(seen)
+        self.sent_at[seen.id] = time.monotonic()
         self._put(self._recognitions, seen, seen)
 
     def _send_provisional(self, provisional: ProvisionalRecognition) -> None:

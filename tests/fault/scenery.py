@@ -16,7 +16,6 @@ from common.errors import TransientError
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 from common.settings import ClickHouseSettings, KafkaSettings
-from deploy.local.servers.base import CLONE
 from tests.fault.api import Api
 from tests.fault.footage import Footage
 from tests.fault.image_calls import ImageCalls
@@ -29,6 +28,7 @@ from tests.fault.stages import Stages
 from tests.fault.verdict import Evidence, Verdict, judge
 from tests.services.stack import RunningStack
 from tests.waiting import wait_until
+from tools.synthetic.score import score_passes
 
 SETTINGS = {
     # The test looks often, and the backlog of a slow machine must not be let go as stale.
@@ -63,7 +63,8 @@ class _Owners(msgspec.Struct):
 @dataclass
 class Scenery:
     """What the tests of this folder share. ``frames_per_second`` is what the machine reads,
-    ``image`` one in which there is a plate.
+    ``image`` one in which there is a plate. ``sent_at`` is when each of ``sent`` went out
+    (monotonic s).
     """
 
     stack: RunningStack
@@ -78,6 +79,7 @@ class Scenery:
     expected_plates: frozenset[str] = frozenset()
     image: bytes = b""
     sent: list[Recognition] = field(default_factory=list)
+    sent_at: dict[UUID, float] = field(default_factory=dict)
     plates_begun: int = 0
     image_plates: Counter[str] = field(default_factory=Counter)
 
@@ -99,6 +101,7 @@ class Scenery:
         with Load(self.cameras, share * self.frames_per_second), plates, calls:
             yield
         self.sent += plates.sent
+        self.sent_at |= plates.sent_at
         self.plates_begun = plates.begun
         assert not calls.faults, calls.faults
         for call in calls.answered:
@@ -150,20 +153,27 @@ class Scenery:
 
 @contextmanager
 def open_scenery(
-    stack: RunningStack, receivers: Receivers, draw: Callable[[], Footage]
+    stack: RunningStack,
+    receivers: Receivers,
+    draw: Callable[[], Footage],
+    *,
+    host: str = "127.0.0.1",
 ) -> Iterator[Scenery]:
-    """Set up alerts and a webhook on a running stack, and open what the tests look with."""
+    """Set up alerts and a webhook on a running stack, and open what the tests look with.
+
+    At ``host`` the stack reaches the receivers.
+    """
     with ExitStack() as open_things:
         api = Api(stack.access.base_url, stack.access.api_key)
         open_things.callback(api.close)
         webhook_id = api.create_webhook(
-            receivers.web.url(ALL),
+            receivers.web.url(ALL, host),
             EventName.RECOGNITION_CREATED,
             EventName.ALERT_TRIGGERED,
             EventName.ALERT_CONFIRMED,
         )
         for rule in RULES:
-            api.create_alert(rule.body(receivers.web.url(GATE)))
+            api.create_alert(rule.body(receivers.web.url(GATE, host)))
         # Drawing takes longer than the second after which a new alert is in effect.
         footage = draw()
         kafka = stack.settings(KafkaSettings)
@@ -177,10 +187,26 @@ def owner_of(stack: RunningStack) -> UUID:
     """Return the id of the stack's owner."""
     answer = subprocess.run(
         (sys.executable, "-m", "api.cli", "owner", "list", "--json"),
-        cwd=CLONE,
+        cwd=stack.plan.code,
         env=stack.environment,
         capture_output=True,
         check=True,
         timeout=180,
     )
     return msgspec.json.decode(answer.stdout, type=_Owners).owners[0].id
+
+
+def show_undisturbed(scenery: Scenery) -> None:
+    """Show the scene once, and keep its plates as they are read here and the frames a second."""
+    started = time.monotonic()
+    show = scenery.cameras.show(None)
+    verdict = scenery.until_nothing_is_open()
+    seconds = time.monotonic() - started
+    assert not verdict, verdict
+    plates = [one.plate for one in scenery.api.recognitions(str(show.camera_id))]
+    score = score_passes(scenery.footage.plates, plates)
+    assert not (score.doubled or score.invented or score.right_share < 0.75), score
+    scenery.expected_plates = frozenset(plates)
+    scenery.frames_per_second = len(scenery.footage.shots) / seconds
+    shots = scenery.footage.shots
+    scenery.image = next(s.jpeg for s in shots[:: len(shots) // 12] if scenery.api.reads(s.jpeg))

@@ -119,6 +119,11 @@ class RunningStack:
         """
         return dict(self._stack.plan.environment)
 
+    @property
+    def plan(self) -> StackPlan:
+        """What the stack consists of."""
+        return self._stack.plan
+
     def settings(self, settings_type: type[_Settings]) -> _Settings:
         """Return settings as a process of the stack has them."""
         return settings_type.model_validate(

@@ -14,7 +14,7 @@ LISTENER: Final = "SASL_PLAINTEXT"
 MECHANISM: Final = "SCRAM-SHA-512"
 """Of clients: one that is let in has shown no password, so none is lost to who takes the port."""
 
-_ADMINISTRATOR: Final = "administrator"
+ADMINISTRATOR: Final = "administrator"
 _ADMINISTRATORS_MECHANISM: Final = "PLAIN"
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -40,8 +40,8 @@ class KafkaLogin:
     def properties(self) -> str:
         """Return the broker's part of the configuration: nobody is let in without a login."""
         administrator = (
-            f'{_PLAIN} username="{_ADMINISTRATOR}" password="{self.administrators_password}"'
-            f' user_{_ADMINISTRATOR}="{self.administrators_password}";'
+            f'{_PLAIN} username="{ADMINISTRATOR}" password="{self.administrators_password}"'
+            f' user_{ADMINISTRATOR}="{self.administrators_password}";'
         )
         clients, controller = f"listener.name.{LISTENER.lower()}", "listener.name.controller"
         lines = (
@@ -60,6 +60,15 @@ class KafkaLogin:
     def settings(self, bootstrap_servers: str) -> "KafkaSettings":
         """Return the settings of the service."""
         return _settings(bootstrap_servers, MECHANISM, self.user, self.password)
+
+    def administrators_settings(self, bootstrap_servers: str) -> "KafkaSettings":
+        """Return the settings of who gives the service its password."""
+        return _settings(
+            bootstrap_servers,
+            _ADMINISTRATORS_MECHANISM,
+            ADMINISTRATOR,
+            self.administrators_password,
+        )
 
     def ensure(self, bootstrap_servers: str) -> None:
         """Let the service in, where it is not yet let in with its password.
@@ -93,17 +102,11 @@ class KafkaLogin:
 
         from common.kafka.clients import open_admin
 
-        administrator = _settings(
-            bootstrap_servers,
-            _ADMINISTRATORS_MECHANISM,
-            _ADMINISTRATOR,
-            self.administrators_password,
-        )
         mechanism = ScramMechanism[MECHANISM.replace("-", "_")]
         user = UserScramCredentialUpsertion(
             self.user, mechanism, self.password, iterations=_ITERATIONS
         )
-        admin = open_admin(administrator, "local-logins")
+        admin = open_admin(self.administrators_settings(bootstrap_servers), "local-logins")
         try:
             admin.alter_user_scram_credentials([user])
         finally:

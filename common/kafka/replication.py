@@ -1,0 +1,53 @@
+"""On how many brokers each record of a new topic lies. Pure but for the one question to Kafka."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafka import KafkaAdminClient
+
+from common.errors import MisconfiguredError
+from common.settings import KafkaSettings
+
+MIN_IN_SYNC: Final = "min.insync.replicas"
+_USUAL_REPLICAS: Final = 3
+
+
+@dataclass(frozen=True)
+class Replication:
+    """A record is on ``replicas`` brokers, and is written once ``in_sync`` of them have it."""
+
+    replicas: int
+    in_sync: int
+
+    @property
+    def topic_options(self) -> dict[str, str]:
+        """The topic's configuration entry as Kafka names it."""
+        return {MIN_IN_SYNC: str(self.in_sync)}
+
+
+def replication(settings: KafkaSettings, brokers: int) -> Replication:
+    """Return what the settings say or, where they say nothing, what ``brokers`` can carry: three
+    replicas at most, of which one may be away where there are three.
+
+    Raises:
+        MisconfiguredError: fewer replicas are wanted than are to have a record, or more than there
+            are brokers.
+    """
+    replicas = settings.kafka_replication_factor or min(_USUAL_REPLICAS, max(1, brokers))
+    in_sync = settings.kafka_min_insync_replicas or (2 if replicas >= _USUAL_REPLICAS else 1)
+    if in_sync > replicas:
+        raise MisconfiguredError(
+            f"PLATESTREAM_KAFKA_MIN_INSYNC_REPLICAS is {in_sync}, "
+            f"but each topic would have {replicas} replicas: nothing could be written"
+        )
+    if replicas > brokers:
+        raise MisconfiguredError(
+            f"PLATESTREAM_KAFKA_REPLICATION_FACTOR is {replicas}, "
+            f"but Kafka names {brokers} of its brokers"
+        )
+    return Replication(replicas, in_sync)
+
+
+def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replication:
+    """Return it for the brokers that Kafka names now; raises as :func:`replication` does."""
+    return replication(settings, len(admin.describe_cluster()["brokers"]))

@@ -1,0 +1,112 @@
+"""A fleet under test: started, harmed, upgraded."""
+
+import http.client
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.plan import API
+from deploy.local.servers.base import CLONE
+from tests.fault.faults import APPLICATION
+from tests.fault.receivers import Receivers
+from tests.fault.scenery import SETTINGS
+from tests.fleet.machines import Machine, Network, laid_network
+from tests.fleet.plan import API_PORT, METRICS_PORTS, PREFIX, fleet_plan
+from tests.fleet.releases import Releases
+from tests.services.stack import RunningStack, second_name
+from tests.waiting import wait_until
+
+SKEW_SECONDS = 2.0
+"""So much is the second machine's clock ahead of the first one's."""
+PROCESSES = tuple(name for each in APPLICATION for name in (each, second_name(each)))
+_HEALTH_SECONDS = 90
+_ASK_SECONDS = 3
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Three brokers, a proxy before two APIs, and two of every process on two machines."""
+
+    stack: RunningStack
+    network: Network
+    releases: Releases
+
+    def machine_of(self, process: str) -> Machine:
+        """Return where a process runs."""
+        return self.network.machines[process.endswith("-2")]
+
+    def is_healthy(self, process: str) -> bool:
+        """Return whether a process says so itself, on the page that is bound to its machine."""
+        stage, host = process.removesuffix("-2"), self.machine_of(process).address
+        port, path = (API_PORT, "/readyz") if stage == API else (METRICS_PORTS[stage], "/healthz")
+        connection = http.client.HTTPConnection(host, port, timeout=_ASK_SECONDS)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def wait_for_health(self, process: str) -> float:
+        """Wait until a process says that it is well, and return how long that took (s)."""
+        began = time.monotonic()
+        wait_until(f"{process} is well", lambda: self.is_healthy(process), _HEALTH_SECONDS, 0.5)
+        return time.monotonic() - began
+
+    @contextmanager
+    def cut_off(self, machine: Machine) -> Iterator[None]:
+        """Keep a machine from all else while the block runs; what is on it goes on."""
+        machine.cut_off()
+        try:
+            yield
+        finally:
+            machine.reconnect()
+
+    def migrate(self) -> None:
+        """Bring topics and both schemas to this release, while all runs."""
+        for migration in self.stack.plan.migrations:
+            done = subprocess.run(
+                migration.command,
+                cwd=CLONE,
+                env=self.stack.environment,
+                capture_output=True,
+                check=False,
+                timeout=180,
+            )
+            assert done.returncode == 0, (migration.name, done.stdout, done.stderr)
+
+    def replace(self, process: str, code: Path | None = None) -> None:
+        """Stop a process in good order and start it, with this code where there is any."""
+        self.stack.stop_process(process)
+        if code is not None:
+            self.releases.change(process, code)
+        self.stack.start_process(process)
+
+
+@contextmanager
+def running_fleet(folder: Path, receivers: Receivers, code: Path = CLONE) -> Iterator[Fleet]:
+    """Run a fleet with the code in a folder for the length of the block.
+
+    Raises:
+        NetworkRefusedError: this user may not lay a network.
+    """
+    with laid_network(folder, (0.0, SKEW_SECONDS)) as network:
+        releases = Releases(folder / "releases", code)
+        passed_on = (receivers.web.port, receivers.mail.port)
+        settings = SETTINGS | {
+            "SMTP_PORT": str(receivers.mail.port),
+            "KAFKA_TOPIC_PREFIX": PREFIX,
+            "WEBHOOK_ALLOWED_NETWORKS": network.range,
+            "RECOGNITION_WORKERS": "1",
+        }
+        stack = RunningStack(
+            folder,
+            settings,
+            elsewhere=lambda plan: fleet_plan(plan, network, releases, passed_on, code),
+        )
+        with stack:
+            yield Fleet(stack, network, releases)

@@ -1,0 +1,126 @@
+"""What happens to a fleet under load, one thing a round."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tests.fault.faults import Fault, FaultKind, Saboteur
+from tests.fleet.brokers import BROKERS
+from tests.fleet.fleet import PROCESSES, Fleet
+from tests.services.stack import second_name
+
+_FREEZE_SECONDS = 15.0
+_BROKER_AWAY_SECONDS = 20.0
+_CUT_SECONDS = 20.0
+_STAGES = ("recognition", "alerts", "webhooks", "sink")
+# Who reads a topic goes before who writes it: no process gets records of a release after its own.
+ROLLING = ("sink", "webhooks", "alerts", "recognition", "ingest", "relay", "api")
+"""The order of docs/deployment.md."""
+
+
+class Harm(StrEnum):
+    """What is done to it."""
+
+    ROLL = "rolling"
+    KILL = "kill -9"
+    FREEZE = "freeze"
+    BROKER = "a broker lost"
+    CUT = "a machine cut off"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done, in words, and how to see that it is over."""
+
+    what: str
+    is_there: Callable[[], bool]
+
+
+def harms(chance: random.Random) -> Iterator[Harm]:
+    """Return kinds without an end: each of them once in five, rolling first."""
+    kinds = list(Harm)
+    while True:
+        yield from kinds
+        kinds = chance.sample(kinds, len(kinds))
+
+
+class Saboteurs:
+    """Harms a fleet. Every choice is the seed's."""
+
+    def __init__(
+        self, fleet: Fleet, chance: random.Random, former: Path | None, code: Path
+    ) -> None:
+        """``former`` is the code that the fleet began with, if it is to be upgraded to ``code``."""
+        self._fleet = fleet
+        self._chance = chance
+        self._former = former
+        self._code = code
+        self._hands = Saboteur(fleet.stack)
+
+    def cause(self, harm: Harm) -> Done:
+        """Do it, as long as it lasts."""
+        return {
+            Harm.ROLL: self._roll,
+            Harm.KILL: self._kill,
+            Harm.FREEZE: self._freeze,
+            Harm.BROKER: self._lose_a_broker,
+            Harm.CUT: self._cut,
+        }[harm]()
+
+    def _kill(self) -> Done:
+        # A stage's worker, and any other process.
+        stages = [name for each in _STAGES for name in (each, second_name(each))]
+        first = self._chance.choice(stages)
+        other = self._chance.choice([name for name in PROCESSES if name != first])
+        checks = [self._hands.cause(Fault(FaultKind.KILL, name)) for name in (first, other)]
+        return Done(f"kill -9 {first}, {other}", lambda: all(check() for check in checks))
+
+    def _freeze(self) -> Done:
+        name = self._chance.choice(PROCESSES)
+        fault = Fault(FaultKind.FREEZE, name, _FREEZE_SECONDS)
+        return Done(str(fault), self._hands.cause(fault))
+
+    def _lose_a_broker(self) -> Done:
+        fault = Fault(FaultKind.LEAVE, self._chance.choice(BROKERS), _BROKER_AWAY_SECONDS)
+        return Done(str(fault), self._hands.cause(fault))
+
+    def _cut(self) -> Done:
+        machine = self._chance.choice(self._fleet.network.machines)
+        with self._fleet.cut_off(machine):
+            time.sleep(_CUT_SECONDS)
+        number = self._fleet.network.machines.index(machine) + 1
+        mine = [name for name in PROCESSES if self._fleet.machine_of(name) is machine]
+        return Done(
+            f"machine {number} cut off for {_CUT_SECONDS:g} s",
+            lambda: all(self._fleet.is_healthy(name) for name in mine),
+        )
+
+    def _roll(self) -> Done:
+        """Replace every process, one at a time; the first time by this release's."""
+        upgraded, self._former = self._former, None
+        if upgraded is not None:
+            self._fleet.migrate()
+        code = self._code if upgraded is not None else None
+        for stage in ROLLING:
+            names = (stage, second_name(stage))
+            if upgraded is not None and stage == "recognition":
+                # As its upgrading notes say: no worker of the former release beside one of this.
+                self._together(names, self._code)
+                continue
+            for name in names:
+                self._fleet.replace(name, code)
+                self._fleet.wait_for_health(name)
+        what = "rolling restart" if upgraded is None else f"rolling upgrade from {upgraded.name}"
+        return Done(what, lambda: True)
+
+    def _together(self, names: tuple[str, ...], code: Path) -> None:
+        for name in names:
+            self._fleet.stack.stop_process(name)
+        for name in names:
+            self._fleet.releases.change(name, code)
+            self._fleet.stack.start_process(name)
+        for name in names:
+            self._fleet.wait_for_health(name)

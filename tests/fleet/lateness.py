@@ -1,0 +1,81 @@
+"""How late alerts come: from when a vehicle was told of, or seen, to the receiver. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from common.records.webhooks import EventName
+from tests.services.receiver import Received
+
+_TRIGGERED = EventName.ALERT_TRIGGERED
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Seconds from each recognition to its alert's first arrival, the shortest first."""
+
+    what: str
+    seconds: tuple[float, ...]
+    missing: int
+
+    @property
+    def worst(self) -> float:
+        """The latest one."""
+        return self.seconds[-1] if self.seconds else 0.0
+
+    def __str__(self) -> str:
+        """Return how many, the middle one and the latest."""
+        middle = self.seconds[len(self.seconds) // 2] if self.seconds else 0.0
+        return (
+            f"{len(self.seconds)} alerts {self.what}: half within {middle:.1f} s, all within "
+            + (f"{self.worst:.1f} s" + (f", {self.missing} MISSING" if self.missing else ""))
+        )
+
+
+def of_sent(sent_at: Mapping[UUID, float], received: Sequence[Received], alert: str) -> Lateness:
+    """Return it for recognitions that went out at these moments (monotonic s)."""
+    arrivals = _arrivals(received, alert)
+    late = [arrivals[str(one)] - at for one, at in sent_at.items() if str(one) in arrivals]
+    return Lateness("of what was sent", tuple(sorted(late)), len(sent_at) - len(late))
+
+
+def of_seen(
+    cameras: Iterable[str],
+    received: Sequence[Received],
+    alert: str,
+    *,
+    unix_offset_seconds: float,
+    since: float,
+) -> Lateness:
+    """Return it for passes of cameras that were last seen after ``since`` (Unix s).
+
+    ``unix_offset_seconds`` is what makes Unix time of the receiver's monotonic one.
+    """
+    mine, late = set(cameras), []
+    seen: set[str] = set()
+    for request in _triggers(received, alert):
+        recognition = request.json["data"]["recognition"]
+        if recognition["cameraId"] not in mine or recognition["id"] in seen:
+            continue
+        seen.add(recognition["id"])
+        last = recognition.get("lastSeenAt", recognition["timestamp"])
+        last_seconds = datetime.fromisoformat(last).timestamp()
+        if last_seconds >= since:
+            late.append(request.at_seconds + unix_offset_seconds - last_seconds)
+    return Lateness("of cameras", tuple(sorted(late)), 0)
+
+
+def _arrivals(received: Sequence[Received], alert: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for request in _triggers(received, alert):
+        found.setdefault(request.json["data"]["recognition"]["id"], request.at_seconds)
+    return found
+
+
+def _triggers(received: Sequence[Received], alert: str) -> Iterable[Received]:
+    for request in received:
+        if request.headers.get("x-event-type") != _TRIGGERED:
+            continue
+        if request.json["data"]["alert"]["name"] == alert:
+            yield request

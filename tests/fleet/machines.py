@@ -1,0 +1,155 @@
+"""Machines of a fleet: network namespaces at a switch, each with a folder and a clock of its own.
+
+A machine is cut off by taking its end of the cable out of the switch: packets vanish in both
+directions, nothing is refused or closed. It takes root.
+
+**Source:** bridge(8), veth(4), network_namespaces(7), nsenter(1).
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.servers.base import tied
+
+_COMMAND_SECONDS = 10
+_NETWORKS = itertools.count()
+_FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+# Capture and recogniser processes are given little of an environment, but this finds its way to
+# them: it begins each Python process again, with another clock.
+_CLOCK = """
+import os, sys
+if "FAKETIME" not in os.environ:
+    os.environ |= {clock!r}
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+"""
+
+
+class NetworkRefusedError(Exception):
+    """This user may not lay a network; the message says what was refused."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine: its namespace and near end of the cable are both called ``name``.
+
+    ``folder`` is what it keeps; its clock is ``ahead_seconds`` ahead of this one.
+    """
+
+    name: str
+    switch: str
+    address: str
+    folder: Path
+    ahead_seconds: float = 0.0
+
+    def cut_off(self) -> None:
+        """Let all packets to and from it vanish from now on."""
+        _ip("link", "set", self.name, "nomaster")
+
+    def reconnect(self) -> None:
+        """Let packets through again."""
+        _ip("link", "set", self.name, "master", self.switch)
+
+    def command(self, *command: str) -> tuple[str, ...]:
+        """Return the command as it is run there."""
+        variables = [f"PYTHONPATH={self._clock_folder}"] if self.ahead_seconds else []
+        words = ("/usr/bin/env", *variables, *command)
+        return tied("nsenter", f"--net=/run/netns/{self.name}", *words)
+
+    def set_clock(self) -> None:
+        """Make what Python processes there begin with.
+
+        Raises:
+            NetworkRefusedError: libfaketime is missing.
+        """
+        if not self.ahead_seconds:
+            return
+        if not _FAKETIME.exists():
+            raise NetworkRefusedError("no libfaketime: apt-get install libfaketime")
+        clock = {
+            "LD_PRELOAD": str(_FAKETIME),
+            "FAKETIME": f"+{self.ahead_seconds:g}s",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        self._clock_folder.mkdir(parents=True, exist_ok=True)
+        text = _CLOCK.format(clock=clock)
+        (self._clock_folder / "sitecustomize.py").write_text(text)
+
+    def now_seconds(self) -> float:
+        """Return what a Python process there takes the time for (Unix s)."""
+        asked = self.command(sys.executable, "-c", "import time; print(time.time())")
+        answer = subprocess.run(asked, check=True, capture_output=True, timeout=_COMMAND_SECONDS)
+        return float(answer.stdout)
+
+    @property
+    def _clock_folder(self) -> Path:
+        return self.folder / "clock"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A switch with machines; this machine, with all servers, has ``address`` there."""
+
+    address: str
+    machines: tuple[Machine, ...]
+
+    @property
+    def range(self) -> str:
+        """All its addresses."""
+        return f"{self.address.rpartition('.')[0]}.0/24"
+
+
+@contextmanager
+def laid_network(folder: Path, ahead_seconds: Sequence[float]) -> Iterator[Network]:
+    """Lay a network for the length of the block, with one machine for each clock.
+
+    Raises:
+        NetworkRefusedError: this user may not, or libfaketime is missing.
+    """
+    number = (os.getpid() * 7 + next(_NETWORKS)) % 4_096
+    switch, begin = f"flt{number}", f"10.{220 + number // 256}.{number % 256}"
+    machines = tuple(
+        Machine(f"{switch}m{n}", switch, f"{begin}.{n + 1}", folder / f"machine-{n}", ahead)
+        for n, ahead in enumerate(ahead_seconds, start=1)
+    )
+    network = Network(f"{begin}.1", machines)
+    try:
+        try:
+            _lay(switch, network)
+        except (subprocess.CalledProcessError, OSError) as error:
+            said = getattr(error, "stderr", b"") or str(error).encode()
+            raise NetworkRefusedError(
+                f"no network of machines can be laid here, which takes root: {said.decode()}"
+            ) from error
+        yield network
+    finally:
+        for machine in machines:
+            with suppress(subprocess.CalledProcessError, OSError):
+                _ip("netns", "delete", machine.name)
+        with suppress(subprocess.CalledProcessError, OSError):
+            _ip("link", "delete", switch)
+
+
+def _lay(switch: str, network: Network) -> None:
+    _ip("link", "add", switch, "type", "bridge", "forward_delay", "0")
+    _ip("address", "add", f"{network.address}/24", "dev", switch)
+    _ip("link", "set", switch, "up")
+    for machine in network.machines:
+        machine.folder.mkdir(parents=True, exist_ok=True)
+        machine.set_clock()
+        name = machine.name
+        _ip("netns", "add", name)
+        _ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+        _ip("link", "set", name, "master", switch, "up")
+        _ip("-n", name, "link", "set", "lo", "up")
+        _ip("-n", name, "address", "add", f"{machine.address}/24", "dev", "eth0")
+        _ip("-n", name, "link", "set", "eth0", "up")
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(("ip", *words), check=True, capture_output=True, timeout=_COMMAND_SECONDS)

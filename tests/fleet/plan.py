@@ -1,0 +1,108 @@
+"""A fleet in place of a stack on one machine: what runs where, and how it reaches the servers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from common.environment import settings_within
+from deploy.local.plan import API, StackPlan
+from deploy.local.ports import free_ports
+from deploy.local.servers.base import Program
+from tests.fleet.brokers import servers_at, with_guarded_brokers
+from tests.fleet.machines import Machine, Network
+from tests.fleet.proxy import Proxy
+from tests.fleet.releases import Releases
+from tests.services.redis import RedisServer
+from tests.services.stack import second_name
+
+PREFIX: Final = "plates."
+"""Of all topics and groups: what the service has rights for."""
+API_PORT: Final = 8000
+METRICS_PORTS: Final = {
+    "ingest": 9101,
+    "recognition": 9102,
+    "webhooks": 9103,
+    "alerts": 9104,
+    "sink": 9105,
+    "relay": 9106,
+}
+_HERE: Final = "127.0.0.1"
+_SETTING: Final = "PLATESTREAM_"
+# What leads to a server on 127.0.0.1, and on a machine to the same port over the network.
+_ADDRESSES: Final = ("S3_ENDPOINT", "DATABASE_URL", "CLICKHOUSE_URL", "RATE_LIMIT_STORE_URL")
+
+
+def fleet_plan(
+    plan: StackPlan, network: Network, releases: Releases, passed_on: tuple[int, ...], code: Path
+) -> StackPlan:
+    """Return the plan of a fleet: three brokers, a proxy, a store that both APIs count in, and of
+    every process one on each machine.
+
+    ``passed_on`` are ports of this machine that others reach too; ``code`` is that of migrations.
+    """
+    plan = with_guarded_brokers(plan, network.address, PREFIX)
+    (store_port,) = free_ports(1)
+    store = RedisServer(directory=plan.layout.data("redis"), port=store_port)
+    ports = [use.port for server in plan.servers for use in server.ports() if _is_passed_on(server)]
+    apis = {
+        name: f"{machine.address}:{API_PORT}"
+        for name, machine in zip((API, second_name(API)), network.machines, strict=True)
+    }
+    proxy = Proxy(
+        directory=plan.layout.data("proxy"),
+        port=plan.api_port,
+        address=network.address,
+        apis=apis,
+        passed_on=(*ports, store_port, *passed_on),
+    )
+    environment = {
+        **plan.environment,
+        f"{_SETTING}RATE_LIMIT_STORE_URL": store.url,
+        f"{_SETTING}TRUSTED_PROXIES": network.address,
+    }
+    plan = replace(plan, servers=(*plan.servers, store, proxy), environment=environment, code=code)
+    application = [
+        _on(machine, program, plan, network, releases, is_second=number > 0)
+        for number, machine in enumerate(network.machines)
+        for program in plan.application
+    ]
+    return replace(plan, application=tuple(application))
+
+
+def _is_passed_on(server: object) -> bool:
+    return getattr(server, "name", "") in ("s3", "postgres", "clickhouse")
+
+
+def _on(
+    machine: Machine,
+    program: Program,
+    plan: StackPlan,
+    network: Network,
+    releases: Releases,
+    *,
+    is_second: bool,
+) -> Program:
+    name = second_name(program.name) if is_second else program.name
+    given = settings_within(_settings(machine, plan, network), *program.settings)
+    words = tuple(f"{variable}={value}" for variable, value in given.items())
+    command = ("/usr/bin/env", "-C", str(releases.of(name)), *words, *program.command)
+    return replace(program, name=name, command=machine.command(*command))
+
+
+def _settings(machine: Machine, plan: StackPlan, network: Network) -> Mapping[str, str]:
+    """Return what a process on a machine is told that one here is not."""
+    own = {
+        "KAFKA_BOOTSTRAP_SERVERS": servers_at(plan, network.address),
+        "SMTP_HOST": network.address,
+        "STREAM_DATA_DIRECTORY": str(machine.folder / "streams"),
+        "API_HOST": machine.address,
+        "API_PORT": str(API_PORT),
+        "METRICS_HOST": machine.address,
+        **{f"{name.upper()}_METRICS_PORT": str(port) for name, port in METRICS_PORTS.items()},
+    }
+    reached = {
+        _SETTING + name: plan.environment[_SETTING + name].replace(_HERE, network.address)
+        for name in _ADDRESSES
+    }
+    return {**{_SETTING + name: value for name, value in own.items()}, **reached}

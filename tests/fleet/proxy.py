@@ -1,0 +1,100 @@
+"""The proxy of a fleet: HAProxy in front of both APIs, and the servers' ports on the network.
+
+**Source:** HAProxy 2.6 configuration manual.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+
+_GLOBAL = """
+defaults
+    mode tcp
+    timeout connect 3s
+    timeout client 1h
+    timeout server 1h
+    timeout check 3s
+"""
+# An API that does not answer twice in a row is left out; what it has not answered yet is another's.
+_API = """
+frontend api
+    mode http
+    bind 127.0.0.1:{port}
+    bind {address}:{port}
+    timeout client 60s
+    default_backend apis
+
+backend apis
+    mode http
+    balance roundrobin
+    timeout server 60s
+    option httpchk GET /livez
+    option redispatch
+    retries 2
+{servers}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proxy:
+    """HAProxy. ``address`` is this machine's on the network, where ``passed_on`` are the ports of
+    servers on 127.0.0.1; ``apis`` are the addresses of the APIs, by name.
+    """
+
+    directory: Path
+    port: int
+    address: str
+    apis: Mapping[str, str]
+    passed_on: tuple[int, ...]
+    name: str = "proxy"
+
+    def ports(self) -> tuple[PortUse, ...]:
+        """Return none but the API's, which the plan names already."""
+        return ()
+
+    def prepare(self) -> None:
+        """Write the configuration."""
+        assert shutil.which("haproxy"), "no HAProxy: apt-get install haproxy"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._configuration.write_text("".join((_GLOBAL, self._api(), *self._listeners())))
+
+    def program(self) -> Program:
+        """Return the proxy's process."""
+        # Debian has it where not every PATH leads.
+        program = shutil.which("haproxy") or "haproxy"
+        command = tied(program, "-db", "-f", str(self._configuration))
+        return Program(name=self.name, command=command, directory=self.directory.parent)
+
+    def check(self) -> None:
+        """Connect.
+
+        Raises:
+            NotReadyError: nobody listens.
+        """
+        if not self._configuration.exists():
+            raise NotReadyError("not prepared")
+        check_port(self.port)
+
+    def initialise(self) -> None:
+        """Have nothing to make."""
+
+    @property
+    def _configuration(self) -> Path:
+        return self.directory / "haproxy.cfg"
+
+    def _api(self) -> str:
+        servers = "\n".join(
+            f"    server {name} {address} check inter 1s fall 2 rise 1"
+            for name, address in self.apis.items()
+        )
+        return _API.format(port=self.port, address=self.address, servers=servers)
+
+    def _listeners(self) -> list[str]:
+        return [
+            f"\nlisten port-{port}\n    bind {self.address}:{port}\n"
+            f"    server here 127.0.0.1:{port}\n"
+            for port in self.passed_on
+        ]

@@ -1,0 +1,153 @@
+"""A fleet is harmed under load, round after round: nothing is lost, nothing doubled, no alert late.
+
+It begins with the release before, and its first round upgrades it, one process after the other.
+``ROUNDS=20 make fleet`` runs twenty; ``FLEET_SEED`` chooses order, moments and processes,
+``FLEET_FORMER`` the commit that it begins with (empty: this release).
+"""
+
+import itertools
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from deploy.local.servers.base import CLONE
+from tests.fault.account import hold_to_account
+from tests.fault.conftest import Say
+from tests.fault.faults import RECOVERY_SECONDS, Saboteur
+from tests.fault.footage import film, write_clip
+from tests.fault.ledger import judge_loop
+from tests.fault.receivers import Receivers
+from tests.fault.recovery import Recoveries
+from tests.fault.scenery import Scenery, open_scenery, show_undisturbed
+from tests.fleet.fleet import PROCESSES, SKEW_SECONDS, running_fleet
+from tests.fleet.harms import Harm, Saboteurs, harms
+from tests.fleet.lateness import of_seen, of_sent
+from tests.fleet.releases import former_release
+
+ROUNDS = int(os.environ.get("ROUNDS") or 5)
+SEED = int(os.environ.get("FLEET_SEED") or 1)
+FORMER = os.environ.get("FLEET_FORMER", "7d1a582")
+"""The commit of 0.1.0's changelog: what was released has no tag in every clone."""
+PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 2)
+
+pytestmark = [pytest.mark.fleet, pytest.mark.timeout(900 + 900 * ROUNDS)]
+
+_PASSES = 4
+_SCENE_SEED = 3
+_LOOP_SECONDS = 80
+_SILENCE_SECONDS = 45
+_LOAD_SHARE = 0.3
+_CAMERAS = 2
+_PAUSE_SECONDS = (3.0, 8.0)
+_LATEST_SECONDS = 30.0
+_ALERT = "any"
+
+
+@dataclass
+class Watched:
+    """Cameras that ingest plays on both machines, and when each of their frames may be missing."""
+
+    ids: tuple[str, ...]
+    cuts: list[float] = field(default_factory=list)
+
+    def harmed(self, since: float, until: float) -> None:
+        """Note a span (Unix s) in which frames broke off."""
+        moments = itertools.takewhile(lambda at: at < until, itertools.count(since, 5.0))
+        self.cuts += [*moments, until]
+
+
+def test_nothing_is_lost_or_doubled_and_no_alert_is_late(fleet_folder: Path, say: Say) -> None:
+    chance = random.Random(SEED)
+    former = former_release(FORMER, _releases_folder()) if FORMER else None
+    with ExitStack() as open_things:
+        receivers = open_things.enter_context(Receivers())
+        fleet = open_things.enter_context(running_fleet(fleet_folder, receivers, former or CLONE))
+        for name in PROCESSES:
+            fleet.wait_for_health(name)
+        say("two machines and three brokers are up")
+        made = open_scenery(
+            fleet.stack,
+            receivers,
+            lambda: film(_PASSES, _SCENE_SEED),
+            host=fleet.network.address,
+        )
+        scenery = open_things.enter_context(made)
+        show_undisturbed(scenery)
+        watched = open_things.enter_context(_watched_cameras(scenery, fleet_folder))
+        saboteurs = Saboteurs(fleet, chance, former, CLONE)
+        for number, harm in zip(range(1, ROUNDS + 1), harms(chance), strict=False):
+            say(f"round {number} of {ROUNDS}")
+            _round(scenery, saboteurs, harm, watched, chance, say)
+        _hold_cameras_to_account(scenery, watched)
+
+
+def _round(
+    scenery: Scenery,
+    saboteurs: Saboteurs,
+    harm: Harm,
+    watched: Watched,
+    chance: random.Random,
+    say: Say,
+) -> None:
+    since, known = time.time(), set(scenery.sent_at)
+    watch = Recoveries(Saboteur(scenery.stack), scenery.api, scenery.stages, None)
+    with scenery.under_load(share=_LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
+        time.sleep(chance.uniform(*_PAUSE_SECONDS))
+        done = saboteurs.cause(harm)
+        recovery = watch.wait(done.what, done.is_there)
+        watched.harmed(since, time.time())
+    say(str(recovery))
+    hold_to_account(scenery, say)
+    received = tuple(scenery.receivers.web.received)
+    mine = {one: at for one, at in scenery.sent_at.items() if one not in known}
+    offset = time.time() - time.monotonic()
+    lateness = (
+        of_sent(mine, received, _ALERT),
+        of_seen(watched.ids, received, _ALERT, unix_offset_seconds=offset, since=since),
+    )
+    for each in lateness:
+        say(str(each))
+    assert recovery.is_in_time, f"not recovered within {RECOVERY_SECONDS} s: {recovery}"
+    for each in lateness:
+        assert not each.missing, each
+        assert each.worst <= _LATEST_SECONDS, each
+
+
+@contextmanager
+def _watched_cameras(scenery: Scenery, folder: Path) -> Iterator[Watched]:
+    clip = folder / "loop.mp4"
+    write_clip(scenery.footage, clip, seconds=_LOOP_SECONDS)
+    # One stream is one camera of an account, unless each has an identifier of its own.
+    ids = [
+        scenery.api.create_camera(clip.as_uri(), identifier=f"fleet-{number}")
+        for number in range(_CAMERAS)
+    ]
+    yield Watched(tuple(ids))
+    for camera in ids:
+        scenery.api.delete_camera(camera)
+
+
+def _hold_cameras_to_account(scenery: Scenery, watched: Watched) -> None:
+    """No plate comes again while it has to stay silent, and none that is not in the scene."""
+    for camera in watched.ids:
+        listed = scenery.api.recognitions(camera)
+        assert {one.plate for one in listed} >= scenery.expected_plates, listed
+        findings = judge_loop(
+            scenery.footage.plates,
+            listed,
+            silence_seconds=_SILENCE_SECONDS - SKEW_SECONDS,
+            cuts=watched.cuts,
+        )
+        assert not findings, findings
+
+
+def _releases_folder() -> Path:
+    folder = CLONE / ".local" / "fleet"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
