@@ -18,7 +18,7 @@ from kafka.errors import MessageSizeTooLargeError as MessageSizeTooLargeError
 from kafka.errors import TopicAlreadyExistsError
 
 from common.kafka.checked_releases import require_checked_release
-from common.kafka.replication import Replication, replication_at
+from common.kafka.replication import Replication, count_brokers, replication, replication_at
 from common.kafka.security import require_reachable, security_options
 from common.kafka.workarounds.decoder_lock import lock_decoders
 from common.records.topics import TOPICS, Topic
@@ -172,9 +172,9 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
         existing = set(admin.list_topics())
         missing = [t for t in TOPICS if topic_name(settings, t) not in existing]
         if missing:
-            replication = replication_at(admin, settings)
-        for topic in missing:
-            _create_topic(admin, settings, topic, replication)
+            wanted = replication_at(admin, settings)
+            for topic in missing:
+                _create_topic(admin, settings, topic, wanted)
         created = tuple(topic_name(settings, t) for t in missing)
         admin.wait_for_topics(created, timeout_ms=_REQUEST_TIMEOUT_MS)
         return created
@@ -219,28 +219,33 @@ def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
     return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
 
 
-def new_table_replication(settings: KafkaSettings) -> Replication:
-    """Return what a new topic of a stage's table gets; asks Kafka, so not for an event loop.
+def table_replication(settings: KafkaSettings) -> Replication:
+    """Return what the topic of a stage's table is to get where it is not there yet.
+
+    It may ask Kafka, so not for an event loop. That a broker is away is no fault here: most often
+    the topic is there.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in, or has too few brokers.
+        MisconfiguredError: Kafka does not let us in, or the settings do not fit together.
         TransientError: no broker answers.
     """
+    if settings.kafka_replication_factor is not None:
+        return replication(settings, settings.kafka_replication_factor)
     admin = open_admin(settings, "replication")
     try:
-        return replication_at(admin, settings)
+        return replication(settings, count_brokers(admin))
     finally:
         admin.close()
 
 
 def _create_topic(
-    admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic, replication: Replication
+    admin: KafkaAdminClient, settings: KafkaSettings, topic: Topic, wanted: Replication
 ) -> None:
     new = NewTopic(
         topic_name(settings, topic),
         num_partitions=settings.kafka_partitions,
-        replication_factor=replication.replicas,
-        topic_configs=topic_options(settings, topic) | replication.topic_options,
+        replication_factor=wanted.replicas,
+        topic_configs=topic_options(settings, topic) | wanted.topic_options,
     )
     try:
         admin.create_topics([new], timeout_ms=_REQUEST_TIMEOUT_MS)

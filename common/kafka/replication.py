@@ -30,8 +30,7 @@ def replication(settings: KafkaSettings, brokers: int) -> Replication:
     replicas at most, of which one may be away where there are three.
 
     Raises:
-        MisconfiguredError: fewer replicas are wanted than are to have a record, or more than there
-            are brokers.
+        MisconfiguredError: fewer replicas are wanted than are to have a record.
     """
     replicas = settings.kafka_replication_factor or min(_USUAL_REPLICAS, max(1, brokers))
     in_sync = settings.kafka_min_insync_replicas or (2 if replicas >= _USUAL_REPLICAS else 1)
@@ -40,14 +39,25 @@ def replication(settings: KafkaSettings, brokers: int) -> Replication:
             f"PLATESTREAM_KAFKA_MIN_INSYNC_REPLICAS is {in_sync}, "
             f"but each topic would have {replicas} replicas: nothing could be written"
         )
-    if replicas > brokers:
-        raise MisconfiguredError(
-            f"PLATESTREAM_KAFKA_REPLICATION_FACTOR is {replicas}, "
-            f"but Kafka names {brokers} of its brokers"
-        )
     return Replication(replicas, in_sync)
 
 
 def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replication:
-    """Return it for the brokers that Kafka names now; raises as :func:`replication` does."""
-    return replication(settings, len(admin.describe_cluster()["brokers"]))
+    """Return it for the brokers that Kafka names now.
+
+    Raises:
+        MisconfiguredError: as :func:`replication`, or there are fewer brokers than replicas.
+    """
+    brokers = count_brokers(admin)
+    found = replication(settings, brokers)
+    if found.replicas > brokers:
+        raise MisconfiguredError(
+            f"PLATESTREAM_KAFKA_REPLICATION_FACTOR is {found.replicas}, "
+            f"but Kafka names {brokers} of its brokers"
+        )
+    return found
+
+
+def count_brokers(admin: KafkaAdminClient) -> int:
+    """Return how many brokers Kafka names now: those that are away it does not."""
+    return len(admin.describe_cluster()["brokers"])

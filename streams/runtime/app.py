@@ -21,7 +21,7 @@ from common.kafka.checked_releases import require_checked_release
 from common.kafka.clients import (
     METADATA_MAX_AGE_MS,
     group_name,
-    new_table_replication,
+    table_replication,
     topic_name,
 )
 from common.kafka.security import security_options
@@ -88,7 +88,7 @@ class StageTopic(faust.Topic):
     async def declare(self) -> None:
         """Create the topic if it is a changelog; ours are made with their properties before."""
         if self.internal:
-            wanted = await asyncio.to_thread(new_table_replication, self.app.settings)
+            wanted = await asyncio.to_thread(table_replication, self.app.settings)
             self.replicas = wanted.replicas
             self.config = {**(self.config or {}), **wanted.topic_options}
             await super().declare()

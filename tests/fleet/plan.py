@@ -8,7 +8,7 @@ from typing import Final
 from common.environment import settings_within
 from deploy.local.plan import API, StackPlan
 from deploy.local.ports import free_ports
-from deploy.local.servers.base import Program
+from deploy.local.servers.base import CLONE, Program
 from tests.fleet.brokers import servers_at, with_guarded_brokers
 from tests.fleet.machines import Machine, Network
 from tests.fleet.proxy import Proxy
@@ -58,6 +58,8 @@ def fleet_plan(
     )
     environment = {
         **plan.environment,
+        # The former release takes one unless it is told; this one counts the brokers.
+        **({f"{_SETTING}KAFKA_REPLICATION_FACTOR": "3"} if code != CLONE else {}),
         f"{_SETTING}RATE_LIMIT_STORE_URL": store.url,
         f"{_SETTING}TRUSTED_PROXIES": network.address,
     }

@@ -132,7 +132,6 @@ def with_brokers(plan: StackPlan, count: int, cable: Cable | None) -> StackPlan:
     environment = {
         **plan.environment,
         _SERVERS: ",".join(broker.bootstrap_servers for broker in brokers),
-        "PLATESTREAM_KAFKA_REPLICATION_FACTOR": str(count),
     }
     others = tuple(server for server in plan.servers if server is not old)
     return replace(plan, servers=(*brokers, *others), environment=environment)

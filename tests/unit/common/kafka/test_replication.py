@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from common.errors import MisconfiguredError
+from common.kafka import clients
 from common.kafka.replication import Replication, replication, replication_at
 from common.settings import KafkaSettings
 
@@ -31,19 +32,26 @@ def test_what_is_set_wins(
     assert replication(_settings(replicas, in_sync), 5) == Replication(*expected)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "in_sync", "said"),
-    [(1, 2, "MIN_INSYNC_REPLICAS is 2"), (3, None, "REPLICATION_FACTOR is 3, .*names 2")],
-)
-def test_what_could_not_be_written_is_refused(
-    replicas: int, in_sync: int | None, said: str
-) -> None:
-    with pytest.raises(MisconfiguredError, match=said):
-        replication(_settings(replicas, in_sync), 2)
+def test_what_could_not_be_written_is_refused() -> None:
+    with pytest.raises(MisconfiguredError, match="MIN_INSYNC_REPLICAS is 2, but .* 1 replicas"):
+        replication(_settings(1, 2), 2)
 
 
-def test_kafka_is_asked_for_its_brokers() -> None:
-    admin = SimpleNamespace(describe_cluster=lambda: {"brokers": [{}, {}, {}]})
-    found = replication_at(admin, _settings())
+def _admin(brokers: int) -> SimpleNamespace:
+    return SimpleNamespace(describe_cluster=lambda: {"brokers": [{}] * brokers}, close=lambda: None)
+
+
+def test_new_topics_take_no_more_brokers_than_there_are() -> None:
+    with pytest.raises(MisconfiguredError, match="REPLICATION_FACTOR is 3, but Kafka names 2"):
+        replication_at(_admin(2), _settings(3))
+    found = replication_at(_admin(3), _settings())
     assert found.topic_options == {"min.insync.replicas": "2"}
     assert found.replicas == 3
+
+
+@pytest.mark.parametrize(("given", "expected"), [(3, (3, 2)), (None, (2, 1))])
+def test_a_stage_starts_while_a_broker_is_away(
+    given: int | None, expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "open_admin", lambda *_: _admin(2))
+    assert clients.table_replication(_settings(given)) == Replication(*expected)
