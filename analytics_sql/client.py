@@ -38,6 +38,7 @@ from analytics_sql.cluster import (
 from analytics_sql.rows import Table
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.settings import ClickHouseSettings
+from common.telemetry.databases import query_span
 
 # Where pandas and pyarrow are installed, as beside the embedded server, clickhouse-connect imports
 # them at the first insert or answer: 90 MiB, and seconds in which the event loop stands still.
@@ -137,7 +138,8 @@ class ClickHouseClient:
     ) -> QueryResult:
         """Return the answer to ``queries/<name>.sql``, with its lines for these ``parameters``."""
         text = query_with(name, frozenset(parameters or ()))
-        return await self.run(text, parameters, settings=settings)
+        with query_span("clickhouse", name):
+            return await self.run(text, parameters, settings=settings)
 
     async def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> Rows:
         """Return the rows that ``queries/<name>.sql`` answers."""
@@ -186,7 +188,7 @@ class ClickHouseClient:
         """Run ``queries/<name>.sql``, which answers nothing; on a cluster, on all its servers."""
         cluster, text = cluster_of(self._settings), query_text(name)
         given = cluster_parameters(text, parameters, cluster)
-        with clickhouse_errors():
+        with query_span("clickhouse", name), clickhouse_errors():
             driver = await self._connected()
             for statement in cluster_statements(text, cluster):
                 await driver.command(statement, parameters=given)
@@ -200,7 +202,7 @@ class ClickHouseClient:
         """
         if not rows:
             return
-        with clickhouse_errors():
+        with query_span("clickhouse", "INSERT", table.name), clickhouse_errors():
             driver = await self._connected()
             await driver.insert(
                 table.name,

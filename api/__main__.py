@@ -16,6 +16,7 @@ from api.settings import ApiSettings
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.logs import configure_logging
 from common.settings import load_settings
+from common.telemetry.setup import start_tracing
 
 log = structlog.get_logger()
 
@@ -30,6 +31,7 @@ def main() -> None:
         log.error("api_misconfigured", error=str(error))
         raise SystemExit(EXIT_MISCONFIGURED) from error
     app = create_app(partial(open_services, settings), settings.api_cors_origins)
+    start_tracing(settings, "api", app.state.metrics.registry)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
     _Server(_server_config(settings, app), partial(_end_streams, app)).run()

@@ -26,6 +26,7 @@ from common.settings import (
     SampleRateSettings,
     WebhookAddressSettings,
 )
+from common.telemetry.settings import TraceSettings
 from recognition.settings import RecognizerPoolSettings, all_processors_but_one
 
 
@@ -141,6 +142,7 @@ class ApiSettings(
     OwnerLimitSettings,
     CameraMetricsSettings,
     ProcessSettings,
+    TraceSettings,
     DatabaseSettings,
     KafkaSettings,
     DiskSettings,

@@ -49,9 +49,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Frames go to recognition; its rate is recognition's load.",
     ),
     _counter(
-        "platestream_ingest_frames_still_total",
-        "frames",
-        "Frames were held back because nothing moved.",
+        "platestream_ingest_frames_still_total", "frames", "Frames were held back: nothing moved."
     ),
     _counter(
         "platestream_ingest_frames_dropped_total",
@@ -63,7 +61,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     _counter(
         "platestream_ingest_ticks_sent_total",
         "records",
-        "Seconds in which a camera had no frame to send.",
+        "Seconds without a frame of a camera to send.",
     ),
     _counter(
         "platestream_ingest_connections_lost_total",
@@ -93,11 +91,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "records",
         "Camera configurations cannot be read: releases or secret keys do not fit.",
     ),
-    _gauge(
-        "platestream_ingest_waiting_bytes",
-        "bytes",
-        "Kafka takes frames more slowly than they come.",
-    ),
+    _gauge("platestream_ingest_waiting_bytes", "bytes", "Kafka takes fewer frames than come."),
     _histogram(
         "platestream_ingest_send_delay_seconds",
         "seconds",
@@ -265,9 +259,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         labels=("owner", "limit"),
     ),
     _gauge(
-        "platestream_alerts_rules",
-        "alerts",
-        "Owners make alerts; those that are switched off count too.",
+        "platestream_alerts_rules", "alerts", "Owners make alerts; those switched off count too."
     ),
     _counter(
         "platestream_alerts_rule_faults_total",
@@ -356,6 +348,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         "acts",
         "PostgreSQL was away, or slow, for so long that searches found no room to wait for "
         "the audit log; entries `audit.incomplete` say how many.",
+    ),
+    _counter(
+        "platestream_traces_spans_total",
+        "spans",
+        "made: traces are taken; failed: PLATESTREAM_TRACES_ENDPOINT is away. More made than sent "
+        "and failed: spans come faster than they leave, and some are dropped.",
+        labels=("outcome",),
     ),
 )
 

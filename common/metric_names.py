@@ -60,4 +60,5 @@ MetricName = Literal[
     "platestream_api_owner_limit_ratio",
     "platestream_api_camera_usual_ratio",
     "platestream_api_audit_entries_lost_total",
+    "platestream_traces_spans_total",
 ]

@@ -21,6 +21,7 @@ from common.logs import configure_logging
 from common.metrics import serve_health
 from common.secrets import SecretBox
 from common.settings import load_settings
+from common.telemetry.setup import start_tracing, stop_tracing
 from common.urls.streams import stream_url_rules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import Fleet
@@ -67,6 +68,7 @@ class IngestWorker:
         """
         self._stop = threading.Event()
         self._metrics = IngestMetrics()
+        start_tracing(settings, "ingest", self._metrics.registry)
         secrets = SecretBox(settings.secret_key.get_secret_value())
         self._producer = FrameProducer(settings, self._metrics)
         self._snapshots = SnapshotUploader(settings, self._metrics)
@@ -235,6 +237,7 @@ def main() -> NoReturn:
         log.exception("worker_failed")
         os._exit(EXIT_SOFTWARE)
     ended = worker.close()
+    stop_tracing()
     log.info("worker_stopped", all_threads_ended=ended)
     # Without waiting for threads: kafka-python keeps one of its own after a broker was unavailable
     # (seen after a frozen one).

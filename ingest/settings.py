@@ -12,10 +12,12 @@ from common.settings import (
     S3Settings,
     SampleRateSettings,
 )
+from common.telemetry.settings import TraceSettings
 
 
 class IngestSettings(
     ProcessSettings,
+    TraceSettings,
     HealthPageSettings,
     CameraMetricsSettings,
     KafkaSettings,

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Generic, TypeVar
 
 import psycopg
@@ -16,6 +17,7 @@ from api.db.actors import acting, announce, current_actor
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.errors import Dependency, DependencyUnavailableError
 from common.settings import DatabaseSettings
+from common.telemetry.databases import query_span
 
 # For a whole call, its wait for a thread included. A server that stands still, and so enforces no
 # time-out of its own, is found out sooner (api/adapters/circuit_breaker.py).
@@ -46,9 +48,12 @@ class Database:
         kept = _CancellableWork(_announced(work))
         try:
             async with self._breaker.call(_CALL_SECONDS):
-                return await loop.run_in_executor(
-                    self._threads, in_transaction, self.engine, kept.work
-                )
+                # With the caller's context: its trace, and what its log lines are about.
+                inside = copy_context().run
+                with query_span("postgresql", "transaction"):
+                    return await loop.run_in_executor(
+                        self._threads, inside, in_transaction, self.engine, kept.work
+                    )
         except DependencyUnavailableError:
             kept.give_up()
             raise

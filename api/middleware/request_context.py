@@ -2,6 +2,8 @@
 
 import time
 from enum import StrEnum
+from http import HTTPStatus
+from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -12,6 +14,7 @@ from api.errors import ApiError, ErrorCode
 from api.middleware.error_handlers import error_response
 from api.middleware.request_state import HEADER, give_request_id, limit_headers
 from api.security.permissions import permissions_in
+from common.telemetry.tracing import TRACEPARENT, SpanKind, begin_trace, within
 
 
 class MetricName(StrEnum):
@@ -24,6 +27,7 @@ class MetricName(StrEnum):
 
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
+_TRACEPARENT_KEY: Final = TRACEPARENT.encode("ascii")
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -32,24 +36,24 @@ class ApiMetrics:
 
     def __init__(self) -> None:
         """Make a registry of its own, so that several applications in one process do not mix."""
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._requests = Counter(
             MetricName.REQUESTS,
             "Requests answered.",
             ("method", "route", "status"),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._seconds = Histogram(
             MetricName.REQUEST_SECONDS,
             "Time to answer a request.",
             ("method", "route"),
             buckets=_BUCKETS,
-            registry=self._registry,
+            registry=self.registry,
         )
 
     def include(self, collector: Collector) -> None:
         """Show what ``collector`` has at the moment of asking."""
-        self._registry.register(collector)
+        self.registry.register(collector)
 
     def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
@@ -59,7 +63,7 @@ class ApiMetrics:
 
     def exposition(self) -> bytes:
         """Return all values in Prometheus's text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 log = structlog.get_logger()
@@ -83,9 +87,29 @@ class RequestContext:
         request_id = give_request_id(scope)
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        await self._handle(scope, receive, send, request_id)
+        method = _known_method(scope)
+        span = begin_trace(method, SpanKind.SERVER, given=_traceparent(scope))
+        if span is None:
+            await self._handle(scope, receive, send, request_id)
+            return
+        with within(span):
+            status = await self._handle(scope, receive, send, request_id)
+            route = _route(scope)
+            span.rename(f"{method} {route}")
+            span.set(
+                {
+                    "http.request.method": method,
+                    # The path and the query may hold plates.
+                    "http.route": route,
+                    "http.response.status_code": status,
+                    "platestream.request.id": request_id,
+                }
+            )
+            if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                span.fail(str(status))
 
-    async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
+        """Handle a request; return the status of its answer, 0 where there was none."""
         started = time.perf_counter()
         status = 0
 
@@ -109,6 +133,7 @@ class RequestContext:
             await answer(scope, receive, send_with_id)
         finally:
             self._note(scope, status, time.perf_counter() - started)
+        return status
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = _route(scope)
@@ -128,6 +153,18 @@ def _not_cached(headers: list[_Header]) -> list[_Header]:
     if any(name == b"cache-control" for name, _ in headers):
         return headers
     return [*headers, (b"cache-control", b"private, no-store")]
+
+
+def _traceparent(scope: Scope) -> bytes | None:
+    """Return the caller's own ``traceparent``; None where there is none, or more than one."""
+    found = [value for name, value in scope["headers"] if name == _TRACEPARENT_KEY]
+    return found[0] if len(found) == 1 else None
+
+
+def _known_method(scope: Scope) -> str:
+    """Return the method, of those that there are: a caller may send any text."""
+    method = str(scope["method"])
+    return method if method in _METHODS else "_OTHER"
 
 
 def _route(scope: Scope) -> str:

@@ -17,6 +17,7 @@ from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.logs import configure_logging
 from common.metrics import serve_health
 from common.settings import load_settings
+from common.telemetry.setup import start_tracing
 
 log = structlog.get_logger()
 
@@ -59,6 +60,7 @@ def _relay(settings: RelaySettings) -> None:
         batch_rows=settings.relay_batch_rows,
         registry=registry,
     )
+    start_tracing(settings, "relay", registry)
     serve_health(settings, settings.relay_metrics_port, registry, relay.is_alive)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

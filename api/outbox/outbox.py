@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.db.records import alert_config, camera_config, webhook_config
 from api.db.tables import Alert, Camera, ConfigOutbox, Owner, Webhook
+from api.outbox.traced_values import with_trace
 from common.records.codec import Record, encode
 from common.records.owners import OwnerConfig
 from common.records.topics import (
@@ -19,6 +20,7 @@ from common.records.topics import (
     CONFIG_WEBHOOKS,
     Topic,
 )
+from common.telemetry.tracing import current_trace
 
 CHANNEL = "platestream_config_outbox"
 """PostgreSQL notification channel on which the relay hears of new rows."""
@@ -51,7 +53,7 @@ def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> 
     Call it after the row behind ``key`` was locked or inserted in the same transaction: the order
     of records of one key is then the order of their transactions.
     """
-    value = None if record is None else encode(record)
+    value = None if record is None else _encoded(record)
     session.execute(_ENQUEUE, {"topic": topic.name, "key": key, "value": value})
 
 
@@ -59,10 +61,14 @@ def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Rec
     """Add many records to the outbox, each with its key, in order."""
     if records:
         rows = [
-            {"topic": topic.name, "key": key, "value": encode(record)} for key, record in records
+            {"topic": topic.name, "key": key, "value": _encoded(record)} for key, record in records
         ]
         session.execute(insert(ConfigOutbox), rows)
         session.execute(select(func.pg_notify(CHANNEL, "")))
+
+
+def _encoded(record: Record) -> bytes:
+    return with_trace(encode(record), current_trace())
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ def enqueue_replay(
         {
             "topic": topic.name,
             "key": key,
+            # In no trace: that of the request would have thousands of deliveries.
             "value": encode(record),
             "replay_owner_id": owner_id,
             "replay_id": replay_id,

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from api.outbox.traced_values import split_trace
 from common.errors import InvalidInputError, TransientError
 from common.kafka.clients import KafkaError, MessageSizeTooLargeError, open_producer, topic_name
 from common.records.topics import (
@@ -18,6 +19,7 @@ from common.records.topics import (
     Topic,
 )
 from common.settings import KafkaSettings
+from common.telemetry.messaging import headers_of, send_span
 
 _ACK_SECONDS = 20.0
 _METADATA_MS = 10_000
@@ -102,8 +104,17 @@ class KafkaPublisher:
             for row in rows:
                 with _noting_refusal(row, refused):
                     topic = self._topic(row)
-                    future = self._producer.send(topic, key=row.key.encode(), value=row.value)
+                    value, trace = split_trace(row.value)
+                    span = send_span(topic, trace)
+                    future = self._producer.send(
+                        topic,
+                        key=row.key.encode(),
+                        value=value,
+                        headers=list(headers_of(span).items()),
+                    )
                     sent.append((row, future))
+                    if span is not None:
+                        future.add_both(lambda _, span=span: span.end())
             self._producer.flush(timeout=_ACK_SECONDS)
             for row, future in sent:
                 with _noting_refusal(row, refused):

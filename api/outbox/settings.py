@@ -9,9 +9,12 @@ from common.settings import (
     Port,
     ProcessSettings,
 )
+from common.telemetry.settings import TraceSettings
 
 
-class RelaySettings(ProcessSettings, HealthPageSettings, DatabaseSettings, KafkaSettings):
+class RelaySettings(
+    ProcessSettings, TraceSettings, HealthPageSettings, DatabaseSettings, KafkaSettings
+):
     """The settings of the relay process."""
 
     relay_poll_seconds: float = Field(

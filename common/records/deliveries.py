@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from common.records.alerts import AlertTrigger, TriggerPhase
 from common.records.cameras import CameraConfig, CameraStatus
@@ -81,7 +82,8 @@ class Delivery(Record, frozen=True, kw_only=True):
     again. Exactly one of ``recognition``, ``trigger`` and ``camera`` is there, as ``event`` says.
     ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms`` is when the
     event came about. ``requested_ms`` tells the rounds of one delivery apart that clients asked
-    for. Times are Unix ms, UTC.
+    for. ``trace`` is the ``traceparent`` that its attempts go on with, where one is made, however
+    late they are. Times are Unix ms, UTC.
     """
 
     id: UUID
@@ -97,6 +99,14 @@ class Delivery(Record, frozen=True, kw_only=True):
     recognition: Recognition | None = None
     trigger: AlertTrigger | None = None
     camera: CameraEvent | None = None
+    trace: str | UnsetType = UNSET
+
+    @property
+    def recognition_id(self) -> UUID | None:
+        """The recognition that it tells of, None for what a camera did."""
+        if self.trigger is not None:
+            return self.trigger.recognition.id
+        return None if self.recognition is None else self.recognition.id
 
 
 class AttemptOutcome(StrEnum):

@@ -4,6 +4,7 @@ from enum import StrEnum
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from common.records.codec import Record
 from common.records.counts import CaptureCounts, PlatesLeft
@@ -127,7 +128,8 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     where it was not looked at. Those ``over_share`` are ``stale``, too; ``refused`` frames cannot
     be decoded. ``plates_left`` gave no reading. ``followed`` plates are known by earlier ones.
     ``late`` ones are read for the first of ``gaps``, the others of which are later; of all others
-    ``gaps`` are those before them that are still open.
+    ``gaps`` are those before them that are still open. ``trace`` is the ``traceparent`` that came
+    with the message, where a trace is made; not in the record itself.
     """
 
     kind: FrameKind
@@ -150,3 +152,4 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     followed: tuple[FollowedPlate, ...] = ()
     late: bool = False
     gaps: tuple[FrameGap, ...] = ()
+    trace: str | UnsetType = UNSET

@@ -16,6 +16,8 @@ from common.records.cameras import CameraStatus
 from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameMeta
 from common.records.topics import CAMERA_STATUS, FRAMES
+from common.telemetry.messaging import headers_of, send_span
+from common.telemetry.tracing import Span, begin_trace
 from ingest.metrics import DropReason, IngestMetrics
 from ingest.settings import IngestSettings
 
@@ -68,12 +70,13 @@ class SerialWorker(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """One record of a camera. ``created_seconds`` is monotonic."""
+    """One record of a camera. ``created_seconds`` is monotonic, ``span`` that of its sending."""
 
     camera_id: UUID
     value: bytes | None
     headers: list[tuple[str, bytes]] = field(default_factory=list)
     created_seconds: float = field(default_factory=time.monotonic)
+    span: Span | None = None
 
     @property
     def key(self) -> bytes:
@@ -141,7 +144,8 @@ class FrameProducer:
             request_timeout_ms=_REQUEST_TIMEOUT_MS,
             allow_auto_create_topics=False,
         )
-        self._frames = self._start_worker(topic_name(settings, FRAMES))
+        self._frames_topic = topic_name(settings, FRAMES)
+        self._frames = self._start_worker(self._frames_topic)
         self._status = self._start_worker(topic_name(settings, CAMERA_STATUS))
 
     def has_room(self) -> bool:
@@ -188,15 +192,29 @@ class FrameProducer:
         return SerialWorker(f"sender-{topic}", partial(self._deliver, _TopicState(topic)))
 
     def _send_frame_message(self, meta: FrameMeta, image: bytes, limit_bytes: int) -> bool:
-        message = _Message(meta.camera_id, image, [(FRAME_META_HEADER, encode(meta))])
+        span = self._begin_trace(meta) if image else None
+        headers = [(FRAME_META_HEADER, encode(meta)), *headers_of(span).items()]
+        message = _Message(meta.camera_id, image, headers, span=span)
         if message.size_bytes > self._max_message_bytes:
             # Refused here: a camera of which nothing is sent has its clock moved by ticks.
             self._count_lost(meta.camera_id, f"{message.size_bytes} bytes are too many for Kafka")
+            _end_span(message, "too_large")
             return False
         is_taken = self._enqueue(self._frames, message, limit_bytes)
+        if not is_taken:
+            _end_span(message, "no_room")
         if not is_taken and image:
             self._metrics.frame_dropped(DropReason.BUFFER)
         return is_taken
+
+    def _begin_trace(self, meta: FrameMeta) -> Span | None:
+        """Begin the trace of a frame, if it is sampled; return the span of its sending."""
+        about = {"platestream.camera.id": str(meta.camera_id)}
+        captured = begin_trace("capture frame", attributes=about, start_ms=meta.captured_ms)
+        if captured is None:
+            return None
+        captured.end()
+        return send_span(self._frames_topic, captured.context)
 
     def _send_status_message(self, camera_id: UUID, value: bytes | None) -> None:
         if not self._enqueue(self._status, _Message(camera_id, value), self._status_bytes):
@@ -218,7 +236,7 @@ class FrameProducer:
         except (KafkaError, ValueError, KeyError, TypeError) as error:
             self._on_lost(message, error)
         else:
-            future.add_callback(lambda _: self._release(message))
+            future.add_callback(lambda _: self._on_taken(message))
             future.add_errback(lambda error: self._on_lost(message, error))
 
     def _send_when_known(self, topic: _TopicState, message: _Message) -> Any:
@@ -262,9 +280,14 @@ class FrameProducer:
             self._in_flight_bytes -= message.size_bytes
         self._metrics.waiting_bytes(self._in_flight_bytes)
 
+    def _on_taken(self, message: _Message) -> None:
+        self._release(message)
+        _end_span(message)
+
     def _on_lost(self, message: _Message, error: BaseException) -> None:
         """Release a message that was refused for good, or waited too long."""
         self._release(message)
+        _end_span(message, type(error).__name__)
         reason = f"{type(error).__name__}: {error}"
         if message.is_image:
             self._count_lost(message.camera_id, reason)
@@ -277,3 +300,10 @@ class FrameProducer:
         if (now_seconds := time.monotonic()) >= self._log_seconds:
             self._log_seconds = now_seconds + _LOG_AGAIN_SECONDS
             log.warning("frame_not_sent", camera_id=str(camera_id), error=reason)
+
+
+def _end_span(message: _Message, error_type: str | None = None) -> None:
+    if message.span is not None:
+        if error_type is not None:
+            message.span.fail(error_type)
+        message.span.end()

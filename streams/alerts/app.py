@@ -15,6 +15,7 @@ from common.records.topics import (
     SIGHTINGS,
     Topic,
 )
+from common.telemetry.messaging import trace_about
 from common.timestamps import now_ms
 from streams.alerts.decisions import CandidateHandler
 from streams.alerts.matching import (
@@ -32,7 +33,7 @@ from streams.runtime.alert_book import AlertSubscription
 from streams.runtime.app import Event, StageApp, build_app, published_ms, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
-from streams.runtime.sending import send_all
+from streams.runtime.sending import OutgoingMessage, send_all
 from streams.runtime.tables import DurableTable, faust_table
 
 STAGE = "alerts"
@@ -70,7 +71,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
     candidates = raw_topic(app, ALERT_CANDIDATES)
 
     async def publish(found: Iterable[AlertCandidate]) -> None:
-        await send_all(candidates, ((_key(each.alert), encode(each)) for each in found))
+        await send_all(candidates, map(_message, found))
 
     return RuleMatcher(rules, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
@@ -79,7 +80,7 @@ def _recognitions(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
     async def match(part: Sequence[tuple[Event, Any]]) -> None:
         await matcher.handle([Published(read, published_ms(event)) for event, read in part])
 
-    return BatchAgent(guard, read_recognition, match).take
+    return BatchAgent(guard, read_recognition, match, lambda seen: seen.id).take
 
 
 def _provisional(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
@@ -87,7 +88,7 @@ def _provisional(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
         reports = [PublishedProvisional(read, published_ms(event)) for event, read in part]
         await matcher.handle_provisional(reports)
 
-    return BatchAgent(guard, read_provisional, match).take
+    return BatchAgent(guard, read_provisional, match, lambda seen: seen.recognition.id).take
 
 
 def _candidates(
@@ -98,7 +99,7 @@ def _candidates(
     alerts = raw_topic(app, ALERTS)
 
     async def publish(triggers: Iterable[AlertTrigger]) -> None:
-        await send_all(alerts, ((_key(each.alert), encode(each)) for each in triggers))
+        await send_all(alerts, map(_message, triggers))
 
     late_ms = round(settings.alert_late_seconds * 1000)
     handler = CandidateHandler(table, publish, metrics, late_ms=late_ms, now_ms=now_ms)
@@ -115,12 +116,13 @@ def _candidates(
             [ArrivedCandidate(event.message.partition, read) for event, read in part]
         )
 
-    return BatchAgent(guard, _read_candidate, decide).take
+    return BatchAgent(guard, _read_candidate, decide, lambda seen: seen.recognition.id).take
 
 
 def _read_candidate(value: bytes) -> AlertCandidate:
     return decode(AlertCandidate, value)
 
 
-def _key(alert: AlertConfig) -> bytes:
-    return str(alert.alert_id).encode()
+def _message(record: AlertCandidate | AlertTrigger) -> OutgoingMessage:
+    key = str(record.alert.alert_id).encode()
+    return OutgoingMessage(key, encode(record), trace=trace_about(record.recognition.id))

@@ -18,6 +18,7 @@ from common.records.topics import (
     RECOGNITIONS,
     SIGHTINGS,
 )
+from common.telemetry.messaging import message_trace
 from common.timestamps import now_ms
 from recognition.workers.pool import RecognizerPool
 from streams.recognition.metrics import RecognitionMetrics
@@ -193,7 +194,8 @@ def _add_tracking(
 
     async def track(event: Event) -> None:
         guard.require_next(event)
-        await tracking.handle(event.message.key or b"", event.message.value or b"")
+        message = event.message
+        await tracking.handle(message.key or b"", message.value or b"", message_trace(message))
 
     @app.agent(raw_topic(app, READINGS), name=f"{STAGE}-tracking", concurrency=1)
     async def track_vehicles(stream: faust.StreamT[bytes]) -> None:

@@ -108,6 +108,7 @@ class StageApp(faust.App):
 
     settings: StreamSettings
     metrics: StageMetrics
+    stage: str
     is_waiting = False
     """Set while a dependency is unavailable; a standstill is then not a fault of the stage."""
     gaps: LeavesGaps | None = None
@@ -252,6 +253,7 @@ def build_app(
     )
     app.settings = settings
     app.metrics = StageMetrics()
+    app.stage = stage
     return app
 
 

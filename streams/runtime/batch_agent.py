@@ -4,9 +4,11 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from common.errors import InvalidInputError
 from common.records.topics import Topic
+from common.telemetry.messaging import processing_all
 from streams.runtime.app import Event, StageApp, raw_topic
 from streams.runtime.batches import in_batches
 from streams.runtime.guard import Guard
@@ -47,14 +49,29 @@ HandleBatch = Callable[[Sequence[Event]], Awaitable[None]]
 """Handles a batch and releases all of it. Never raises."""
 
 
+def _nothing(record: object) -> None:
+    """Return None: what follows from a record goes on with no trace of its own."""
+
+
 class BatchAgent(Generic[R]):
     """The body of an agent."""
 
-    def __init__(self, guard: Guard, read: Callable[[bytes], R], handle: Handle[R]) -> None:
-        """``read`` raises InvalidInputError for a value that can never be decoded."""
+    def __init__(
+        self,
+        guard: Guard,
+        read: Callable[[bytes], R],
+        handle: Handle[R],
+        about: Callable[[R], UUID | None] = _nothing,
+    ) -> None:
+        """``read`` raises InvalidInputError for a value that can never be decoded.
+
+        ``about`` returns the id by which ``handle`` finds the trace of a record
+        (:func:`common.telemetry.messaging.trace_about`).
+        """
         self._guard = guard
         self._read = read
         self._handle = handle
+        self._about = about
 
     async def take(self, events: Sequence[Event]) -> None:
         """Handle the readable events, dead-letter the rest, and release all. Never raises."""
@@ -66,7 +83,9 @@ class BatchAgent(Generic[R]):
             await self._handle([(event, batch.read[event]) for event in part])
 
         if batch.read:
-            await self._guard.run_batch(tuple(batch.read), handle)
+            about = ((event.message, self._about(read)) for event, read in batch.read.items())
+            with processing_all(about, self._guard.stage):
+                await self._guard.run_batch(tuple(batch.read), handle)
 
 
 def add_batch_agent(

@@ -22,6 +22,7 @@ import structlog
 from common.errors import EXIT_TEMPORARY_FAILURE, InvalidInputError, TransientError
 from common.records.codec import DeadLetter, encode
 from common.retry import RateBound, RetryPolicy
+from common.telemetry.messaging import processing
 from common.timestamps import now_ms
 from streams.runtime.app import Event, StageApp
 from streams.runtime.process_exit import end_process
@@ -130,9 +131,15 @@ class Guard:
         self._end = end
         self._waits: set[object] = set()
 
+    @property
+    def stage(self) -> str:
+        """The stage whose handlers it runs."""
+        return self._stage
+
     async def run(self, event: Event, handler: Handler) -> None:
         """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
-        await self.run_batch([event], lambda events: handler(events[0]))
+        with processing(event.message, self._stage):
+            await self.run_batch([event], lambda events: handler(events[0]))
 
     async def run_batch(self, events: Sequence[Event], handler: BatchHandler) -> None:
         """Handle events together and release them.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -13,6 +13,8 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from common.errors import TransientError
 from common.records.codec import Record, encode
+from common.telemetry.messaging import Headers, headers_of, send_span, sending
+from common.telemetry.tracing import Span, TraceContext
 
 log = structlog.get_logger()
 
@@ -24,12 +26,13 @@ _partitioner = DefaultPartitioner()
 class OutgoingMessage:
     """A message that is to be sent. No value deletes the key where the topic is compacted.
 
-    The key chooses the partition unless it is given.
+    The key chooses the partition unless it is given. With ``trace`` it goes on with that.
     """
 
     key: bytes
     value: bytes | None
     partition: int | None = None
+    trace: TraceContext | None = None
 
 
 class BatchProducer(Protocol):
@@ -48,7 +51,12 @@ class BatchProducer(Protocol):
 
 
 async def send_and_wait(
-    topic: faust.TopicT, *, key: bytes | None, value: bytes | None, partition: int | None = None
+    topic: faust.TopicT,
+    *,
+    key: bytes | None,
+    value: bytes | None,
+    partition: int | None = None,
+    headers: Headers | None = None,
 ) -> None:
     """Send a message to a topic of raw keys and values; returns once Kafka has it.
 
@@ -59,20 +67,19 @@ async def send_and_wait(
         TransientError: Kafka did not take it, or did not say so.
     """
     try:
-        await (await topic.send(key=key, value=value, partition=partition))
+        await (await topic.send(key=key, value=value, partition=partition, headers=headers))
     # aiokafka's errors and Faust's share no narrower class.
     except Exception as error:
         raise TransientError(f"Kafka did not take a record: {error!r}") from error
 
 
-async def send_all(topic: faust.TopicT, messages: Iterable[tuple[bytes, bytes]]) -> None:
-    """Send keys with values, in order; returns once Kafka has them all.
+async def send_all(topic: faust.TopicT, messages: Iterable[OutgoingMessage]) -> None:
+    """Send messages, in order; returns once Kafka has them all.
 
     Raises:
         TransientError: Kafka did not take one of them, or did not say so.
     """
-    outgoing = [OutgoingMessage(key, value) for key, value in messages]
-    if not all(await try_to_send(topic, outgoing)):
+    if not all(await try_to_send(topic, list(messages))):
         raise TransientError("Kafka did not take a record")
 
 
@@ -94,14 +101,29 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
     except Exception as error:
         _warn(topic, error)
         return taken
+    spans = _spans(name, messages)
     batches = (
-        _send_partition(producer, name, partition, messages, indices, taken)
+        _send_partition(producer, name, partition, messages, indices, taken, spans)
         for partition, indices in by_partition.items()
     )
     for fault in await asyncio.gather(*batches):
         if fault is not None:
             _warn(topic, fault)
+    for index, span in spans.items():
+        if not taken[index]:
+            span.fail("not_taken")
+        span.end()
     return taken
+
+
+def _spans(topic: str, messages: Sequence[OutgoingMessage]) -> dict[int, Span]:
+    """Begin the spans of those messages that go on with a trace, by their indices."""
+    begun = {
+        index: send_span(topic, message.trace)
+        for index, message in enumerate(messages)
+        if message.trace is not None
+    }
+    return {index: span for index, span in begun.items() if span is not None}
 
 
 def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, list[int]]:
@@ -127,13 +149,17 @@ async def _send_partition(
     messages: Sequence[OutgoingMessage],
     indices: Sequence[int],
     taken: list[bool],
+    spans: Mapping[int, Span],
 ) -> Exception | None:
     """Send the messages of a partition batch by batch, and note those that Kafka has."""
     begin = 0
     while begin < len(indices):
         batch = producer.create_batch()
         end = begin
-        while end < len(indices) and _append(batch, messages[indices[end]]):
+        while end < len(indices):
+            index = indices[end]
+            if not _append(batch, messages[index], spans.get(index)):
+                break
             end += 1
         batch.close()
         try:
@@ -149,8 +175,9 @@ async def _send_partition(
     return None
 
 
-def _append(batch: Any, message: OutgoingMessage) -> bool:
-    added = batch.append(timestamp=None, key=message.key, value=message.value)
+def _append(batch: Any, message: OutgoingMessage, span: Span | None) -> bool:
+    headers = list(headers_of(span).items())
+    added = batch.append(timestamp=None, key=message.key, value=message.value, headers=headers)
     # A batch takes its first message, however large.
     return added is not None
 
@@ -169,7 +196,16 @@ class TopicPublisher:
     async def publish(self, key: bytes, record: Record, partition: int | None = None) -> None:
         """Publish a record; returns once Kafka has it. The key chooses the partition unless given.
 
+        In a trace the record goes on with it.
+
         Raises:
             TransientError: Kafka did not take it.
         """
-        await send_and_wait(self._topic, key=key, value=encode(record), partition=partition)
+        with sending(self._topic.get_topic_name()) as span:
+            await send_and_wait(
+                self._topic,
+                key=key,
+                value=encode(record),
+                partition=partition,
+                headers=headers_of(span),
+            )

@@ -7,6 +7,7 @@ from pydantic import Field
 from common.metrics import HealthPageSettings
 from common.records.alerts import EarlyAlerts
 from common.settings import Fragment, KafkaSettings, ProcessSettings
+from common.telemetry.settings import TraceSettings
 
 
 class EarlyAlertSettings(Fragment):
@@ -20,7 +21,7 @@ class EarlyAlertSettings(Fragment):
     )
 
 
-class StreamSettings(ProcessSettings, HealthPageSettings, KafkaSettings):
+class StreamSettings(ProcessSettings, TraceSettings, HealthPageSettings, KafkaSettings):
     """Base of a stage's settings class."""
 
     stream_commit_interval_seconds: float = Field(

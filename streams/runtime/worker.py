@@ -22,6 +22,7 @@ from common.errors import (
 )
 from common.kafka.security import require_reachable
 from common.metrics import serve_health
+from common.telemetry.setup import start_tracing
 from streams.runtime.app import StageApp
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import Position, StallDetector
@@ -146,6 +147,7 @@ def run(
         serve_health(
             app.settings, metrics_port, app.metrics.registry, details=lambda: app.details()
         )
+        start_tracing(app.settings, app.stage, app.metrics.registry)
     except MisconfiguredError as error:
         _end_misconfigured(error)
     _wait_for_kafka(app.settings)

@@ -37,6 +37,7 @@ from common.records.topics import (
 )
 from common.records.webhooks import WebhookConfig
 from common.secrets import SecretBox
+from common.telemetry.tracing import parse_traceparent
 from common.timestamps import now_ms
 from common.urls.outbound import OutboundRules
 from streams.runtime.alert_book import AlertBook
@@ -153,9 +154,17 @@ def _add_fan_out(shared: _StageParts) -> None:
         now_ms=now_ms,
     )
     recognitions = BatchAgent(
-        shared.guard, partial(decode, Recognition), fan_out.publish_recognitions
+        shared.guard,
+        partial(decode, Recognition),
+        fan_out.publish_recognitions,
+        lambda seen: seen.id,
     )
-    triggers = BatchAgent(shared.guard, partial(decode, AlertTrigger), fan_out.publish_triggers)
+    triggers = BatchAgent(
+        shared.guard,
+        partial(decode, AlertTrigger),
+        fan_out.publish_triggers,
+        lambda trigger: trigger.recognition.id,
+    )
     _add_batches(shared.app, RECOGNITIONS, recognitions.take, _BATCH_WAIT_SECONDS)
     _add_batches(shared.app, ALERTS, triggers.take, _BATCH_WAIT_SECONDS)
 
@@ -283,7 +292,12 @@ def _mail(settings: WebhooksSettings, images: CropReader) -> PeopleTransport:
 def _attempt_publisher(topic: faust.TopicT) -> AttemptPublisher:
     async def publish(attempts: Sequence[DeliveryAttempt]) -> Sequence[bool]:
         messages = [
-            OutgoingMessage(each.delivery.endpoint.encode(), encode(each)) for each in attempts
+            OutgoingMessage(
+                each.delivery.endpoint.encode(),
+                encode(each),
+                trace=parse_traceparent(each.delivery.trace),
+            )
+            for each in attempts
         ]
         return await try_to_send(topic, messages)
 

@@ -21,6 +21,7 @@ COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
     "apprise": frozenset({"urls"}),
     "urls": frozenset(),
     "mail": frozenset(),
+    "telemetry": frozenset(),
     "alerting": frozenset({"records", "plates", "urls"}),
     "kafka": frozenset({"records", "plates", "urls"}),
 }
@@ -57,6 +58,7 @@ VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "joserfc": ("api/oidc/protocol.py",),
     "kafka": ("common/kafka/",),
     "minio": ("common/s3.py",),
+    "opentelemetry": ("common/telemetry/otlp.py",),
     "paho": ("streams/mqtt/broker.py",),
     "requests": ("common/apprise/plugins.py",),
 }

@@ -89,7 +89,11 @@ DASHBOARDS: Final = (
         ("platestream_alerts_", "platestream_webhooks_", "platestream_mqtt_"),
     ),
     Dashboard("platestream-api", "API and relay", ("platestream_api_", "platestream_relay_")),
-    Dashboard("platestream-stages", "Stages and processes", ("platestream_stream_",)),
+    Dashboard(
+        "platestream-stages",
+        "Stages and processes",
+        ("platestream_stream_", "platestream_traces_"),
+    ),
 )
 
 

@@ -20,6 +20,7 @@ from common.records.frames import (
     FrameReference,
 )
 from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
+from common.telemetry.tracing import traced
 from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
 from streams.recognition.geometry import in_zones, overlap
@@ -253,12 +254,13 @@ class ReadingAgent:
     ) -> ImageReadings:
         for tried in range(1, _TRIES + 1):
             try:
-                return await self._pool.read_image(
-                    jpeg,
-                    min_plate_width_px=min_plate_width_px,
-                    look=look,
-                    wait_seconds=_WAIT_SECONDS,
-                )
+                with traced("read plates"):
+                    return await self._pool.read_image(
+                        jpeg,
+                        min_plate_width_px=min_plate_width_px,
+                        look=look,
+                        wait_seconds=_WAIT_SECONDS,
+                    )
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
                 log.warning("frame_failed", tried=tried, error=type(error).__name__)
                 last = error

@@ -25,6 +25,7 @@ from mode import Service
 from common.errors import InvalidInputError, TransientError
 from common.records.frames import FrameGap, FrameKind, FrameMeta, FrameReference, OpenGap
 from common.records.recognitions import FrameReadings
+from common.telemetry.tracing import TRACEPARENT, SpanKind, parse_traceparent, traced
 from recognition.look import NOTHING_KNOWN
 from streams.recognition.late_key import late_key
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
@@ -295,7 +296,9 @@ class LateLane:
         readings = readings_of(
             late.record, late.meta, look, self._keeper.book.since(gap), is_late=True
         )
-        await self._publish(late.record.key, readings)
+        trace = parse_traceparent(late.record.headers.get(TRACEPARENT))
+        with traced(f"process {self._topic}", SpanKind.CONSUMER, parent=trace):
+            await self._publish(late.record.key, readings)
         self._reading.count(late.meta, look, is_late=True)
         if look.poison is not None:
             await self._reject(late.record, look.poison)

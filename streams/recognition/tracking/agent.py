@@ -11,6 +11,7 @@ state of its own.
 from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from common.plates.normalise import mask_plate
@@ -18,6 +19,12 @@ from common.records.alerts import ProvisionalRecognition
 from common.records.codec import decode
 from common.records.frames import FrameKind, FrameReference
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
+from common.telemetry.tracing import (
+    TraceContext,
+    outside_traces,
+    parse_traceparent,
+    traced,
+)
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
 from streams.recognition.tracking.lanes import Lane, Lanes, lane_key
@@ -25,6 +32,7 @@ from streams.recognition.tracking.passes import Pass, TrackingRules
 from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.records import (
     missed_pass_of,
+    pass_id,
     provisional_of,
     recognition_of,
     retraction_of,
@@ -91,14 +99,16 @@ class TrackingAgent:
         self._rules = rules
         self._now_ms = now_ms
 
-    async def handle(self, key: bytes, value: bytes) -> None:
-        """Handle one record. Safe to repeat.
+    async def handle(self, key: bytes, value: bytes, trace: TraceContext | None = None) -> None:
+        """Handle one record, which goes on with a trace where one is given. Safe to repeat.
 
         Raises:
             InvalidInputError: the record cannot be read.
             TransientError: a dependency is unavailable; the state is as before.
         """
         frame = decode(FrameReadings, value)
+        if trace is not None:
+            frame = msgspec.structs.replace(frame, trace=trace.traceparent)
         if frame.kind is FrameKind.GAP_END:
             await self._lanes.close(frame)
             return
@@ -188,6 +198,22 @@ class TrackingAgent:
             await self._marks.write(lane.key, mark)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
+        """Publish a recognition, in the trace of the frame whose reading won, if it has one."""
+        trace = parse_traceparent(resolved.best.trace)
+        if trace is None:
+            with outside_traces():
+                return await self._publish_recognition(key, frame, resolved)
+        about = {
+            "platestream.camera.id": str(frame.camera_id),
+            "platestream.recognition.id": str(pass_id(frame.camera_id, resolved)),
+        }
+        others = [each for each in map(parse_traceparent, resolved.traces) if each is not None]
+        with traced("recognize pass", attributes=about, parent=trace, links=others):
+            return await self._publish_recognition(key, frame, resolved)
+
+    async def _publish_recognition(
+        self, key: bytes, frame: FrameReadings, resolved: Pass
+    ) -> Recognition:
         unnamed = recognition_of(frame, resolved)
         recognition = await self._images.keep(unnamed, resolved.best.frame)
         await self._publish(key, recognition)

@@ -48,7 +48,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
 
     ``probabilities`` are 0..1, one for each character of ``plate``. Times are Unix ms, UTC.
     ``provisional_plates`` are those it was reported as before; ``direction`` is None where it is
-    not clear.
+    not clear. ``traces`` are the ``traceparent`` of its frames, the last ones.
     """
 
     track: str
@@ -60,6 +60,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     readings_count: int
     provisional_plates: tuple[ProvisionalPlate, ...] = ()
     direction: Direction | None = None
+    traces: tuple[str, ...] = ()
 
     @property
     def confidence(self) -> float:
@@ -88,6 +89,7 @@ def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
         readings_count=track.readings_count,
         provisional_plates=track.provisional_plates,
         direction=_direction(track),
+        traces=track.traces or (),
     )
     return resolved if resolved.confidence >= rules.min_confidence else None
 

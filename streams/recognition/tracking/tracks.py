@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from common.plates.edit_distance import edit_distance
 from common.records.frames import Box, FrameReference
@@ -29,6 +30,7 @@ def similarity(one: str, other: str) -> float:
 
 
 _MAX_TEXTS = 12
+_MAX_TRACES = 8
 _STILL_OVERLAP = 0.8
 
 # A fast car at 5 frames/s moves several plate widths between two frames, so the place alone
@@ -45,7 +47,8 @@ _SAME_PLACE_MS = 600
 class TextReading(msgspec.Struct, frozen=True, kw_only=True):
     """The frame of a reading and the plate's place in it.
 
-    ``is_cut``: at the frame's edge, so that a part of the plate may be missing.
+    ``is_cut``: at the frame's edge, so that a part of the plate may be missing. ``trace`` is the
+    ``traceparent`` of the frame's trace, where one is made.
     """
 
     frame: FrameReference
@@ -56,6 +59,7 @@ class TextReading(msgspec.Struct, frozen=True, kw_only=True):
     region: str | None = None
     region_confidence: float | None = None
     plate_type: str = "car"
+    trace: str | UnsetType = UNSET
 
 
 class TextTally(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +89,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     ``view`` is the last frame's, as long as it is still (see :mod:`recognition.scene`).
     ``first_whole`` and ``last_whole`` are its boxes that no edge of the frame cuts.
     ``followed_count`` frames showed it where it was expected, unread; ``last_read_ms`` is when it
-    was read for the last time.
+    was read for the last time. ``traces`` are those of its last frames, where any were made.
     """
 
     name: str
@@ -106,6 +110,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     last_whole: Box | None = None
     followed_count: int = 0
     last_read_ms: int = 0
+    traces: tuple[str, ...] | UnsetType = UNSET
 
     @property
     def seen_count(self) -> int:
@@ -163,6 +168,7 @@ def start_track(frame: FrameReadings, index: int) -> Track:
         first_whole=whole,
         last_whole=whole,
         last_read_ms=frame.captured_ms,
+        traces=_with_trace((), frame),
     )
 
 
@@ -181,6 +187,7 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
         readings_count=track.readings_count + 1,
         texts=_add_text(track.texts, frame, reading),
         votes=add_reading(track.votes, reading),
+        traces=_with_trace(track.traces, frame),
     )
 
 
@@ -280,6 +287,7 @@ def _add_text(
         region=reading.region,
         region_confidence=reading.region_confidence,
         plate_type=reading.plate_type,
+        trace=frame.trace,
     )
     old = next((t for t in texts if t.text == reading.text), None)
     if old is None:
@@ -292,3 +300,12 @@ def _add_text(
         key=lambda t: (-t.count, -t.best.confidence, t.text),
     )
     return tuple(tallies[:_MAX_TEXTS])
+
+
+def _with_trace(
+    traces: tuple[str, ...] | UnsetType, frame: FrameReadings
+) -> tuple[str, ...] | UnsetType:
+    """Return a track's traces with that of one more frame; unset where there are none."""
+    if not frame.trace:
+        return traces or UNSET
+    return (*(traces or ()), frame.trace)[-_MAX_TRACES:]

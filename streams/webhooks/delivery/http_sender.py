@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -22,6 +22,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from common.errors import InvalidInputError
+from common.telemetry.tracing import TRACEPARENT, Span, SpanKind, traced
 from common.urls.outbound import OutboundRules, check_outbound_address, parse_outbound_url
 from common.urls.resolver import SystemResolver
 from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_status
@@ -117,8 +118,20 @@ class HttpSender:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, request: SignedRequest) -> SendResult:
-        """Send once and return the result. Never raises for anything the receiver does."""
-        return (await self.exchange(request))[0]
+        """Send once and return the result. Never raises for anything the receiver does.
+
+        In a trace the receiver gets it as ``traceparent``, unless the request has one of its own.
+        """
+        about = {"http.request.method": request.method}
+        with traced(request.method, SpanKind.CLIENT, about) as span:
+            if span is None:
+                return (await self.exchange(request))[0]
+            result, _ = await self.exchange(_traced_request(request, span))
+            if result.status is not None:
+                span.set({"http.response.status_code": result.status})
+            if result.kind is not SendKind.ACCEPTED:
+                span.fail(str(result.status or result.kind.value))
+            return result
 
     async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
         """Send once and return the result with the answer, None where there was none.
@@ -203,6 +216,12 @@ class HttpSender:
 
     def _retry_after(self, response: aiohttp.ClientResponse) -> float | None:
         return retry_after_seconds(response.headers.get("Retry-After"), time.time())
+
+
+def _traced_request(request: SignedRequest, span: Span) -> SignedRequest:
+    if any(name.lower() == TRACEPARENT for name in request.headers):
+        return request
+    return replace(request, headers={**request.headers, TRACEPARENT: span.context.traceparent})
 
 
 @lru_cache(_ADDRESSES_REMEMBERED)

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import Final, Protocol
 
+import msgspec
 import structlog
+from faust.types import Message
 
 from common.errors import InvalidInputError
 from common.records.codec import decode
 from common.records.deliveries import Delivery
+from common.telemetry.messaging import message_trace
 from streams.runtime.app import Event
 from streams.runtime.guard import Guard
 from streams.webhooks.delivery.pending import PendingLimits
@@ -138,10 +141,17 @@ class DeliveryIntake:
     async def take(self, event: Event) -> None:
         """Offer one delivery, or dead-letter and release its message. Never raises."""
         try:
-            await self._offer(decode(Delivery, event.message.value or b""), event)
+            await self._offer(_read(event.message), event)
         except InvalidInputError as error:
             await self._guard.reject(event, error)
         except Exception as error:
             # The edge of the agent, which must not raise.
             log.exception("delivery_not_taken")
             await self._guard.reject(event, error)
+
+
+def _read(message: Message) -> Delivery:
+    """Return the delivery that a message holds, with its trace: one that it had before stays."""
+    delivery = decode(Delivery, message.value or b"")
+    trace = None if delivery.trace else message_trace(message)
+    return delivery if trace is None else msgspec.structs.replace(delivery, trace=trace.traceparent)

@@ -8,6 +8,7 @@ from enum import StrEnum
 import structlog
 
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, attempt_id
+from common.telemetry.tracing import log_fields, parse_traceparent
 
 _JITTER = 0.2
 _MAX_RETRY_AFTER_SECONDS = 86_400.0
@@ -128,4 +129,5 @@ def log_attempt(attempt: DeliveryAttempt) -> None:
         status=attempt.status,
         error=attempt.error,
         duration_ms=attempt.duration_ms,
+        **log_fields(parse_traceparent(delivery.trace)),
     )

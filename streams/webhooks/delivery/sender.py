@@ -19,6 +19,7 @@ from common.records.deliveries import (
     WebhookTarget,
 )
 from common.records.payloads import delivery_body
+from common.records.topics import DELIVERIES
 from common.records.webhooks import (
     ATTEMPT_HEADER,
     EVENT_ID_HEADER,
@@ -26,6 +27,7 @@ from common.records.webhooks import (
     WEBHOOK_ID_HEADER,
 )
 from common.secrets import SecretBox
+from common.telemetry.tracing import Attributes, SpanKind, parse_traceparent, traced
 from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
@@ -83,14 +85,36 @@ class DeliverySender:
 
     async def send(self, delivery: Delivery, number: int) -> SendResult:
         """Try once. ``number`` counts from 1."""
+        trace = parse_traceparent(delivery.trace)
+        if trace is None:
+            return await self._send(delivery, number)
+        about: Attributes = {
+            "messaging.system": "kafka",
+            "messaging.operation.name": "process",
+            "messaging.operation.type": "process",
+            "messaging.destination.name": DELIVERIES.name,
+            "platestream.delivery.id": str(delivery.id),
+            "platestream.delivery.attempt": number,
+            "platestream.recognition.id": str(delivery.recognition_id or ""),
+        }
+        name = f"process {DELIVERIES.name}"
+        with traced(name, SpanKind.CONSUMER, about, parent=trace) as span:
+            result = await self._send(delivery, number)
+            if span is not None and result.kind is not SendKind.ACCEPTED:
+                span.fail(result.kind.value)
+            return result
+
+    async def _send(self, delivery: Delivery, number: int) -> SendResult:
         delivery = await self._with_alert(delivery)
         try:
             if isinstance(delivery.target, EmailTarget):
                 address = self._decrypted(delivery.target.address_encrypted)
-                return await self._email.send(delivery, address)
+                with traced("send e-mail", SpanKind.CLIENT):
+                    return await self._email.send(delivery, address)
             if isinstance(delivery.target, AppriseTarget):
                 url = self._decrypted(delivery.target.url_encrypted)
-                return await self._services.send(delivery, url)
+                with traced("send notification", SpanKind.CLIENT):
+                    return await self._services.send(delivery, url)
             destination = await self._destination(delivery, number)
             if isinstance(destination, Unavailable):
                 return SendResult(kind=SendKind.CANCELLED, error=destination.reason)

@@ -40,10 +40,11 @@ from common.records.payloads import notifications_of
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
+from common.telemetry.messaging import trace_about
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
 from streams.runtime.cooperation import Cooperation
-from streams.runtime.sending import send_all
+from streams.runtime.sending import OutgoingMessage, send_all
 from streams.webhooks.events.delivery_budget import DeliveryBudget, Plan
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 
@@ -67,7 +68,7 @@ def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
     """Return the publisher to the topic of deliveries."""
 
     async def publish(deliveries: Sequence[Delivery]) -> None:
-        await send_all(topic, ((one.endpoint.encode(), encode(one)) for one in deliveries))
+        await send_all(topic, (_message(one, one) for one in deliveries))
 
     return publish
 
@@ -78,9 +79,14 @@ def attempt_sender(
     """Return the publisher to the topic of attempts; it returns once Kafka has all."""
 
     async def publish(attempts: Sequence[DeliveryAttempt]) -> None:
-        await send_all(topic, ((one.delivery.endpoint.encode(), encode(one)) for one in attempts))
+        await send_all(topic, (_message(one, one.delivery) for one in attempts))
 
     return publish
+
+
+def _message(record: Delivery | DeliveryAttempt, delivery: Delivery) -> OutgoingMessage:
+    trace = trace_about(delivery.recognition_id)
+    return OutgoingMessage(delivery.endpoint.encode(), encode(record), trace=trace)
 
 
 @dataclass(frozen=True)

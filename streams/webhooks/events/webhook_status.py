@@ -18,7 +18,7 @@ from common.records.deliveries import (
 from common.timestamps import format_timestamp
 from streams.runtime.app import Event
 from streams.runtime.guard import Guard
-from streams.runtime.sending import send_all
+from streams.runtime.sending import OutgoingMessage, send_all
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 
 log = structlog.get_logger()
@@ -129,7 +129,9 @@ class WebhookStatusUpdater:
                 after = self._after(known, attempt, event.message.offset)
                 if after is not None:
                     changed[target.webhook_id] = after
-        messages = [(str(key).encode(), encode(after)) for key, after in changed.items()]
+        messages = [
+            OutgoingMessage(str(key).encode(), encode(after)) for key, after in changed.items()
+        ]
         await send_all(self._topic, messages)
         for after in changed.values():
             self._subscriptions.apply_status(after)

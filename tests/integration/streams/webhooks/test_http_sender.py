@@ -13,10 +13,12 @@ import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from common.networks import parse_networks
+from common.telemetry.tracing import SpanKind, traced
 from common.urls.outbound import OutboundRules
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from tests.integration.ingest.tls import certificate_in
+from tests.recorded_spans import SOME_TRACE, recorded_spans
 from tests.services.receiver import Receiver
 from tests.unit.common.urls.test_outbound import REFUSED
 
@@ -302,3 +304,30 @@ async def test_this_machine_is_reached_only_where_the_operator_allows_it(
 
     assert (await _send(url, NOWHERE)).kind is SendKind.REFUSED
     assert (await _send(url, HERE)).kind is SendKind.ACCEPTED
+
+
+async def test_in_a_trace_the_receiver_gets_it() -> None:
+    with Receiver() as receiver, recorded_spans() as tracer:
+        with traced("process deliveries", parent=SOME_TRACE):
+            await _send(receiver.url("/status/503"))
+        await _send(receiver.url())
+    traced_request, other = receiver.received
+    outer, post = tracer.spans
+
+    assert (post.name, post.kind, post.parent) == ("POST", SpanKind.CLIENT, outer.context)
+    assert traced_request.headers["traceparent"] == post.context.traceparent
+    assert post.attributes == {
+        "http.request.method": "POST",
+        "http.response.status_code": 503,
+    }
+    assert post.error == "503"
+    assert "traceparent" not in other.headers
+
+
+async def test_a_webhooks_own_header_of_that_name_stays() -> None:
+    sender = HttpSender(HERE, timeout_seconds=10)
+    with Receiver() as receiver, recorded_spans(), traced("process", parent=SOME_TRACE):
+        await sender.post(SignedRequest(receiver.url(), {"Traceparent": "my own"}, b"{}"))
+        await sender.close()
+
+    assert receiver.received[0].headers["traceparent"] == "my own"

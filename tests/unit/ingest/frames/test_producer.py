@@ -18,6 +18,7 @@ from ingest.frames import producer
 from ingest.frames.producer import FrameProducer, SerialWorker
 from ingest.metrics import IngestMetrics
 from ingest.settings import IngestSettings
+from tests.recorded_spans import recorded_spans
 
 META = FrameMeta(
     kind=FrameKind.FRAME,
@@ -127,6 +128,45 @@ def test_a_frame_is_keyed_by_its_camera_and_described_in_its_header(kafka: Kafka
     assert record["key"] == b"00000000-0000-0000-0000-000000000001"
     assert record["value"] is JPEG
     assert decode(FrameMeta, dict(record["headers"])[FRAME_META_HEADER]) == META
+
+
+def test_a_sampled_frame_begins_a_trace_and_takes_it_along(kafka: Kafka) -> None:
+    with recorded_spans() as tracer:
+        kafka.producer.send_frame(META, JPEG)
+        kafka.producer.send_tick(META)
+    captured, sent = tracer.spans
+    _, record, future = kafka.client.sent[0]
+
+    assert (captured.name, captured.parent) == ("capture frame", None)
+    assert captured.start_ns == META.captured_ms * 1_000_000
+    assert captured.attributes == {"platestream.camera.id": str(META.camera_id)}
+    assert (sent.name, sent.parent) == ("send frames", captured.context)
+    assert dict(record["headers"])["traceparent"] == sent.context.traceparent.encode()
+    assert len(kafka.client.sent[1][1]["headers"]) == 1
+    assert (captured.ends, sent.ends) == (1, 0)
+    for answer in future.callbacks:
+        answer(None)
+    assert (sent.ends, sent.error) == (1, "")
+
+
+def test_a_frame_that_is_lost_fails_its_span(kafka: Kafka) -> None:
+    with recorded_spans() as tracer:
+        kafka.producer.send_frame(META, JPEG)
+        kafka.client.sent[0][2].errbacks[0](KafkaTimeoutError())
+        kafka.producer.send_frame(META, b"j" * 9_000_000)
+        while kafka.producer.send_frame(META, JPEG):
+            pass
+    errors = [span.error for span in tracer.spans if span.name == "send frames" and span.ends]
+
+    assert errors == ["KafkaTimeoutError", "too_large", "no_room"]
+
+
+def test_a_frame_that_is_not_sampled_is_as_it_was(kafka: Kafka) -> None:
+    with recorded_spans(0.0) as tracer:
+        kafka.producer.send_frame(META, JPEG)
+
+    assert tracer.spans == []
+    assert [name for name, _ in kafka.client.sent[0][1]["headers"]] == [FRAME_META_HEADER]
 
 
 def test_a_tick_is_empty_but_no_tombstone(kafka: Kafka) -> None:

@@ -71,12 +71,16 @@ class FakeBatch:
     def __init__(self, batch_bytes: int) -> None:
         self._batch = BatchBuilder(batch_bytes, 0)
         self.messages: list[tuple[bytes, bytes | None]] = []
+        self.headers: list[dict[str, bytes]] = []
 
-    def append(self, *, timestamp: None, key: bytes, value: bytes | None) -> Any:
+    def append(
+        self, *, timestamp: None, key: bytes, value: bytes | None, headers: list[tuple[str, bytes]]
+    ) -> Any:
         """Add a message; None where it is full."""
-        added = self._batch.append(timestamp=timestamp, key=key, value=value)
+        added = self._batch.append(timestamp=timestamp, key=key, value=value, headers=headers)
         if added is not None:
             self.messages.append((key, value))
+            self.headers.append(dict(headers))
         return added
 
     def close(self) -> None:
@@ -89,6 +93,7 @@ class FakeTopic:
 
     def __init__(self, batch_bytes: int = 4096) -> None:
         self.sent: list[tuple[int, bytes, bytes | None]] = []
+        self.headers: list[dict[str, bytes]] = []
         self.batches = 0
         self.faults: dict[int, Exception] = {}
         self.app = self
@@ -126,5 +131,6 @@ class FakeTopic:
             return promise
         self.batches += 1
         self.sent += [(partition, key, value) for key, value in batch.messages]
+        self.headers += batch.headers
         promise.set_result(None)
         return promise

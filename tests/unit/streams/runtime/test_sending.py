@@ -12,7 +12,7 @@ from tests.unit.streams.runtime.fakes import FakeTopic
 async def test_none_overtakes_another_and_all_go_in_few_batches() -> None:
     topic = FakeTopic()
     values = [b"%d" % number for number in range(1200)]
-    await send_all(topic.as_topic(), ((b"key", value) for value in values))
+    await send_all(topic.as_topic(), (OutgoingMessage(b"key", value) for value in values))
 
     assert [value for _, _, value in topic.sent] == values
     assert 1 < topic.batches < 20
@@ -21,7 +21,7 @@ async def test_none_overtakes_another_and_all_go_in_few_batches() -> None:
 async def test_a_key_goes_where_every_client_sends_it() -> None:
     topic = FakeTopic()
     keys = [b"key %d" % number for number in range(100)]
-    await send_all(topic.as_topic(), [(key, b"") for key in keys])
+    await send_all(topic.as_topic(), [OutgoingMessage(key, b"") for key in keys])
 
     wanted = {key: DefaultPartitioner()(key, list(range(8)), []) for key in keys}
     assert {key: partition for partition, key, _ in topic.sent} == wanted
@@ -45,4 +45,4 @@ async def test_a_message_that_kafka_did_not_take_is_reported() -> None:
     assert await try_to_send(topic.as_topic(), wanted) == [False, True, False, True]
     topic.faults = dict.fromkeys(range(8), KafkaTimeoutError())
     with pytest.raises(TransientError):
-        await send_all(topic.as_topic(), [(b"key", b"value")])
+        await send_all(topic.as_topic(), [OutgoingMessage(b"key", b"value")])

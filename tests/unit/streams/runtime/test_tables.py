@@ -16,7 +16,9 @@ class Topic:
         self.sent: list[tuple[bytes, bytes | None, int]] = []
         self.promise = asyncio.get_running_loop().create_future()
 
-    async def send(self, *, key: bytes, value: bytes | None, partition: int) -> asyncio.Future[Any]:
+    async def send(
+        self, *, key: bytes, value: bytes | None, partition: int, headers: None
+    ) -> asyncio.Future[Any]:
         self.sent.append((key, value, partition))
         return self.promise
 

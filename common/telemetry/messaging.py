@@ -1,0 +1,170 @@
+"""Traces across Kafka: ``traceparent`` in the headers of messages, and the spans of both ends.
+
+Names and attributes are those of OpenTelemetry's conventions for messaging and for Kafka.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from uuid import UUID
+
+from common.telemetry.tracing import (
+    TRACEPARENT,
+    Attributes,
+    Span,
+    SpanKind,
+    TraceContext,
+    activated,
+    current_trace,
+    is_tracing,
+    parse_traceparent,
+    start_span,
+    traced,
+)
+
+Headers = Mapping[str, bytes]
+
+
+class IncomingMessage(Protocol):
+    """The used part of a message that was read, whichever client read it."""
+
+    @property
+    def topic(self) -> str:
+        """The full name of its topic."""
+
+    @property
+    def partition(self) -> int:
+        """Its partition."""
+
+    @property
+    def offset(self) -> int:
+        """Its place there."""
+
+    @property
+    def headers(self) -> Mapping[str, bytes] | Collection[tuple[str, bytes]] | None:
+        """Its headers."""
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The spans of messages that are handled together: those about an id, and all."""
+
+    about: Mapping[UUID, TraceContext] = field(default_factory=dict)
+    traces: tuple[TraceContext, ...] = ()
+
+
+_NO_BATCH: Final = _Batch()
+_batch: ContextVar[_Batch] = ContextVar("batch_traces", default=_NO_BATCH)
+
+
+def headers_of(span: Span | None) -> dict[str, bytes]:
+    """Return the headers of a message that is sent in a span; none where there is no span."""
+    return {} if span is None else {TRACEPARENT: span.context.traceparent.encode("ascii")}
+
+
+def message_trace(message: IncomingMessage) -> TraceContext | None:
+    """Return the trace that a message goes on with, None where there is none."""
+    if not is_tracing() or not message.headers:
+        return None
+    return parse_traceparent(dict(message.headers).get(TRACEPARENT))
+
+
+def send_span(
+    topic: str, parent: TraceContext | None, attributes: Attributes | None = None
+) -> Span | None:
+    """Begin the span of a message that is sent, or None; ended when Kafka has the message."""
+    if parent is None:
+        return None
+    return start_span(f"send {topic}", SpanKind.PRODUCER, parent, _about("send", topic, attributes))
+
+
+def sending(topic: str) -> AbstractContextManager[Span | None]:
+    """Return a block that sends one message in the caller's trace, if it is in one."""
+    if current_trace() is None:
+        return nullcontext()
+    return traced(f"send {topic}", SpanKind.PRODUCER, _about("send", topic, None))
+
+
+def processing(message: IncomingMessage, group: str) -> AbstractContextManager[Span | None]:
+    """Return a block that handles one message; in its trace, if it is in one."""
+    trace = message_trace(message)
+    if trace is None:
+        return nullcontext()
+    attributes = _about_message(message, group)
+    return traced(f"process {message.topic}", SpanKind.CONSUMER, attributes, parent=trace)
+
+
+def processing_all(
+    messages: Iterable[tuple[IncomingMessage, UUID | None]], group: str
+) -> AbstractContextManager[None]:
+    """Return a block that handles messages together, each with the id of what it is about.
+
+    Each has a span of its own trace. In the block, what goes on with one is found by that id
+    (:func:`trace_about`); what is done for all is in the first one's trace, and linked to the
+    others (:func:`other_traces`).
+    """
+    if not is_tracing():
+        return nullcontext()
+    found = [
+        (message, subject, trace)
+        for message, subject in messages
+        if (trace := message_trace(message)) is not None
+    ]
+    return _processing_all(found, group) if found else nullcontext()
+
+
+@contextmanager
+def _processing_all(
+    messages: Sequence[tuple[IncomingMessage, UUID | None, TraceContext]], group: str
+) -> Iterator[None]:
+    spans: list[tuple[Span, UUID | None]] = []
+    for message, subject, trace in messages:
+        attributes = _about_message(message, group)
+        span = start_span(f"process {message.topic}", SpanKind.CONSUMER, trace, attributes)
+        if span is not None:
+            spans.append((span, subject))
+    about = {subject: span.context for span, subject in spans if subject is not None}
+    token = _batch.set(_Batch(about, tuple(span.context for span, _ in spans)))
+    try:
+        with activated(spans[0][0] if spans else None):
+            yield
+    except Exception as error:
+        for span, _ in spans:
+            span.fail(type(error).__name__)
+        raise
+    finally:
+        _batch.reset(token)
+        for span, _ in spans:
+            span.end()
+
+
+def trace_about(subject: UUID | None) -> TraceContext | None:
+    """Return the trace of the message about an id, in a block of :func:`processing_all`."""
+    return None if subject is None else _batch.get().about.get(subject)
+
+
+def other_traces() -> list[TraceContext]:
+    """Return the traces of the messages that are handled together with the caller's own."""
+    current = current_trace()
+    return [trace for trace in _batch.get().traces if trace != current]
+
+
+def _about(operation: str, topic: str, more: Attributes | None) -> Attributes:
+    return {
+        "messaging.system": "kafka",
+        "messaging.operation.name": operation,
+        "messaging.operation.type": operation,
+        "messaging.destination.name": topic,
+        **(more or {}),
+    }
+
+
+def _about_message(message: IncomingMessage, group: str) -> Attributes:
+    place: Attributes = {
+        "messaging.consumer.group.name": group,
+        "messaging.destination.partition.id": str(message.partition),
+        "messaging.kafka.offset": message.offset,
+    }
+    return _about("process", message.topic, place)

@@ -1,0 +1,154 @@
+"""Spans on their way to a collector: a real HTTP server, or nobody."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from common.metrics import counter
+from common.telemetry.otlp import OtlpTracer
+from common.telemetry.settings import TraceSettings
+from common.telemetry.setup import start_tracing, stop_tracing
+from common.telemetry.tracing import (
+    SpanKind,
+    TraceContext,
+    begin_trace,
+    is_tracing,
+    traced,
+    use_tracer,
+    within,
+)
+from deploy.local.ports import free_ports
+from tests.recorded_spans import SOME_TRACE
+from tests.services.traces import TraceCollector
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    """The metrics of a process."""
+    return CollectorRegistry()
+
+
+@pytest.fixture(autouse=True)
+def _untraced() -> Iterator[None]:
+    yield
+    use_tracer(None)
+
+
+def _tracer(endpoint: str, registry: CollectorRegistry) -> OtlpTracer:
+    spans = counter("platestream_traces_spans_total", registry)
+    tracer = OtlpTracer(endpoint, process="testing", version="1.2.3", spans=spans)
+    use_tracer(tracer)
+    return tracer
+
+
+def _count(registry: CollectorRegistry, outcome: str) -> float | None:
+    return registry.get_sample_value("platestream_traces_spans_total", {"outcome": outcome})
+
+
+def test_spans_come_as_they_were_made(registry: CollectorRegistry) -> None:
+    with TraceCollector() as collector, closing(_tracer(collector.endpoint, registry)) as tracer:
+        root = begin_trace("capture frame", start_ms=1_700_000_000_000)
+        assert root is not None
+        with within(root):
+            link = TraceContext(f"{7:032x}", f"{7:016x}")
+            with traced("ask", SpanKind.CLIENT, {"number": 3}, links=[link]) as inner:
+                assert inner is not None
+                inner.fail("TimeoutError")
+        tracer.flush()
+        spans = {span.name: span for span in collector.spans}
+
+    assert set(spans) == {"capture frame", "ask"}
+    first, ask = spans["capture frame"], spans["ask"]
+    assert first.process == "platestream-testing"
+    assert first.parent_id == ""
+    assert first.trace_id == root.context.trace_id
+    assert first.begin_ns == 1_700_000_000_000_000_000 < first.end_ns
+    assert (ask.kind, ask.parent_id, ask.trace_id) == ("CLIENT", first.span_id, first.trace_id)
+    assert ask.attributes == {"number": "3", "error.type": "TimeoutError"}
+    assert ask.is_failed
+    assert ask.links == (f"{7:032x}",)
+    assert (_count(registry, "made"), _count(registry, "sent")) == (2, 2)
+
+
+def test_a_span_of_a_client_is_a_child_of_its_own(registry: CollectorRegistry) -> None:
+    with TraceCollector() as collector, closing(_tracer(collector.endpoint, registry)) as tracer:
+        span = begin_trace("GET", SpanKind.SERVER, given=SOME_TRACE.traceparent)
+        assert span is not None
+        span.end()
+        span.end()
+        tracer.flush()
+        (came,) = collector.spans
+
+    assert (came.trace_id, came.parent_id) == (SOME_TRACE.trace_id, SOME_TRACE.span_id)
+
+
+def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
+    registry: CollectorRegistry,
+) -> None:
+    (port,) = free_ports(1)
+    endpoint = f"http://127.0.0.1:{port}/v1/traces"
+    with closing(_tracer(endpoint, registry)) as tracer, capture_logs() as logs:
+        for _ in range(3):
+            with traced("frame", parent=SOME_TRACE):
+                pass
+            tracer.flush()
+        assert _count(registry, "failed") == 3
+        with TraceCollector(port) as back:
+            with traced("frame", parent=SOME_TRACE):
+                pass
+            tracer.flush()
+            assert [span.name for span in back.spans] == ["frame"]
+
+    assert [line["event"] for line in logs] == ["traces_not_sent", "traces_sent_again"]
+    assert _count(registry, "sent") == 1
+
+
+def test_nobody_waits_for_an_endpoint_that_says_nothing(registry: CollectorRegistry) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        tracer = _tracer(f"http://127.0.0.1:{mute.getsockname()[1]}/v1/traces", registry)
+        began = time.monotonic()
+        for _ in range(20_000):
+            with traced("frame", parent=SOME_TRACE):
+                pass
+        made = time.monotonic() - began
+        began_close = time.monotonic()
+        tracer.close()
+        closed = time.monotonic() - began_close
+
+    assert _count(registry, "made") == 20_000
+    # It holds the exporter for five seconds; what makes spans is not held, nor is the end.
+    assert made < 60
+    assert closed < 4
+
+
+def test_it_begins_where_the_settings_say_so(registry: CollectorRegistry) -> None:
+    start_tracing(TraceSettings.model_validate({}), "testing", registry)
+    assert not is_tracing()
+    (port,) = free_ports(1)
+    settings = TraceSettings.model_validate(
+        {"traces_endpoint": f"http://127.0.0.1:{port}/v1/traces"}
+    )
+    start_tracing(settings, "testing", registry)
+    assert is_tracing()
+    stop_tracing()
+    assert not is_tracing()
+    stop_tracing()
+
+
+def test_the_standard_variables_have_their_effect(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
+    with TraceCollector() as collector, closing(_tracer(collector.endpoint, registry)) as tracer:
+        with traced("frame", parent=SOME_TRACE):
+            pass
+        tracer.flush()
+
+    assert collector.headers[0]["authorization"] == "Bearer secret"

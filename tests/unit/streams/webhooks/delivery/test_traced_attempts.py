@@ -1,0 +1,149 @@
+"""Attempts in the trace of what they tell of."""
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from common.records.codec import decode, encode
+from common.records.deliveries import (
+    AttemptOutcome,
+    Delivery,
+    DeliveryAttempt,
+    EmailTarget,
+    attempt_id,
+)
+from common.telemetry.tracing import SpanKind, current_trace
+from streams.runtime.alert_book import AlertBook
+from streams.runtime.guard import Guard
+from streams.webhooks.delivery.http_sender import SignedRequest
+from streams.webhooks.delivery.job import DeliveryIntake
+from streams.webhooks.delivery.schedule import SendKind, SendResult, log_attempt
+from streams.webhooks.delivery.sender import DeliverySender
+from streams.webhooks.events.subscription_cache import SubscriptionCache
+from tests.recorded_spans import SOME_TRACE, recorded_spans
+from tests.unit.streams.runtime.fakes import event
+from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
+
+
+class Transport:
+    """Takes what is sent, or does not; remembers the trace in which it was."""
+
+    def __init__(self, kind: SendKind = SendKind.ACCEPTED) -> None:
+        self.kind = kind
+        self.traces: list[object] = []
+
+    async def post(self, request: SignedRequest) -> SendResult:
+        self.traces.append(current_trace())
+        return SendResult(kind=self.kind)
+
+    async def send(self, delivery: Delivery, address: str) -> SendResult:
+        self.traces.append(current_trace())
+        return SendResult(kind=self.kind)
+
+
+def _sender(transport: Transport) -> DeliverySender:
+    subscriptions = SubscriptionCache(BOX)
+    subscriptions.apply_webhooks([(WEBHOOK, webhook())])
+    return DeliverySender(
+        subscriptions=subscriptions,
+        alerts=AlertBook(),
+        box=BOX,
+        http=transport,
+        email=transport,
+        services=transport,
+        now_ms=lambda: 0,
+    )
+
+
+def _traced(made: Delivery) -> Delivery:
+    return msgspec.structs.replace(made, trace=SOME_TRACE.traceparent)
+
+
+async def test_each_attempt_is_a_span_of_that_trace() -> None:
+    made, transport = _traced(delivery(1)), Transport()
+    with recorded_spans() as tracer:
+        await _sender(transport).send(made, 1)
+        await _sender(transport).send(made, 2)
+
+    assert [span.name for span in tracer.spans] == ["process deliveries"] * 2
+    assert [span.parent for span in tracer.spans] == [SOME_TRACE] * 2
+    assert [span.attributes["platestream.delivery.attempt"] for span in tracer.spans] == [1, 2]
+    assert tracer.spans[0].kind is SpanKind.CONSUMER
+    assert tracer.spans[0].attributes["platestream.delivery.id"] == str(made.id)
+    assert transport.traces == [span.context for span in tracer.spans]
+
+
+async def test_one_that_fails_says_so() -> None:
+    with recorded_spans() as tracer:
+        await _sender(Transport(SendKind.FAILED)).send(_traced(delivery(1)), 1)
+
+    assert tracer.spans[0].error == "failed"
+
+
+async def test_no_address_is_in_the_spans() -> None:
+    target = EmailTarget(alert_id=WEBHOOK, address_encrypted=BOX.encrypt("a@example.com"))
+    mail = msgspec.structs.replace(_traced(delivery(1)), target=target)
+    with recorded_spans() as tracer:
+        await _sender(Transport()).send(mail, 1)
+        await _sender(Transport()).send(_traced(delivery(1)), 1)
+
+    assert tracer.names == ["process deliveries", "send e-mail", "process deliveries"]
+    plate = mail.recognition.plate if mail.recognition else ""
+    for secret in ("example.com", plate, str(mail.owner_id)):
+        assert secret
+        assert secret not in repr(tracer.spans)
+
+
+async def test_without_a_trace_there_is_no_span() -> None:
+    with recorded_spans() as tracer:
+        await _sender(Transport()).send(delivery(1), 1)
+
+    assert tracer.spans == []
+
+
+@pytest.mark.parametrize(
+    ("made", "header", "wanted"),
+    [
+        (delivery(1), SOME_TRACE.traceparent.encode(), SOME_TRACE.traceparent),
+        # A redelivery keeps the trace of its event.
+        (
+            msgspec.structs.replace(delivery(1), trace="00-" + "1" * 32 + "-" + "2" * 16 + "-01"),
+            SOME_TRACE.traceparent.encode(),
+            "00-" + "1" * 32 + "-" + "2" * 16 + "-01",
+        ),
+        (delivery(1), b"garbage", msgspec.UNSET),
+        (delivery(1), None, msgspec.UNSET),
+    ],
+)
+async def test_a_delivery_is_taken_in_with_its_trace(
+    made: Delivery, header: bytes | None, wanted: object
+) -> None:
+    taken: list[Delivery] = []
+
+    async def offer(one: Delivery, _: Any) -> None:
+        taken.append(one)
+
+    headers = {} if header is None else {"traceparent": header}
+    with recorded_spans():
+        await DeliveryIntake(cast(Guard, None), offer).take(event(1, encode(made), headers=headers))
+
+    assert [one.trace for one in taken] == [wanted]
+
+
+def test_the_trace_is_kept_with_the_delivery_and_told_in_the_log() -> None:
+    made = _traced(delivery(1))
+    attempt = DeliveryAttempt(
+        id=attempt_id(made, 1),
+        delivery=made,
+        number=1,
+        started_ms=1,
+        duration_ms=1,
+        outcome=AttemptOutcome.RETRYING,
+    )
+    assert decode(DeliveryAttempt, encode(attempt)).delivery.trace == SOME_TRACE.traceparent
+    assert b"trace" not in encode(delivery(1))
+    with capture_logs() as logs:
+        log_attempt(attempt)
+    assert logs[0]["trace_id"] == SOME_TRACE.trace_id
