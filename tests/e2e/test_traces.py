@@ -139,7 +139,7 @@ def _wait_for(
         return wanted - {(span.process, span.name) for span in collector.trace(trace_id)}
 
     try:
-        client.wait_until("all spans of a trace", lambda: not missing(), seconds=60)
+        client.wait_until("all spans of a trace", lambda: not missing(), seconds=120)
     finally:
         assert not missing()
 
