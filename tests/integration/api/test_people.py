@@ -49,7 +49,7 @@ async def test_who_has_the_account_administers_it(
     assert (person["email"], person["role"]) == (owner.email, "administrator")
     assert (person["isSelf"], person["enabled"]) == (True, True)
     assert person["lastLogInAt"] > person["createdAt"]
-    told = {name: person[name] for name in ("id", "email", "name", "role")}
+    told = {name: person[name] for name in ("id", "email", "name", "role", "hasPassword")}
     assert session["person"] == told
 
 
