@@ -81,6 +81,7 @@ export function useStream(filter, onRows) {
       });
       source.onerror = () => {
         setState("away");
+        wasAway = true;
         if (source?.readyState !== EventSource.CLOSED) return;
         askWho().catch(() => {});
         again();

@@ -245,6 +245,7 @@ def console_stack(
                 traffic=store,
                 triggers=store,
                 deliveries=store,
+                exports=store,
                 erasures=store,
                 erased_images=store,
                 s3=s3,

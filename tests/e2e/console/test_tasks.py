@@ -94,7 +94,7 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
         console.press("Save all as CSV")
     saved_rows = list(csv.DictReader(whole.value.path().read_text().splitlines()))
     assert len(saved_rows) > 50
-    assert {row["plate"] for row in saved_rows} == {"VA677VR"}
+    assert all(row["plate"].startswith("VA677") for row in saved_rows)
 
     console.follow("History")
     console.sees("By camera")
