@@ -34,8 +34,10 @@ def test_a_cookie_is_good_with_its_state_and_of_this_installation_alone() -> Non
         ({"oidc_client_id": ""}, "PLATESTREAM_OIDC_CLIENT_ID"),
         ({"oidc_scopes": "email"}, "PLATESTREAM_OIDC_SCOPES"),
         ({"oidc_issuer": "", "password_log_in": False}, "nobody could log in"),
+        ({"oidc_email_domains": "example.com, nowhere"}, "'nowhere' is no domain"),
+        ({"oidc_email_domains": "*.example.com"}, "is no domain"),
     ],
-    ids=["http", "no-scheme", "user", "no-client", "no-openid", "no-way"],
+    ids=["http", "no-scheme", "user", "no-client", "no-openid", "no-way", "no-domain", "wildcard"],
 )
 def test_settings_that_cannot_work_are_told(given: dict[str, object], fault: str) -> None:
     with pytest.raises(ValidationError, match=fault):
@@ -47,3 +49,12 @@ def test_settings_that_cannot_work_are_told(given: dict[str, object], fault: str
 )
 def test_an_issuer_over_tls_or_of_this_machine_is_taken(issuer: str) -> None:
     assert OidcSettings.model_validate({**GOOD, "oidc_issuer": issuer}).oidc_issuer == issuer
+
+
+def test_domains_are_taken_as_people_write_them() -> None:
+    given = {**GOOD, "oidc_email_domains": "Example.com, @mail.example.org,"}
+    assert OidcSettings.model_validate(given).oidc_email_domains == (
+        "example.com",
+        "mail.example.org",
+    )
+    assert OidcSettings.model_validate(GOOD).oidc_email_domains == ()
