@@ -77,9 +77,9 @@ bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m tools.benchmarks
 
-bench-cameras: ## What a camera costs; CLIPS="none quiet road file.mp4" COUNTS=1,4 SECONDS=95
+bench-cameras: ## What a camera costs; CLIPS="none quiet road file.mp4" COUNTS=1,4 SECONDS=95 MOTION=1
 	$(BOOTSTRAP) test
-	$(PYTHON) -m tools.benchmarks.cameras $(CLIPS) $(if $(COUNTS),--counts $(COUNTS)) $(if $(SECONDS),--seconds $(SECONDS))
+	$(PYTHON) -m tools.benchmarks.cameras $(CLIPS) $(if $(COUNTS),--counts $(COUNTS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(MOTION),--motion)
 
 bench-recognition: ## Accuracy, speed and memory of the models; PHOTOS=folder SPLIT=val PEERS="name,detector,reader ..."
 	@$(INSTALLED); $(PYTHON) -m tools.benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \

@@ -184,7 +184,10 @@ class CameraBody(ResponseModel):
     name: str
     location: str
     rtsp_url: str
-    motion_url: str | None
+    motion_url: str | None = Field(
+        description="Address of the small stream by which motion is judged; null: there is none.",
+        examples=["rtsp://viewer:***@192.168.1.20:554/stream2"],
+    )
     enabled: bool
     status: CameraState
     last_seen_at: Timestamp | None

@@ -114,7 +114,7 @@ class FrameLooker:
         """
         self._decoded += 1
         try:
-            if self._gate is None or self._moves(self._gate, frame, captured_ms, arrival):
+            if self._gate is None or not self._stays_still(self._gate, frame, captured_ms, arrival):
                 self.is_still = False
                 return
         except Exception:
@@ -191,6 +191,17 @@ class FrameLooker:
             self.on_judged(self._grey, gate.has_moved, arrival.seconds)
         self.is_still = not passes
         return passes
+
+    def _stays_still(
+        self, gate: MotionGate, frame: SourceFrame, captured_ms: int, arrival: Instant
+    ) -> bool:
+        grey = frame.grey()
+        is_still = gate.stays_still(grey, captured_ms)
+        if is_still:
+            self._grey = grey
+        if self.on_judged is not None:
+            self.on_judged(grey, gate.has_moved, arrival.seconds)
+        return is_still
 
     def _report_seen(
         self, frame: SourceFrame, captured_ms: int, arrival: Instant, *, holds_back: bool

@@ -123,6 +123,19 @@ class MotionGate:
         self._last_ms = captured_ms
         return captured_ms <= self._open_until_ms
 
+    def stays_still(self, image: GreyImage, captured_ms: int) -> bool:
+        """Add one image unless something moves in it; return whether nothing does.
+
+        For one that is to be added later, after those from before it.
+        """
+        background = None if self._background is None else self._background.copy()
+        self.has_moved = self._moved(image, captured_ms)
+        if self.has_moved:
+            self._background = background
+        else:
+            self._last_ms = captured_ms
+        return not self.has_moved
+
     def reset(self) -> None:
         """Forget the background: the camera may have been turned while it was offline."""
         self._background = None

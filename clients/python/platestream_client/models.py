@@ -1350,7 +1350,7 @@ class CameraBody(TypedDict):
     rtspUrl: str
     """Address of the stream; a password is shown as `***`."""
     motionUrl: str | None
-    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
+    """Address of the small stream by which motion is judged; null: there is none."""
     enabled: bool
     """False: switched off."""
     status: CameraState
@@ -1385,7 +1385,6 @@ class CameraCreate(TypedDict):
     rtspUrl: str
     """rtsp, rtsps, http or https address of the stream."""
     motionUrl: NotRequired[str | None]
-    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1433,7 +1432,6 @@ class CameraUpdate(TypedDict):
     rtspUrl: NotRequired[str]
     """rtsp, rtsps, http or https address of the stream."""
     motionUrl: NotRequired[str | None]
-    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1797,7 +1795,7 @@ class CameraPayload(TypedDict):
     rtspUrl: NotRequired[str]
     """Address of the stream; a password is shown as `***`."""
     motionUrl: NotRequired[str | None]
-    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
+    """Address of the small stream by which motion is judged; null: there is none."""
     enabled: bool
     """False: switched off."""
     status: CameraState

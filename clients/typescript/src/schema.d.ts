@@ -228,7 +228,7 @@ export interface components {
              */
             rtspUrl?: string;
             /**
-             * @description Address of the small stream by which motion is judged, as `rtspUrl`; null: none.
+             * @description Address of the small stream by which motion is judged; null: there is none.
              * @example rtsp://viewer:***@192.168.1.20:554/stream2
              */
             motionUrl?: string | null;
@@ -1287,7 +1287,7 @@ export interface components {
              */
             rtspUrl: string;
             /**
-             * @description Address of the small stream by which motion is judged, as `rtspUrl`; null: none.
+             * @description Address of the small stream by which motion is judged; null: there is none.
              * @example rtsp://viewer:***@192.168.1.20:554/stream2
              */
             motionUrl: string | null;
@@ -1352,7 +1352,6 @@ export interface components {
              * @example rtsp://viewer:secret@192.168.1.20:554/stream1
              */
             rtspUrl: string;
-            /** @description Address of the small stream by which motion is judged, as `rtspUrl`; null: none. */
             motionUrl?: string | null;
             /**
              * @description Where it is, for people.
@@ -1487,7 +1486,6 @@ export interface components {
              * @example rtsp://viewer:secret@192.168.1.20:554/stream1
              */
             rtspUrl?: string;
-            /** @description Address of the small stream by which motion is judged, as `rtspUrl`; null: none. */
             motionUrl?: string | null;
             /**
              * @description Where it is, for people.

@@ -82,14 +82,20 @@ def video(
     *,
     size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX),
     fps: int = FPS,
-    scene_number: int = 1,
+    scene_number: int | None = None,
     noise: float = 3.0,
     **options: str,
 ) -> bytes:
-    """A noisy still scene, on which is painted; H.264 in a transport stream."""
+    """A noisy still scene, on which is painted; H.264 in a transport stream.
+
+    Without a number it is small-grained, so that nothing of it is left in a small picture.
+    """
     file = BytesIO()
     rng = np.random.default_rng(1)
-    scene = _scene(scene_number)
+    if scene_number is None:
+        scene = rng.integers(60, 120, (HEIGHT_PX, WIDTH_PX)).astype(np.float32)
+    else:
+        scene = _scene(scene_number)
     tile = rng.normal(0, 1, scene.shape).astype(np.float32)
     with av.open(file, "w", format="mpegts") as container:
         stream = container.add_stream("libx264", rate=fps)
@@ -98,9 +104,12 @@ def video(
         basic: dict[str, str] = {"preset": "ultrafast", "bf": "0", "g": group, "sc_threshold": "0"}
         stream.options = {**basic, **options}
         for number in range(round(seconds * fps)):
-            # Drawing each anew takes longer than all the rest.
-            shift = tuple(int(each) for each in rng.integers(0, scene.shape))
-            noisy = scene + noise * np.roll(tile, shift, axis=(0, 1))
+            if scene_number is None:
+                noisy = scene + rng.normal(0, noise, scene.shape)
+            else:
+                # Drawing it anew takes longer than all the rest.
+                shift = tuple(int(each) for each in rng.integers(0, scene.shape))
+                noisy = scene + noise * np.roll(tile, shift, axis=(0, 1))
             image = np.clip(noisy, 0, 255).astype(np.uint8)
             paint(number / fps, image)
             frame = av.VideoFrame.from_ndarray(image, format="gray").reformat(*size, "yuv420p")

@@ -176,3 +176,18 @@ def test_any_frames_are_judged(frames: list[GreyImage], gap_ms: int) -> None:
 
     for number, frame in enumerate(frames):
         assert gate.passes(frame, START_MS + number * gap_ms) in (True, False)
+
+
+def test_an_image_in_which_something_moves_is_not_added_before_those_from_before_it() -> None:
+    gate = MotionGate(MotionRules(hold_seconds=3))
+    still, moving = np.full((100, 178), 80, np.uint8), np.full((100, 178), 80, np.uint8)
+    moving[40:80, 40:80] = 200
+    gate.passes(still, 0)
+
+    assert gate.stays_still(still, 10_000)
+    assert not gate.stays_still(moving, 16_000)
+    # What was held back comes next: nothing is sent of it before something moves, or after.
+    assert not gate.passes(still, 10_200)
+    assert gate.passes(moving, 15_800)
+    assert gate.passes(moving, 16_000)
+    assert not gate.passes(still, 60_000) or not gate.passes(still, 70_000)
