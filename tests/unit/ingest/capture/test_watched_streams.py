@@ -69,9 +69,10 @@ def test_the_camera_is_told_of_while_nothing_is_decoded() -> None:
     assert settled == sorted(settled)
 
 
-@pytest.mark.parametrize("bframes", ["0", "2"], ids=["in order", "reordered"])
-@pytest.mark.parametrize("late_seconds", [0.0, 2.0])
-@pytest.mark.parametrize("begin", [24.1, 25.3])
+@pytest.mark.parametrize(
+    ("begin", "late_seconds", "bframes"),
+    [(24.1, 0.0, "0"), (25.3, 2.0, "0"), (24.1, 2.0, "2"), (25.3, 0.0, "2")],
+)
 def test_what_passes_is_seen_whole(begin: float, late_seconds: float, bframes: str) -> None:
     moving = passing(begin, begin + 0.6)
     watch, small = _watched(34, moving, late_seconds=late_seconds, bf=bframes)
