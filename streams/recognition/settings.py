@@ -57,9 +57,9 @@ class ReadingSettings(Fragment):
         0.0,
         ge=0,
         le=60,
-        description="0: all of every frame is looked at. Otherwise so often, and in between what "
-        "changed and where plates are expected: cheaper, and less sure where vehicles stand (a "
-        "plate at the edge of what changed may be read in part) and below two frames a second.",
+        description="0: all of every frame is looked at. Otherwise so often, or twice within "
+        "PLATESTREAM_TRACKING_END_SECONDS if that is more often, and in between what changed and "
+        "where plates are expected, which is cheaper.",
     )
     reading_frames_per_worker: int = Field(
         4,
