@@ -27,7 +27,7 @@ def parts_beside(middle: tuple[int, int]) -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def engine() -> Recognizer:
-    return Recognizer(RecognizerSettings())
+    return Recognizer(RecognizerSettings.model_validate({}))
 
 
 @pytest.mark.parametrize("plate", CARS)

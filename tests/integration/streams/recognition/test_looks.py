@@ -37,7 +37,7 @@ def video(until_s: float = 14.4) -> Iterator[tuple[float, av.VideoFrame]]:
 
 @pytest.mark.parametrize("behind", [0, 1])
 def test_standing_vehicles_are_told_once_and_in_whole(behind: int) -> None:
-    stage = Stage(Recognizer(RecognizerSettings()), behind, whole_ms=2_000)
+    stage = Stage(Recognizer(RecognizerSettings.model_validate({})), behind, whole_ms=2_000)
     spent = play(stage, list(sent_frames(video(), FRAMES_PER_SECOND)))
     assert sorted(one.plate for one in spent.passes) == sorted([STAYS, LEAVES, *DRIVERS])
     assert {plate for _, plate in spent.early} <= {STAYS, LEAVES, *DRIVERS}
