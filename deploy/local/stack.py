@@ -46,8 +46,10 @@ _SETTINGS_FAULT = f"setting {SETTING_PREFIX}"
 class LocalStack:
     """The stack of one plan. Every method may be called in any state and by several processes."""
 
-    def __init__(self, plan: StackPlan, progress: Progress) -> None:
+    def __init__(self, plan: StackPlan, progress: Progress, *, patience: float = 1.0) -> None:
+        """With more ``patience`` everything is given so many times as long to come up."""
         self.plan = plan
+        self._patience = patience
         self._progress = progress
         self.waiter = Waiter(progress)
         self.supervisor = Supervisor(plan.layout)
@@ -155,7 +157,8 @@ class LocalStack:
             )
             try:
                 check = partial(_check_migration, migration, process, log)
-                self.waiter.wait(migration.name, check, seconds=_MIGRATION_SECONDS)
+                seconds = _MIGRATION_SECONDS * self._patience
+                self.waiter.wait(migration.name, check, seconds=seconds)
             finally:
                 process.kill()
                 process.wait()
@@ -191,7 +194,7 @@ class LocalStack:
     def _wait(self, what: str, check: Callable[[], None], *, seconds: float) -> None:
         checked = partial(self._check_with_state, what, check)
         try:
-            self.waiter.wait(what, checked, seconds=seconds)
+            self.waiter.wait(what, checked, seconds=seconds * self._patience)
         except StartError as error:
             raise StartError(f"{error}\n{self.last_lines(what)}") from error
 

@@ -22,6 +22,8 @@ from tests.waiting import wait_until
 SKEW_SECONDS = 2.0
 """So much is the second machine's clock ahead of the first one's."""
 PROCESSES = tuple(name for each in APPLICATION for name in (each, second_name(each)))
+# Three brokers and twenty other processes start at once, on however many cores there are.
+_PATIENCE = 4.0
 _HEALTH_SECONDS = 90
 _ASK_SECONDS = 3
 
@@ -107,6 +109,7 @@ def running_fleet(folder: Path, receivers: Receivers, code: Path = CLONE) -> Ite
             folder,
             settings,
             elsewhere=lambda plan: fleet_plan(plan, network, releases, passed_on, code),
+            patience=_PATIENCE,
         )
         with stack:
             yield Fleet(stack, network, releases)

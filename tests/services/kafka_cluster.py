@@ -15,7 +15,7 @@ from tests.services.cut_network import Cable
 
 _LINK: Final = "LINK"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-_PEERS_SECONDS = 90
+_PEERS_SECONDS = 300
 _POLL_SECONDS = 0.2
 _SERVERS: Final = "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS"
 

@@ -60,12 +60,14 @@ class RunningStack:
         brokers: int = 1,
         cable: Cable | None = None,
         elsewhere: Callable[[StackPlan], StackPlan] | None = None,
+        patience: float = 1.0,
     ) -> None:
         """Take the folder and settings; nothing is started.
 
         Of the stages in ``second_workers`` there are two workers, the other one named as in
         :func:`second_name`. They reach Kafka, of so many brokers, over ``cable`` if there is one.
-        ``elsewhere`` makes of the plan one whose programs run from other files.
+        ``elsewhere`` makes of the plan one whose programs run from other files. With more
+        ``patience`` all is given so many times as long to start.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
@@ -96,7 +98,7 @@ class RunningStack:
             others = [_over(cable, each, plan) for each in others]
             self._relay = Relay(cable, link_ports(plan))
         plan = replace(plan, application=(*plan.application, *others))
-        self._stack = LocalStack(plan, Progress(self._out))
+        self._stack = LocalStack(plan, Progress(self._out), patience=patience)
         self._things = ExitStack()
         self._access: Access | None = None
 

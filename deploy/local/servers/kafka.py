@@ -26,6 +26,8 @@ _HERE = Path(__file__).parents[1] / "kafka"
 # The optimising compiler would cost more at the start of a broker than it ever gives back here.
 _JVM = ("-Xmx384m", "-XX:TieredStopAtLevel=1")
 _ANSWER_SECONDS = 3
+# A second or two of a free processor; a busy machine has started others before.
+_FORMAT_SECONDS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,7 @@ class KafkaServer:
             check=True,
             capture_output=True,
             env=self.program().environment_within(os.environ),
-            timeout=60,
+            timeout=_FORMAT_SECONDS,
         )
         properties.unlink()
         fresh.rename(self._data)
