@@ -43,7 +43,7 @@ def replication(settings: KafkaSettings, brokers: int) -> Replication:
 
 
 def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replication:
-    """Return it for the brokers that Kafka names now.
+    """Return it for the brokers that Kafka names.
 
     Raises:
         MisconfiguredError: as :func:`replication`, or there are fewer brokers than replicas.
@@ -59,5 +59,8 @@ def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replicat
 
 
 def count_brokers(admin: KafkaAdminClient) -> int:
-    """Return how many brokers Kafka names now: those that are away it does not."""
+    """Return how many brokers Kafka names. From release 4 on those count that are away for now.
+
+    **Source:** KIP-1073, fenced brokers of DescribeCluster, which kafka-python asks for.
+    """
     return len(admin.describe_cluster()["brokers"])
